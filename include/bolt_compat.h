@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The one place that knows about kernel versions.  Force-included by Kbuild; the
+ * code reads as if written for the newest supported kernel (6.12), and what an
+ * older one lacks is supplied here.
+ */
+#ifndef _BOLT_COMPAT_H
+#define _BOLT_COMPAT_H
+
+#include <linux/version.h>
+#include <linux/types.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "Linux 6.1 or newer is needed"
+#endif
+
+/* 6.12 moved get_unaligned_*() */
+#if __has_include(<linux/unaligned.h>)
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
+
+/* 6.10 gave cong_control() the acknowledged sequence and the flags of the ACK */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define BOLT_CONG_CONTROL(name, sk, rs) \
+	void name(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+#else
+#define BOLT_CONG_CONTROL(name, sk, rs) \
+	void name(struct sock *sk, const struct rate_sample *rs)
+#endif
+
+/* 6.11 made the tables of sysctl handlers const */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define BOLT_CTL_TABLE const struct ctl_table
+#else
+#define BOLT_CTL_TABLE struct ctl_table
+#endif
+
+/* 6.6 sizes sysctl tables at registration and needs no empty last entry */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#define BOLT_SYSCTL_SENTINEL
+#define bolt_register_net_sysctl(net, path, table, size) \
+	register_net_sysctl_sz(net, path, table, size)
+#else
+#define BOLT_SYSCTL_SENTINEL	{ }
+#define bolt_register_net_sysctl(net, path, table, size) \
+	register_net_sysctl(net, path, table)
+#endif
+
+/* 6.7 has TCP-AO (RFC 5925) */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0) && IS_ENABLED(CONFIG_TCP_AO)
+#define BOLT_TCP_AO 1
+#else
+#define BOLT_TCP_AO 0
+#endif
+
+/* Kernels before 6.13 have hrtimer_init() only; after, hrtimer_setup() */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define hrtimer_setup(timer, fn, clock, mode)		\
+	do {						\
+		hrtimer_init(timer, clock, mode);	\
+		(timer)->function = (fn);		\
+	} while (0)
+#endif
+
+#endif /* _BOLT_COMPAT_H */

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The Bolt TCP option: find, read, write.  Plain bytes in, plain structs out;
+ * no sk_buff, so that KUnit and user space run the very same code.
+ */
+#ifndef _BOLT_OPTION_H
+#define _BOLT_OPTION_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#include <linux/string.h>
+#endif
+#include <uapi/linux/bolt.h>
+
+/* TCP option kinds needed to walk and repack the option space (RFC 9293, 7323, 2018) */
+#define BOLT_TCPOPT_EOL		0
+#define BOLT_TCPOPT_NOP		1
+#define BOLT_TCPOPT_SACK	5
+#define BOLT_TCPOPT_SPACE	40	/* bytes of options a TCP header can hold */
+
+/**
+ * struct bolt_opt - the option's fields in host byte order
+ * @flags:	BOLT_F_*
+ * @inc_count:	data packets that arrived with INC still set, modulo 256
+ * @rq_delay:	see BOLT_RQ_DELAY_NS
+ * @t_data_tx:	ns, 0: none
+ */
+struct bolt_opt {
+	u8	flags;
+	u8	inc_count;
+	u16	rq_delay;
+	u32	t_data_tx;
+};
+
+enum bolt_opt_form {
+	BOLT_OPT_NONE,		/* not there */
+	BOLT_OPT_SYN,		/* the short form of a SYN */
+	BOLT_OPT_FULL,
+	BOLT_OPT_BAD,		/* our ExID with a length that does not exist, or cut off */
+};
+
+/**
+ * bolt_opt_find() - find the option in a TCP option block
+ * @opts:	first byte after the fixed TCP header
+ * @len:	bytes of options, 0..40
+ * @off:	where it starts, when the result is BOLT_OPT_SYN or BOLT_OPT_FULL
+ *
+ * A malformed option before ours ends the walk as it ends the stack's own
+ * (tcp_parse_options): what follows cannot be trusted.
+ */
+static inline enum bolt_opt_form bolt_opt_find(const u8 *opts, unsigned int len,
+					       unsigned int *off)
+{
+	unsigned int i = 0;
+
+	while (i < len) {
+		unsigned int size;
+
+		if (opts[i] == BOLT_TCPOPT_EOL)
+			return BOLT_OPT_NONE;
+		if (opts[i] == BOLT_TCPOPT_NOP) {
+			i++;
+			continue;
+		}
+		if (len - i < 2)
+			return BOLT_OPT_NONE;
+		size = opts[i + 1];
+		if (opts[i] == BOLT_TCPOPT_KIND && len - i >= BOLT_TCPOPT_LEN_SYN &&
+		    size >= BOLT_TCPOPT_LEN_SYN &&
+		    get_unaligned_be16(opts + i + 2) == BOLT_TCPOPT_EXID) {
+			if (size > len - i)
+				return BOLT_OPT_BAD;
+			*off = i;
+			if (size == BOLT_TCPOPT_LEN)
+				return BOLT_OPT_FULL;
+			return size == BOLT_TCPOPT_LEN_SYN ? BOLT_OPT_SYN : BOLT_OPT_BAD;
+		}
+		if (size < 2 || size > len - i)
+			return BOLT_OPT_NONE;
+		i += size;
+	}
+	return BOLT_OPT_NONE;
+}
+
+/* Read the full form at @p (BOLT_TCPOPT_LEN bytes, as found). */
+static inline void bolt_opt_read(const u8 *p, struct bolt_opt *opt)
+{
+	opt->flags = p[BOLT_TCPOPT_OFF_FLAGS];
+	opt->inc_count = p[BOLT_TCPOPT_OFF_INC];
+	opt->t_data_tx = get_unaligned_be32(p + BOLT_TCPOPT_OFF_TX);
+	opt->rq_delay = get_unaligned_be16(p + BOLT_TCPOPT_OFF_RQ);
+}
+
+/* Write the short form of a SYN at @p, BOLT_TCPOPT_LEN_SYN bytes. */
+static inline void bolt_opt_write_syn(u8 *p)
+{
+	p[0] = BOLT_TCPOPT_KIND;
+	p[1] = BOLT_TCPOPT_LEN_SYN;
+	put_unaligned_be16(BOLT_TCPOPT_EXID, p + 2);
+}
+
+/* Write the full form at @p, BOLT_TCPOPT_LEN bytes. */
+static inline void bolt_opt_write(u8 *p, const struct bolt_opt *opt)
+{
+	p[0] = BOLT_TCPOPT_KIND;
+	p[1] = BOLT_TCPOPT_LEN;
+	put_unaligned_be16(BOLT_TCPOPT_EXID, p + 2);
+	p[BOLT_TCPOPT_OFF_FLAGS] = opt->flags;
+	p[BOLT_TCPOPT_OFF_INC] = opt->inc_count;
+	put_unaligned_be32(opt->t_data_tx, p + BOLT_TCPOPT_OFF_TX);
+	put_unaligned_be16(opt->rq_delay, p + BOLT_TCPOPT_OFF_RQ);
+}
+
+/**
+ * bolt_opt_make_room() - repack the stack's options so that ours fits behind them
+ * @opts:	option block, at least BOLT_TCPOPT_SPACE bytes of buffer
+ * @len:	bytes in use, a multiple of 4
+ * @dsack:	the first SACK block repeats acknowledged data (RFC 2883) and says
+ *		nothing about a hole, so keep the block behind it as well
+ * @need:	bytes wanted behind them, a multiple of 4
+ *
+ * Padding goes first; then the trailing SACK blocks, which repeat what earlier ACKs
+ * said (RFC 2018 section 4), down to one (two with @dsack).  Returns the
+ * new length, a multiple of 4, or -1 when there is no room; @opts is then as before.
+ */
+static inline int bolt_opt_make_room(u8 *opts, unsigned int len, bool dsack,
+				     unsigned int need)
+{
+	u8 out[BOLT_TCPOPT_SPACE];
+	unsigned int i = 0, n = 0, keep;
+
+	if (len > BOLT_TCPOPT_SPACE || need > BOLT_TCPOPT_SPACE)
+		return -1;
+	if (len + need <= BOLT_TCPOPT_SPACE)
+		return len;
+
+	while (i < len && opts[i] != BOLT_TCPOPT_EOL) {
+		unsigned int size, take;
+
+		if (opts[i] == BOLT_TCPOPT_NOP) {
+			i++;
+			continue;
+		}
+		if (len - i < 2 || opts[i + 1] < 2 || opts[i + 1] > len - i)
+			return -1;
+		size = opts[i + 1];
+		take = size;
+		if (opts[i] == BOLT_TCPOPT_SACK) {
+			keep = 2 + 8 * (dsack ? 2 : 1);
+			take = size < keep ? size : keep;
+		}
+		memcpy(out + n, opts + i, take);
+		if (take != size)
+			out[n + 1] = take;
+		n += take;
+		i += size;
+	}
+	while (n & 3 && n < BOLT_TCPOPT_SPACE)
+		out[n++] = BOLT_TCPOPT_NOP;
+	if (n + need > BOLT_TCPOPT_SPACE)
+		return -1;
+	memcpy(opts, out, n);
+	return n;
+}
+
+/**
+ * bolt_inc_delta() - INC grants between two readings of the cumulative counter
+ * @now:	inc_count of the ACK at hand
+ * @last:	of the newest ACK taken so far
+ *
+ * Counters are modulo 256: a step of more than 127 is an ACK that was overtaken.
+ * Returns 0..127; 0 for an old ACK, which must not become @last.
+ */
+static inline unsigned int bolt_inc_delta(u8 now, u8 last)
+{
+	u8 d = now - last;
+
+	return d < 128 ? d : 0;
+}
+
+#endif /* _BOLT_OPTION_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Wire formats shared by tcp_bolt (hosts) and sch_sfc (switches).
+ *
+ * 1. The Bolt TCP option: the header of Listing 1 of "Bolt: Sub-RTT Congestion
+ *    Control for Ultra-Low Latency" (NSDI '23), carried as a shared experimental
+ *    TCP option (RFC 6994).
+ *
+ *      0               1               2               3
+ *      +---------------+---------------+-------------------------------+
+ *      | kind = 254    | length = 12   | ExID = 0xB017                 |
+ *      +---------------+---------------+-------------------------------+
+ *      | flags         | inc_count     | t_data_tx (high)              |
+ *      +---------------+---------------+-------------------------------+
+ *      | t_data_tx (low)               | rq_delay                      |
+ *      +-------------------------------+-------------------------------+
+ *
+ *    A SYN and the SYN-ACK that answers it carry the first four bytes only
+ *    (length = 4): the offer, and its acceptance.
+ *
+ * 2. The control message, one UDP datagram from a switch to a sender: SRC
+ *    (Bolt), BTS (SFC) or CNM (SRCC), followed by the head of the packet that
+ *    caused it, as ICMP does (RFC 792).
+ *
+ * All fields are in network byte order.  Documentation/wire-format.rst has the
+ * meaning of each field in each kind of packet.
+ */
+#ifndef _UAPI_LINUX_BOLT_H
+#define _UAPI_LINUX_BOLT_H
+
+#include <linux/types.h>
+
+/* --- the TCP option --- */
+
+#define BOLT_TCPOPT_KIND	254	/* RFC 6994, experiment 2 */
+#define BOLT_TCPOPT_EXID	0xB017
+#define BOLT_TCPOPT_LEN_SYN	4
+#define BOLT_TCPOPT_LEN		12
+
+/* Offsets within the option */
+#define BOLT_TCPOPT_OFF_FLAGS	4
+#define BOLT_TCPOPT_OFF_INC	5
+#define BOLT_TCPOPT_OFF_TX	6
+#define BOLT_TCPOPT_OFF_RQ	10
+
+/* flags, in the order of Listing 1 */
+#define BOLT_F_DATA	0x80	/* the segment has payload */
+#define BOLT_F_ACK	0x40	/* inc_count is meaningful */
+#define BOLT_F_SRC	0x20	/* switch feedback; never set in the option */
+#define BOLT_F_LAST	0x10	/* last window of the flow (section 3.2) */
+#define BOLT_F_FIRST	0x08	/* first window of the flow (section 3.2) */
+#define BOLT_F_INC	0x04	/* data: may cwnd grow by one packet? */
+#define BOLT_F_DEC	0x02	/* data: a switch has sent SRC; pure ACK: echo of that */
+#define BOLT_F_RESERVED	0x01	/* sent as zero, ignored on receipt */
+
+/*
+ * t_data_tx: data: departure time at the sender, the low 32 bits of its
+ * monotonic clock in ns, never 0.  Pure ACK: echo of the newest data packet's,
+ * 0 when there is none.
+ * rq_delay: pure ACK: time the data packet waited at the receiver before it was
+ * acknowledged, in units of BOLT_RQ_DELAY_NS, saturating.  Data: 0.
+ */
+#define BOLT_RQ_DELAY_NS	64
+
+/* --- the control message --- */
+
+#define BOLT_CTL_PORT		45079	/* default, 0xB017; sysctl net.bolt.port */
+#define BOLT_CTL_VERSION	1
+
+enum bolt_ctl_type {
+	BOLT_CTL_SRC = 1,	/* Bolt, Algorithm 1 lines 6-9 */
+	BOLT_CTL_BTS = 2,	/* SFC: pause the quoted flow */
+	BOLT_CTL_CNM = 3,	/* SRCC: send at target_rate */
+};
+
+/* flags of a control message */
+#define BOLT_CTL_F_CACHEABLE	0x01	/* BTS: a switch on the way may cache it */
+#define BOLT_CTL_F_FROM_CACHE	0x02	/* BTS: answered from a switch's cache */
+#define BOLT_CTL_F_TAGGED	0x04	/* tag is present and must verify */
+#define BOLT_CTL_F_ALL		0x07	/* anything else is refused */
+
+/*
+ * struct bolt_ctl - head of a control message; the quote follows it
+ * @version:	BOLT_CTL_VERSION
+ * @type:	enum bolt_ctl_type
+ * @flags:	BOLT_CTL_F_*
+ * @dscp:	DSCP of the quoted packet, 0..63
+ * @t_data_tx:	echo of the option's t_data_tx, ns; 0: the packet had no option
+ * @queue_bytes: queue occupancy at the switch, bytes
+ * @link_rate:	rate of the congested link, kbit/s, not 0
+ * @pause_ns:	BTS: how long to pause, ns
+ * @target_rate: CNM: rate to send at, kbit/s
+ * @switch_id:	operator's number for the switch port, for logs
+ * @tag:	SipHash-2-4 under the shared key over the whole UDP payload with this
+ *		field zero; 0 without BOLT_CTL_F_TAGGED
+ * @quote_len:	bytes of the quote: the causing packet from its IP header through
+ *		the first eight bytes of its TCP (or UDP) header
+ * @reserved:	zero
+ */
+struct bolt_ctl {
+	__u8	version;
+	__u8	type;
+	__u8	flags;
+	__u8	dscp;
+	__be32	t_data_tx;
+	__be32	queue_bytes;
+	__be32	link_rate;
+	__be32	pause_ns;
+	__be32	target_rate;
+	__be32	switch_id;
+	__be16	quote_len;
+	__be16	reserved;
+	__be64	tag;
+};
+
+#define BOLT_CTL_L4_QUOTE	8	/* ports and sequence number */
+#define BOLT_CTL_QUOTE_MIN	28	/* IPv4 without options, 8 of TCP */
+#define BOLT_CTL_QUOTE_MAX	128	/* IPv6 with some extension headers */
+#define BOLT_CTL_LEN_MAX	(40 + BOLT_CTL_QUOTE_MAX)
+
+#endif /* _UAPI_LINUX_BOLT_H */
