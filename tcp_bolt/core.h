@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Bolt's reaction at the sender: Algorithm 2 of the paper, in integers.
+ *
+ *   HandleSrc:  rtt_src   = now - t_data_tx
+ *               target_q  = queue / packet * flow.rate / link_rate    [packets]
+ *               if rtt_src / target_q <= now - last_dec:  cwnd -= 1
+ *   HandleAck:  if INC:                     cwnd += 1
+ *               if one RTT since last AI:   cwnd += 1
+ *
+ * Plain structs and the time in; a decision out.  No sk_buff and no socket, so
+ * that KUnit and user space run the very same code.  Callers serialize.
+ *
+ * Units: times in ns; rates in kbit/s (so 32 bits reach 4.2 Tbit/s); windows in
+ * packets; fixed point with 16 fractional bits where a name ends in _q16.
+ */
+#ifndef _TCP_BOLT_CORE_H
+#define _TCP_BOLT_CORE_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#include <linux/minmax.h>
+#include <linux/math64.h>
+#endif
+
+/* Echoes older than this are not from this incarnation of the clock's low word. */
+#define BOLT_RTT_SRC_MAX_NS	(1U << 30)
+/* The smallest RTT seen is forgotten after this long, so that a new path is learnt. */
+#define BOLT_MIN_RTT_WIN_NS	(10ULL * 1000 * 1000 * 1000)
+
+/**
+ * struct bolt_core - what Algorithm 2 remembers of one flow
+ * @last_dec_ns:	last_dec_time: when an SRC last took a packet off cwnd; the flow's
+ *			start before that
+ * @min_rtt_stamp_ns:	when @min_rtt_ns was taken
+ * @srtt_ns:		smoothed RTT (gain 1/8) from echoed t_data_tx; 0: no sample yet
+ * @min_rtt_ns:		smallest sample of the last BOLT_MIN_RTT_WIN_NS; 0: none
+ * @ai_seq:		seq_no_at_last_ai
+ */
+struct bolt_core {
+	u64	last_dec_ns;
+	u64	min_rtt_stamp_ns;
+	u32	srtt_ns;
+	u32	min_rtt_ns;
+	u32	ai_seq;
+};
+
+/**
+ * bolt_core_rate() - flow.rate: cwnd / srtt
+ * @cwnd:	packets
+ * @pkt_bytes:	bytes of a full packet on the wire
+ * @srtt_ns:	0: no sample yet, the flow sends at @nic_kbps
+ * @nic_kbps:	rate of the sender's own link; an upper bound; 0: unknown
+ *
+ * Returns kbit/s, saturating; error below one kbit/s.  Unknown altogether: U32_MAX, which the
+ * caller's comparison with the congested link turns into a reaction factor of 1.
+ */
+static inline u32 bolt_core_rate(u32 cwnd, u32 pkt_bytes, u32 srtt_ns, u32 nic_kbps)
+{
+	u64 rate;
+
+	if (!nic_kbps)
+		nic_kbps = U32_MAX;
+	if (!srtt_ns)
+		return nic_kbps;
+	/* bits per ms; 2^20 packets of 2^17 bytes and 2^3 * 10^6 stay below 2^64 */
+	rate = (u64)min_t(u32, cwnd, 1U << 20) * min_t(u32, pkt_bytes, 1U << 17) * 8;
+	rate = div_u64(rate * 1000000, srtt_ns);
+	return min_t(u64, rate, nic_kbps);
+}
+
+/**
+ * bolt_core_target_q() - Algorithm 2 lines 3-5
+ *
+ * Returns packets, 16 fractional bits.  The reaction factor is truncated to 2^-16, and so is
+ * the result: with f the exact factor, the result is low by less than
+ * queue / pkt_bytes * 2^-16 + 2^-16 packets.
+ */
+static inline u64 bolt_core_target_q(u32 queue_bytes, u32 pkt_bytes, u32 flow_kbps, u32 link_kbps)
+{
+	u64 factor_q16;
+
+	/* no flow is responsible for more than the whole queue */
+	if (flow_kbps >= link_kbps)
+		factor_q16 = 1 << 16;
+	else
+		factor_q16 = div_u64((u64)flow_kbps << 16, link_kbps);
+	return div_u64(queue_bytes * factor_q16, max_t(u32, pkt_bytes, 1));
+}
+
+/**
+ * bolt_core_dec_due() - Algorithm 2 line 6: rtt_src / target_q <= now - last_dec
+ *
+ * Multiplied out, so nothing is divided.  @target_q16 of 0 (this flow has no part in the
+ * queue, or the queue is empty) is never due.
+ */
+static inline bool bolt_core_dec_due(u32 rtt_src_ns, u64 target_q16, u64 since_dec_ns)
+{
+	/* Operands below 2^31: beyond, the test is true whatever the exact value */
+	since_dec_ns = min_t(u64, since_dec_ns, 1U << 31);
+	target_q16 = min_t(u64, target_q16, U32_MAX);
+	return target_q16 && (u64)rtt_src_ns << 16 <= since_dec_ns * target_q16;
+}
+
+/**
+ * bolt_core_src() - HandleSrc, Algorithm 2 lines 1-8
+ * @c:		the flow
+ * @now_ns:	the monotonic clock
+ * @rtt_src_ns:	now - t_data_tx, checked by bolt_core_rtt_src()
+ * @target_q16:	from bolt_core_target_q()
+ *
+ * Returns true when cwnd is to be one packet smaller; the moment is then taken as
+ * last_dec_time, even where the caller has to put the subtraction off.
+ */
+static inline bool bolt_core_src(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns, u64 target_q16)
+{
+	if (!bolt_core_dec_due(rtt_src_ns, target_q16, now_ns - c->last_dec_ns))
+		return false;
+	c->last_dec_ns = now_ns;
+	return true;
+}
+
+/**
+ * bolt_core_rtt_src() - Algorithm 2 line 2 on the 32 bits that travelled
+ *
+ * Returns false when the echo lies in the future or too far in the past.
+ */
+static inline bool bolt_core_rtt_src(u64 now_ns, u32 t_data_tx, u32 *rtt_ns)
+{
+	*rtt_ns = (u32)now_ns - t_data_tx;
+	return *rtt_ns <= BOLT_RTT_SRC_MAX_NS;
+}
+
+/* A new RTT sample from an echoed t_data_tx. */
+static inline void bolt_core_rtt_sample(struct bolt_core *c, u64 now_ns, u32 rtt_ns)
+{
+	rtt_ns = max_t(u32, rtt_ns, 1);
+	if (!c->srtt_ns)
+		c->srtt_ns = rtt_ns;
+	else
+		c->srtt_ns = max_t(u32, c->srtt_ns + ((s32)(rtt_ns - c->srtt_ns) / 8), 1);
+
+	if (!c->min_rtt_ns || rtt_ns <= c->min_rtt_ns ||
+	    now_ns - c->min_rtt_stamp_ns > BOLT_MIN_RTT_WIN_NS) {
+		c->min_rtt_ns = rtt_ns;
+		c->min_rtt_stamp_ns = now_ns;
+	}
+}
+
+/**
+ * bolt_core_ai_due() - Algorithm 2 line 12: a window has been acknowledged since the last
+ * additive increase
+ * @ack_seq:	first unacknowledged sequence number
+ *
+ * Sequence numbers wrap (RFC 1982).  The caller decides whether the increase is
+ * taken now or postponed, and calls bolt_core_ai_taken() when it is.
+ */
+static inline bool bolt_core_ai_due(const struct bolt_core *c, u32 ack_seq)
+{
+	return (s32)(ack_seq - c->ai_seq) >= 0;
+}
+
+/* Algorithm 2 line 14 */
+static inline void bolt_core_ai_taken(struct bolt_core *c, u32 snd_nxt)
+{
+	c->ai_seq = snd_nxt;
+}
+
+/**
+ * bolt_core_bdp_pkts() - packets that fill a path
+ * @kbps:	rate of the sender's link, 0: unknown
+ * @rtt_ns:	round trip without queues
+ * @pct:	per cent of the BDP wanted
+ *
+ * Rounded up, at least 1; U32_MAX where @kbps or @rtt_ns is unknown.
+ */
+static inline u32 bolt_core_bdp_pkts(u32 kbps, u32 rtt_ns, u32 pkt_bytes, u32 pct)
+{
+	u64 bytes;
+
+	if (!kbps || !rtt_ns)
+		return U32_MAX;
+	/* kbit/s * ns = 1e-6 bit */
+	bytes = div_u64((u64)kbps * rtt_ns, 8 * 1000000);
+	bytes = div_u64(bytes * pct, 100);
+	bytes = div_u64(bytes + pkt_bytes - 1, max_t(u32, pkt_bytes, 1));
+	return clamp_t(u64, bytes, 1, 1U << 20);
+}
+
+/* Departures are spaced at the link's rate: ns for @len bytes, from a reciprocal. */
+#define BOLT_NS_SHIFT	20
+
+/* ns per byte, BOLT_NS_SHIFT fractional bits; 0: unknown rate, no spacing */
+static inline u32 bolt_core_ns_per_byte(u32 kbps)
+{
+	if (!kbps)
+		return 0;
+	return min_t(u64, div_u64(8000000ULL << BOLT_NS_SHIFT, kbps), U32_MAX);
+}
+
+static inline u32 bolt_core_tx_ns(u32 len, u32 ns_per_byte)
+{
+	return min_t(u64, ((u64)len * ns_per_byte) >> BOLT_NS_SHIFT, 1U << 30);
+}
+
+/**
+ * bolt_core_next_tx() - the earliest time the next packet may leave
+ * @next_ns:	what this returned for the packet before
+ * @now_ns:	departure of this packet
+ * @tx_ns:	its serialization time
+ *
+ * A packet that leaves late may be caught up with by one packet time and no more: with no credit at
+ * all each delay is capacity lost for good, with unbounded credit an idle flow bursts.
+ */
+static inline u64 bolt_core_next_tx(u64 next_ns, u64 now_ns, u32 tx_ns)
+{
+	return max_t(u64, next_ns, now_ns - min_t(u64, now_ns, tx_ns)) + tx_ns;
+}
+
+#endif /* _TCP_BOLT_CORE_H */
