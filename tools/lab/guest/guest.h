@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the parts of the lab's guest program share.
+ *
+ * labguest is the only program a run starts inside the lab's kernel.  It reads
+ * a plan (one directive a line, written by boltlab/plan.py), builds the
+ * network (net.c), drives the load (load.c) and leaves the raw results in the
+ * working directory.  Every failure ends it with one line on stderr.
+ */
+#ifndef LAB_GUEST_H
+#define LAB_GUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NSEC_PER_SEC 1000000000ULL
+#define NSEC_PER_MSEC 1000000ULL
+
+/* main.c */
+_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void *xcalloc(size_t n, size_t size);
+uint64_t now_ns(void);
+void sleep_until(uint64_t at_ns);
+void write_file(const char *path, const char *value, bool optional);
+int run_command(int ns, const char *command, const char *out_path);
+
+/* net.c: namespaces are numbered as the plan lists them; -1 is the initial one */
+#define NS_INIT (-1)
+void net_add_ns(const char *name);
+int net_find_ns(const char *name);
+int net_count(void);
+const char *net_ns_name(int ns);
+void net_enter(int ns);
+int net_fd(int ns);
+
+struct net_pair {
+	int ns[2];
+	char dev[2][16];
+	uint64_t rate_bps, delay_ns;
+	unsigned int mtu, ring;
+};
+
+void net_use_veth(void);		/* instead of the link device: no rate, no delay */
+void net_add_pairs(const struct net_pair *pairs, int n);
+int net_lablink_fd(void);		/* /proc/lablink open for writing, or -1 */
+
+struct net_dev {
+	char name[16];
+	unsigned int txqlen, gso_segs;	/* 0: as the device has it */
+};
+
+struct net_route {
+	char dst[64];			/* ADDRESS/LENGTH or "default" */
+	char devs[8][16];		/* equal-cost next hops */
+	int ndevs;
+	unsigned int rto_min_ms, initcwnd, cwnd;
+};
+
+/* One batch of rtnetlink requests for the namespace entered last. */
+void net_batch_begin(int ns);
+void net_dev_up(const struct net_dev *dev);
+void net_addr(const char *dev, const char *addr);
+void net_route(const struct net_route *route);
+void net_batch_end(void);
+
+/* load.c */
+void load_listen(int ns, const char *family, const char *cc);
+void load_buffers(int sndbuf, int rcvbuf, unsigned int need_window);
+void load_pair(int from, int to, const char *dst, unsigned int connections, const char *cc,
+	       unsigned int sport, bool fresh, int sample_id);
+void load_message(unsigned int id, int pair, int64_t start_ns, int64_t bytes);
+void load_stop(unsigned int id, int64_t at_ns);
+void load_command(int ns, int64_t at_ns, const char *command);
+void load_connect(void);
+void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uint64_t lead_ns);
+void load_write(const char *path);
+
+#endif

@@ -1,0 +1,777 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Drives the lab's load: opens connections beforehand, starts messages on them
+ * at their times (open loop), notes when each arrived whole.
+ *
+ * The lab's kernel pays dearly for a system call and a wakeup, not for CPU, so:
+ * one process holds both ends of every connection and moves between namespaces;
+ * one timer for all starts; writes of 4 MB into a deep send buffer; receive with
+ * MSG_TRUNC (no copy), woken once by SO_RCVLOWAT when the message at the head is
+ * complete.  A low-water mark above what is still to come would sleep for ever,
+ * so it never exceeds what is left of that message.
+ *
+ * Clock: CLOCK_MONOTONIC, which is what the link device counts in.  Reading it
+ * once per wakeup is enough: virtual time stands still while this runs.
+ *
+ * A stopped flow is reset (SO_LINGER 0): what is queued is discarded at once, so
+ * the transport never sees "nothing left to send" coming and cannot announce it.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define PORT_SHARED	5000		/* + index of the congestion control */
+#define PORT_FRESH	20000		/* + index of the pair: one connection each */
+#define WARM_BYTES	100
+#define WARM_QUIET_NS	(2 * NSEC_PER_MSEC)
+#define START_GRID_NS	(100 * NSEC_PER_MSEC)
+#define WRITE_BYTES	(4 << 20)
+#define LOWAT_MAX	(1 << 20)
+#define FOREVER		INT64_MAX
+#define NO_MSG		UINT32_MAX
+#define EPOLL_TIMER	UINT64_MAX
+
+struct msg {
+	uint32_t id, next_tx, next_rx;
+	int pair, conn;
+	int64_t at_ns;			/* offset from the start of the measurement */
+	int64_t bytes, tx_left, rx_left;
+	uint64_t start_ns, end_ns, stop_ns;
+	uint64_t acked_base, acked;	/* what the sender knows to have arrived */
+	uint32_t retrans_base, retrans;
+	bool forever, started, done;
+};
+
+struct conn {
+	int tx, rx, pair;
+	uint32_t tx_head, rx_head, tail;	/* messages, oldest first; one list, two places in it */
+	unsigned int pending;		/* messages not yet arrived whole */
+	unsigned int lowat;
+	bool warm;
+};
+
+struct pair {
+	int from, to, first_conn, listener;
+	unsigned int nconns;
+	uint16_t sport, port;
+	char dst[48], cc[16];
+	int sample_id;
+	bool fresh;
+};
+
+struct listener {
+	int ns, family, port, fd;
+	char cc[16];
+};
+
+struct ccname {
+	char name[16];
+};
+
+struct event {
+	int64_t at_ns;
+	uint32_t order, arg;
+	enum { EV_MESSAGE, EV_STOP, EV_COMMAND, EV_END } type;
+};
+
+struct command {
+	int ns;
+	char *text;
+};
+
+/* A growing array of anything: ARRAY(type) x; then type *e = PUSH(x). */
+#define ARRAY(type) struct { type *v; unsigned int n, cap; }
+#define PUSH(a) ({							\
+	if ((a).n == (a).cap) {						\
+		(a).cap = (a).cap ? 2 * (a).cap : 64;			\
+		(a).v = realloc((a).v, (a).cap * sizeof(*(a).v));	\
+		if (!(a).v)						\
+			die("out of memory");				\
+	}								\
+	memset(&(a).v[(a).n], 0, sizeof(*(a).v));			\
+	&(a).v[(a).n++]; })
+
+static ARRAY(struct pair) pairs;
+static ARRAY(struct conn) conns;
+static ARRAY(struct msg) msgs;
+static ARRAY(struct event) events;
+static ARRAY(struct command) commands;
+static ARRAY(struct listener) listeners;
+static ARRAY(struct ccname) ccs;
+
+static int sndbuf = 8 << 20, rcvbuf = 16 << 20;
+static unsigned int need_window;
+static int epfd, timer;
+static uint64_t start_ns, end_ns;
+static unsigned int unfinished;		/* messages of a known size */
+static char *payload;
+
+/* ---- sockets ---- */
+
+static unsigned int cc_index(const char *cc)
+{
+	unsigned int i;
+
+	for (i = 0; i < ccs.n; i++)
+		if (!strcmp(ccs.v[i].name, cc))
+			return i;
+	snprintf(PUSH(ccs)->name, sizeof(ccs.v[0].name), "%s", cc);
+	return i;
+}
+
+static void set_int(int fd, int level, int option, int value, const char *what)
+{
+	if (setsockopt(fd, level, option, &value, sizeof(value)))
+		die("%s %d: %s", what, value, strerror(errno));
+}
+
+static int new_socket(int family, const char *cc)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char got[16] = "";
+	socklen_t len = sizeof(got);
+
+	if (fd < 0)
+		die("socket: %s", strerror(errno));
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)))
+		die("congestion control %s: %s (not built into, or loaded in, this kernel?)", cc,
+		    strerror(errno));
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, got, &len) || strcmp(got, cc))
+		die("congestion control %s: the kernel gave %s instead", cc, got);
+	set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, sndbuf, "SO_SNDBUFFORCE");
+	set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, rcvbuf, "SO_RCVBUFFORCE");
+	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+	return fd;
+}
+
+union addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static socklen_t make_addr(union addr *a, int family, const char *text, uint16_t port)
+{
+	memset(a, 0, sizeof(*a));
+	a->sa.sa_family = family;
+	if (family == AF_INET6) {
+		a->in6.sin6_port = htons(port);
+		if (text && inet_pton(family, text, &a->in6.sin6_addr) != 1)
+			die("%s is not an address", text);
+		return sizeof(a->in6);
+	}
+	a->in.sin_port = htons(port);
+	if (text && inet_pton(family, text, &a->in.sin_addr) != 1)
+		die("%s is not an address", text);
+	return sizeof(a->in);
+}
+
+static int listen_on(int ns, int family, uint16_t port, const char *cc)
+{
+	union addr a;
+	socklen_t len = make_addr(&a, family, NULL, port);
+	int fd;
+
+	net_enter(ns);
+	fd = new_socket(family, cc);
+	if (bind(fd, &a.sa, len) || listen(fd, 1024))
+		die("listening on port %u in namespace %s: %s", port, net_ns_name(ns),
+		    strerror(errno));
+	return fd;
+}
+
+void load_listen(int ns, const char *family, const char *cc)
+{
+	struct listener *l = PUSH(listeners);
+
+	l->ns = ns;
+	l->family = *family == '6' ? AF_INET6 : AF_INET;
+	l->port = PORT_SHARED + cc_index(cc);
+	snprintf(l->cc, sizeof(l->cc), "%s", cc);
+	l->fd = listen_on(ns, l->family, l->port, cc);
+}
+
+static const struct listener *find_listener(int ns, int family, const char *cc)
+{
+	for (unsigned int i = 0; i < listeners.n; i++) {
+		const struct listener *l = &listeners.v[i];
+
+		if (l->ns == ns && l->family == family && !strcmp(l->cc, cc))
+			return l;
+	}
+	die("the plan opens a %s connection to %s, where nothing listens for it", cc,
+	    net_ns_name(ns));
+}
+
+void load_buffers(int snd, int rcv, unsigned int window)
+{
+	sndbuf = snd;
+	rcvbuf = rcv;
+	need_window = window;
+}
+
+static int family_of(const struct pair *p)
+{
+	return strchr(p->dst, ':') ? AF_INET6 : AF_INET;
+}
+
+void load_pair(int from, int to, const char *dst, unsigned int connections, const char *cc,
+	       unsigned int sport, bool fresh, int sample_id)
+{
+	struct pair *p = PUSH(pairs);
+
+	p->from = from;
+	p->to = to;
+	p->nconns = connections;
+	p->first_conn = conns.n;
+	p->sport = sport;
+	p->fresh = fresh;
+	p->sample_id = sample_id;
+	snprintf(p->dst, sizeof(p->dst), "%s", dst);
+	snprintf(p->cc, sizeof(p->cc), "%s", cc);
+	for (unsigned int i = 0; i < connections; i++) {
+		struct conn *c = PUSH(conns);
+
+		c->tx = -1;
+		c->rx = -1;
+		c->pair = pairs.n - 1;
+		c->tx_head = NO_MSG;
+		c->rx_head = NO_MSG;
+		c->tail = NO_MSG;
+		c->lowat = 1;
+	}
+	p->listener = -1;
+	if (fresh) {
+		p->port = PORT_FRESH + pairs.n - 1;
+		p->listener = listen_on(to, family_of(p), p->port, cc);
+	}
+}
+
+static void open_tx(struct conn *c, int type_flags)
+{
+	struct pair *p = &pairs.v[c->pair];
+	int family = family_of(p);
+	unsigned int nth = c - &conns.v[p->first_conn];
+	socklen_t len;
+	union addr a;
+
+	if (!p->fresh)
+		p->port = find_listener(p->to, family, p->cc)->port;
+	net_enter(p->from);
+	c->tx = new_socket(family, p->cc);
+	len = make_addr(&a, family, NULL, p->sport + nth);
+	if (bind(c->tx, &a.sa, len))
+		die("port %u in namespace %s: %s", p->sport + nth, net_ns_name(p->from),
+		    strerror(errno));
+	if (type_flags)
+		ioctl(c->tx, FIONBIO, &(int){ 1 });
+	len = make_addr(&a, family, p->dst, p->port);
+	if (connect(c->tx, &a.sa, len) && errno != EINPROGRESS)
+		die("connecting %s to %s: %s", net_ns_name(p->from), net_ns_name(p->to),
+		    strerror(errno));
+}
+
+/*
+ * Opens the receive window of an idle connection by hand.  Before 6.11 a window
+ * starts at 64 KB at most and grows only with data received, which would inflate
+ * the sender's congestion window too.  TCP_REPAIR_WINDOW sets both ends' view.
+ */
+static void repair_window(struct conn *c)
+{
+	struct tcp_repair_window w;
+	socklen_t len = sizeof(w);
+	int fds[2] = { c->rx, c->tx };
+
+	for (int i = 0; i < 2; i++) {
+		set_int(fds[i], IPPROTO_TCP, TCP_REPAIR, 1, "TCP_REPAIR");
+		if (getsockopt(fds[i], IPPROTO_TCP, TCP_REPAIR_WINDOW, &w, &len))
+			die("TCP_REPAIR_WINDOW: %s", strerror(errno));
+		if (i == 0) {
+			w.rcv_wnd = rcvbuf / 2;
+		} else {
+			w.snd_wnd = rcvbuf / 2;
+			w.max_window = rcvbuf / 2;
+		}
+		if (setsockopt(fds[i], IPPROTO_TCP, TCP_REPAIR_WINDOW, &w, sizeof(w)))
+			die("TCP_REPAIR_WINDOW: %s", strerror(errno));
+		set_int(fds[i], IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP, "TCP_REPAIR");
+	}
+	set_int(c->rx, IPPROTO_TCP, TCP_WINDOW_CLAMP, rcvbuf, "TCP_WINDOW_CLAMP");
+}
+
+static void tcp_info(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len))
+		die("TCP_INFO: %s", strerror(errno));
+}
+
+/* Little is sent: enough to measure the RTT, too little to move a congestion window. */
+static void warm(struct conn *c)
+{
+	const struct pair *p = &pairs.v[c->pair];
+	struct tcp_info info;
+
+	if (send(c->tx, payload, WARM_BYTES, 0) != WARM_BYTES ||
+	    recv(c->rx, NULL, WARM_BYTES, MSG_TRUNC | MSG_WAITALL) != WARM_BYTES)
+		die("warming the connection %s to %s: %s", net_ns_name(p->from),
+		    net_ns_name(p->to), strerror(errno));
+	tcp_info(c->tx, &info);
+	if (info.tcpi_snd_wnd >= need_window)
+		return;
+	repair_window(c);
+	tcp_info(c->tx, &info);
+	if (info.tcpi_snd_wnd < need_window)
+		die("the receive window of %s to %s is %u bytes, the path needs %u",
+		    net_ns_name(p->from), net_ns_name(p->to), info.tcpi_snd_wnd, need_window);
+}
+
+static void watch_conn(unsigned int i)
+{
+	struct epoll_event tx = { .events = EPOLLOUT | EPOLLET, .data.u64 = 2 * i };
+	struct epoll_event rx = { .events = EPOLLIN, .data.u64 = 2 * i + 1 };
+	struct conn *c = &conns.v[i];
+
+	if (epoll_ctl(epfd, EPOLL_CTL_ADD, c->tx, &tx) ||
+	    (c->rx >= 0 && epoll_ctl(epfd, EPOLL_CTL_ADD, c->rx, &rx)))
+		die("epoll: %s", strerror(errno));
+}
+
+static void sample_conn(const struct conn *c)
+{
+	const struct pair *p = &pairs.v[c->pair];
+	char line[64];
+	int len, fd = net_lablink_fd();
+
+	if (p->sample_id < 0 || fd < 0)
+		return;
+	len = snprintf(line, sizeof(line), "sock %d %d", c->tx, p->sample_id);
+	if (write(fd, line, len) != len)
+		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
+}
+
+void load_connect(void)
+{
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	payload = malloc(WRITE_BYTES);
+	if (epfd < 0 || timer < 0 || !payload)
+		die("epoll or timerfd: %s", strerror(errno));
+	memset(payload, 0x5a, WRITE_BYTES);
+
+	for (unsigned int i = 0; i < conns.n; i++) {
+		struct conn *c = &conns.v[i];
+		struct pair *p = &pairs.v[c->pair];
+
+		if (p->fresh)
+			continue;
+		open_tx(c, 0);
+		c->rx = accept4(find_listener(p->to, family_of(p), p->cc)->fd, NULL, NULL,
+				SOCK_CLOEXEC);
+		if (c->rx < 0)
+			die("accept in namespace %s: %s", net_ns_name(p->to), strerror(errno));
+		warm(c);
+		sample_conn(c);
+		watch_conn(i);
+	}
+	sleep_until(now_ns() + WARM_QUIET_NS);
+}
+
+/* ---- the schedule ---- */
+
+static void add_event(int64_t at_ns, int type, uint32_t arg)
+{
+	struct event *e = PUSH(events);
+
+	e->at_ns = at_ns;
+	e->type = type;
+	e->arg = arg;
+	e->order = events.n;
+}
+
+void load_message(unsigned int id, int pair, int64_t at_ns, int64_t bytes)
+{
+	struct msg *m = PUSH(msgs);
+
+	if (pair < 0 || (unsigned int)pair >= pairs.n)
+		die("message %u is on connection %d, which the plan did not open", id, pair);
+	m->id = id;
+	m->pair = pair;
+	m->conn = -1;
+	m->at_ns = at_ns;
+	m->forever = bytes < 0;
+	m->bytes = m->forever ? FOREVER : bytes;
+	m->tx_left = m->bytes;
+	m->rx_left = m->bytes;
+	m->next_tx = NO_MSG;
+	m->next_rx = NO_MSG;
+	unfinished += !m->forever;
+	add_event(at_ns, EV_MESSAGE, msgs.n - 1);
+}
+
+void load_stop(unsigned int id, int64_t at_ns)
+{
+	for (unsigned int i = 0; i < msgs.n; i++) {
+		if (msgs.v[i].id == id) {
+			add_event(at_ns, EV_STOP, i);
+			return;
+		}
+	}
+	die("message %u is stopped but never started", id);
+}
+
+void load_command(int ns, int64_t at_ns, const char *command)
+{
+	struct command *c = PUSH(commands);
+
+	c->ns = ns;
+	c->text = strdup(command);
+	add_event(at_ns, EV_COMMAND, commands.n - 1);
+}
+
+static int event_cmp(const void *pa, const void *pb)
+{
+	const struct event *a = pa, *b = pb;
+
+	if (a->at_ns != b->at_ns)
+		return a->at_ns < b->at_ns ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+static void arm_timer(uint64_t at_ns)
+{
+	struct itimerspec its = {
+		.it_value = { at_ns / NSEC_PER_SEC, at_ns % NSEC_PER_SEC },
+	};
+	static uint64_t armed_ns;
+
+	if (at_ns == armed_ns)
+		return;
+	armed_ns = at_ns;
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &its, NULL))
+		die("timerfd: %s", strerror(errno));
+}
+
+/* ---- messages ---- */
+
+static void set_lowat(struct conn *c)
+{
+	int64_t left = c->rx_head == NO_MSG ? 1 : msgs.v[c->rx_head].rx_left;
+	unsigned int want = left < LOWAT_MAX ? left : LOWAT_MAX;
+
+	if (c->rx < 0 || c->rx_head == NO_MSG || want == c->lowat)
+		return;
+	set_int(c->rx, SOL_SOCKET, SO_RCVLOWAT, want, "SO_RCVLOWAT");
+	c->lowat = want;
+}
+
+static void note_progress(struct msg *m, const struct conn *c)
+{
+	struct tcp_info info;
+
+	if (c->tx < 0)
+		return;
+	tcp_info(c->tx, &info);
+	m->acked = info.tcpi_bytes_acked - m->acked_base;
+	m->retrans = info.tcpi_total_retrans - m->retrans_base;
+}
+
+/* Writes until the buffer is full; the edge of EPOLLOUT says when it is not. */
+static void pump(struct conn *c)
+{
+	while (c->tx_head != NO_MSG) {
+		struct msg *m = &msgs.v[c->tx_head];
+
+		while (m->tx_left) {
+			size_t want = m->tx_left < WRITE_BYTES ? m->tx_left : WRITE_BYTES;
+			ssize_t n = send(c->tx, payload, want, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+			if (n < 0 && errno != EAGAIN && errno != ENOTCONN)
+				die("message %u: send: %s", m->id, strerror(errno));
+			if (n < 0)
+				return;
+			if (!m->forever)
+				m->tx_left -= n;
+			if ((size_t)n < want)
+				return;
+		}
+		c->tx_head = m->next_tx;
+	}
+}
+
+/* Of the connections between two hosts, the first idle one, else the least busy. */
+static struct conn *choose_conn(const struct pair *p)
+{
+	struct conn *best = &conns.v[p->first_conn];
+
+	for (unsigned int i = 0; i < p->nconns && best->pending; i++) {
+		struct conn *c = &conns.v[p->first_conn + i];
+
+		if (c->pending < best->pending)
+			best = c;
+	}
+	return best;
+}
+
+static void start_message(unsigned int index, uint64_t now)
+{
+	struct msg *m = &msgs.v[index];
+	struct pair *p = &pairs.v[m->pair];
+	struct conn *c = choose_conn(p);
+	struct tcp_info info;
+
+	m->conn = c - conns.v;
+	m->started = true;
+	m->start_ns = now;
+	if (c->tx < 0 && p->fresh) {
+		struct epoll_event ev = { .events = EPOLLIN, .data.u64 = 2 * m->conn + 1 };
+
+		open_tx(c, 1);
+		watch_conn(m->conn);
+		if (epoll_ctl(epfd, EPOLL_CTL_ADD, p->listener, &ev))
+			die("epoll: %s", strerror(errno));
+	}
+	if (c->tx < 0)
+		die("message %u starts on a connection that was stopped", m->id);
+	tcp_info(c->tx, &info);
+	m->acked_base = info.tcpi_bytes_acked;
+	m->retrans_base = info.tcpi_total_retrans;
+
+	if (c->tail != NO_MSG) {
+		msgs.v[c->tail].next_tx = index;
+		msgs.v[c->tail].next_rx = index;
+	}
+	c->tail = index;
+	c->pending++;
+	if (c->rx_head == NO_MSG) {
+		c->rx_head = index;
+		set_lowat(c);
+	}
+	if (c->tx_head == NO_MSG) {
+		c->tx_head = index;
+		pump(c);
+	}
+}
+
+static void accept_fresh(struct conn *c)
+{
+	struct pair *p = &pairs.v[c->pair];
+	struct epoll_event rx = { .events = EPOLLIN, .data.u64 = 2 * (c - conns.v) + 1 };
+
+	c->rx = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (c->rx < 0 || epoll_ctl(epfd, EPOLL_CTL_ADD, c->rx, &rx))
+		die("accept in namespace %s: %s", net_ns_name(p->to), strerror(errno));
+	close(p->listener);
+	sample_conn(c);
+	set_lowat(c);
+}
+
+static void finish_message(struct msg *m, struct conn *c, uint64_t now)
+{
+	m->end_ns = now;
+	m->done = true;
+	note_progress(m, c);
+	c->pending--;
+	unfinished--;
+	c->rx_head = m->next_rx;
+	if (c->tail == m - msgs.v)
+		c->tail = NO_MSG;
+}
+
+static void receive(struct conn *c, uint64_t now)
+{
+	ssize_t n;
+
+	if (c->rx < 0) {
+		if (pairs.v[c->pair].fresh)
+			accept_fresh(c);
+		return;
+	}
+	n = recv(c->rx, NULL, 1 << 30, MSG_TRUNC | MSG_DONTWAIT);
+	if (n <= 0) {
+		/* The reset of a stopped flow; an unexpected one would fail its sender. */
+		if (n == 0 || errno != EAGAIN) {
+			close(c->rx);
+			c->rx = -1;
+		}
+		return;
+	}
+	while (n && c->rx_head != NO_MSG) {
+		struct msg *m = &msgs.v[c->rx_head];
+
+		if (m->forever)
+			break;
+		if (n < m->rx_left) {
+			m->rx_left -= n;
+			break;
+		}
+		n -= m->rx_left;
+		m->rx_left = 0;
+		finish_message(m, c, now);
+	}
+	set_lowat(c);
+}
+
+static void stop_message(struct msg *m, uint64_t now)
+{
+	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	struct conn *c;
+
+	if (!m->started || m->done)
+		return;
+	c = &conns.v[m->conn];
+	note_progress(m, c);
+	m->stop_ns = now;
+	m->done = true;
+	if (!m->forever)
+		unfinished--;
+	setsockopt(c->tx, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	close(c->tx);
+	c->tx = -1;
+	c->tx_head = NO_MSG;
+	c->rx_head = NO_MSG;
+}
+
+/* ---- running ---- */
+
+static void mark_wall(const char *name)
+{
+	/* The file's time of creation is the machine's own: virtual time cannot tell how long it took. */
+	FILE *f = fopen(name, "w");
+
+	if (!f)
+		die("%s: %s", name, strerror(errno));
+	fclose(f);
+}
+
+static void begin_measure(uint64_t duration_ns, uint64_t interval_ns)
+{
+	char line[96];
+	int len, fd = net_lablink_fd();
+
+	if (fd < 0)
+		return;
+	len = snprintf(line, sizeof(line), "measure %llu %llu %llu", (unsigned long long)start_ns,
+		       (unsigned long long)duration_ns, (unsigned long long)interval_ns);
+	if (write(fd, line, len) != len)
+		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
+}
+
+static void note_all_progress(void)
+{
+	for (unsigned int i = 0; i < msgs.n; i++)
+		if (msgs.v[i].started && !msgs.v[i].done)
+			note_progress(&msgs.v[i], &conns.v[msgs.v[i].conn]);
+}
+
+static bool run_event(const struct event *e, uint64_t now)
+{
+	const struct command *c;
+
+	switch (e->type) {
+	case EV_MESSAGE:
+		start_message(e->arg, now);
+		return true;
+	case EV_STOP:
+		stop_message(&msgs.v[e->arg], now);
+		return true;
+	case EV_COMMAND:
+		c = &commands.v[e->arg];
+		if (run_command(c->ns, c->text, NULL))
+			die("\"%s\" in namespace %s at %lld ns failed", c->text,
+			    net_ns_name(c->ns), (long long)e->at_ns);
+		return true;
+	case EV_END:
+		note_all_progress();
+		return false;
+	}
+	return true;
+}
+
+void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uint64_t lead_ns)
+{
+	struct epoll_event ready[64], tick = { .events = EPOLLIN | EPOLLET, .data.u64 = EPOLL_TIMER };
+	bool measuring = true;
+	unsigned int next = 0;
+	uint64_t until;
+
+	add_event(duration_ns, EV_END, 0);
+	qsort(events.v, events.n, sizeof(*events.v), event_cmp);
+	/* On a fixed grid of virtual time: the same timer ticks fall into every run. */
+	start_ns = now_ns() + lead_ns + NSEC_PER_MSEC;
+	start_ns += START_GRID_NS - start_ns % START_GRID_NS;
+	end_ns = start_ns + duration_ns;
+	until = end_ns + drain_ns;
+	begin_measure(duration_ns, interval_ns);
+	if (epoll_ctl(epfd, EPOLL_CTL_ADD, timer, &tick))
+		die("epoll: %s", strerror(errno));
+	arm_timer(start_ns + events.v[0].at_ns);
+	mark_wall("wall.begin");
+
+	while (measuring || unfinished) {
+		int n = epoll_wait(epfd, ready, 64, -1);
+		uint64_t now = now_ns();
+
+		if (n < 0 && errno != EINTR)
+			die("epoll_wait: %s", strerror(errno));
+		for (int i = 0; i < n; i++) {
+			struct conn *c = &conns.v[ready[i].data.u64 / 2];
+
+			if (ready[i].data.u64 == EPOLL_TIMER)
+				continue;
+			if (ready[i].data.u64 & 1)
+				receive(c, now);
+			else if (c->tx_head != NO_MSG)
+				pump(c);
+		}
+		while (next < events.n && start_ns + events.v[next].at_ns <= now)
+			measuring &= run_event(&events.v[next++], now);
+		if (!measuring && now >= until)
+			break;
+		arm_timer(next < events.n ? start_ns + events.v[next].at_ns : until);
+	}
+	mark_wall("wall.end");
+}
+
+void load_write(const char *path)
+{
+	FILE *out = fopen(path, "w");
+
+	if (!out)
+		die("%s: %s", path, strerror(errno));
+	fprintf(out, "# id start_ns end_ns stop_ns acked_bytes retransmits; ns from the start of the measurement, - is never\n");
+	for (unsigned int i = 0; i < msgs.n; i++) {
+		const struct msg *m = &msgs.v[i];
+
+		if (!m->started)
+			continue;
+		fprintf(out, "%u %lld", m->id, (long long)(m->start_ns - start_ns));
+		if (m->end_ns)
+			fprintf(out, " %lld", (long long)(m->end_ns - start_ns));
+		else
+			fprintf(out, " -");
+		if (m->stop_ns)
+			fprintf(out, " %lld", (long long)(m->stop_ns - start_ns));
+		else
+			fprintf(out, " -");
+		fprintf(out, " %llu %u\n", (unsigned long long)m->acked, m->retrans);
+	}
+	if (fclose(out))
+		die("%s: %s", path, strerror(errno));
+}
