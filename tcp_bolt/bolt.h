@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of tcp_bolt share: the per-socket object, the per-namespace
+ * object, and who offers which function.
+ */
+#ifndef _TCP_BOLT_H
+#define _TCP_BOLT_H
+
+#include <linux/refcount.h>
+#include <linux/rhashtable.h>
+#include <linux/siphash.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "bolt_option.h"
+#include "core.h"
+#include "mib.h"
+
+/**
+ * struct bolt_flow - what Bolt knows of one socket
+ *
+ * Made when a handshake carried the option, found by socket pointer, freed after a grace
+ * period when the congestion control is released.  icsk_ca_priv only caches the
+ * pointer, for callers that hold the socket lock.
+ */
+struct bolt_flow {
+	/* Written by LOCAL_IN without the socket lock; single words, newest wins. */
+	atomic_t		rx_inc;		/* data packets that arrived with INC */
+	u32			rx_t_data_tx;	/* newest data packet's, to be echoed */
+	u32			ack_rtt_ns;	/* newest RTT sample, 0: taken */
+	u8			rx_dec;		/* newest data packet had DEC */
+	u8			ack_inc;	/* newest ACK's inc_count */
+	u8			ack_dec;	/* newest ACK's DEC */
+	u8			ack_seen;	/* an ACK carried the option since last looked at */
+
+	/* Packets on or off cwnd decided while a user owned the socket; taken up under the lock */
+	atomic_t		pending;
+
+	/* Under the socket's spinlock */
+	struct bolt_core	core;
+	u32			last_inc;	/* inc_count taken so far; > 255: none yet */
+	u32			nic_kbps;	/* rate of the device below; 0: unknown */
+	u32			ns_per_byte;	/* of nic_kbps, see bolt_core_ns_per_byte() */
+	u32			init_cwnd;	/* packets; the path's BDP as configured */
+	u32			max_cwnd;	/* packets */
+	u64			next_tx_ns;	/* earliest departure of the next packet */
+	u64			last_tx_ns;	/* departure of the newest data packet */
+	u32			first_end;	/* FIRST before this sequence number */
+	u32			last_seq;	/* LAST was set up to here */
+	int			dev_ifindex;	/* device nic_kbps belongs to */
+	u32			prior_cwnd;	/* before the latest loss, for undo */
+	u16			hdr_reserved;	/* icsk_ext_hdr_len as we left it */
+	u8			reserved:1,	/* BOLT_TCPOPT_LEN is in icsk_ext_hdr_len */
+				in_first:1,
+				last_open:1;	/* LAST was sent, and no proof yet it was true */
+	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */
+	u8			ack_missing;	/* ACKs in a row without the option */
+
+	/* Recent control messages, so that none counts twice */
+	struct { u32 t_data_tx, seq; } seen[8];
+	u8			seen_next;
+
+	/* Cold */
+	struct sock		*sk;		/* the key; not a reference */
+	struct rhash_head	node;
+	refcount_t		refcnt;
+	struct work_struct	work;		/* takes pending up if nobody else does */
+	struct hrtimer		ai_timer;
+	struct rcu_head		rcu;
+};
+
+/**
+ * struct bolt_net - one network namespace
+ */
+struct bolt_net {
+	struct net		*net;
+	struct bolt_mib __percpu *mib;
+	struct xarray		rates;		/* ifindex -> Mbit/s from ethtool */
+
+	struct work_struct	open_work;	/* opens the control sockets */
+	unsigned long		open;		/* bit 0: asked for */
+	struct socket		*ctl[2];	/* IPv4, IPv6 */
+	struct mutex		ctl_lock;	/* ctl[] and the port they are bound to */
+
+	/* sysctls, net.bolt.*; see sysctl.c */
+	int			port;
+	u32			base_rtt_ns;
+	u32			rate_mbps;
+	u32			max_bdp_pct;
+	u32			burst_segs;
+	u8			ai;
+	u8			ai_spread;
+	u8			min_ttl;
+	u8			tagged;
+	siphash_key_t		tag_key;
+	struct ctl_table	*table;
+	struct ctl_table_header	*sysctl;
+};
+
+extern unsigned int bolt_net_id;
+extern struct workqueue_struct *bolt_wq;
+extern struct tcp_congestion_ops tcp_bolt, tcp_bolt_fallback;
+
+struct nf_hook_state;
+
+struct bolt_net *bolt_net(const struct net *net);
+
+#define BOLT_INC_STATS(bn, item)	this_cpu_inc((bn)->mib->v[BOLT_MIB_##item])
+#define BOLT_ADD_STATS(bn, item, n)	this_cpu_add((bn)->mib->v[BOLT_MIB_##item], n)
+
+/* flow.c: the per-socket object */
+int bolt_flow_module_init(void);
+void bolt_flow_module_exit(void);
+struct bolt_flow *bolt_flow_create(struct sock *sk);
+struct bolt_flow *bolt_flow_lookup(const struct sock *sk);	/* under RCU */
+void bolt_flow_release(struct sock *sk);
+void bolt_flow_defer(struct bolt_flow *f, struct sock *sk, int packets);
+void bolt_flow_hold(struct bolt_flow *f);
+void bolt_flow_put(struct bolt_flow *f);
+void bolt_flow_take_up(struct bolt_flow *f, struct sock *sk);
+
+/* Of a socket whose lock is held and whose congestion control is bolt; may be NULL */
+static inline struct bolt_flow *bolt_flow_locked(const struct sock *sk)
+{
+	return *(struct bolt_flow **)inet_csk_ca(sk);
+}
+
+static inline void bolt_flow_set_locked(struct sock *sk, struct bolt_flow *f)
+{
+	*(struct bolt_flow **)inet_csk_ca(sk) = f;
+}
+
+/* Whether the socket speaks Bolt now; without the lock an instant's answer. */
+static inline bool bolt_sk_uses(const struct sock *sk)
+{
+	return READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &tcp_bolt;
+}
+
+/* Bytes of a full packet as a switch counts them: IP packet and Ethernet header */
+static inline u32 bolt_pkt_bytes(const struct sock *sk)
+{
+	return tcp_sk(sk)->mss_cache + tcp_sk(sk)->tcp_header_len + BOLT_TCPOPT_LEN +
+	       (sk->sk_family == AF_INET ? 20 : 40) + ETH_HLEN;
+}
+
+/* handshake.c: what one softirq passes from LOCAL_IN to LOCAL_OUT or to CC init */
+enum bolt_hs { BOLT_HS_NONE, BOLT_HS_SYN, BOLT_HS_ESTABLISHED };
+
+struct bolt_hs_key {
+	struct net	*net;
+	__be32		saddr[4], daddr[4];	/* as in the received packet */
+	__be16		sport, dport;
+};
+
+void bolt_hs_put(enum bolt_hs what, const struct bolt_hs_key *key);
+bool bolt_hs_take(enum bolt_hs what, const struct bolt_hs_key *key);
+bool bolt_hs_armed(void);
+
+/* option_tx.c, option_rx.c: the netfilter hooks */
+unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
+unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
+void bolt_reserve(struct sock *sk, struct bolt_flow *f);
+void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
+
+/* cc.c: the congestion control; called with the socket's spinlock held */
+void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex);
+void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
+		 u32 queue_bytes, u32 link_kbps);
+void bolt_cc_flow_init(struct bolt_flow *f);
+
+/* control.c: the UDP sockets SRC, BTS and CNM arrive on */
+void bolt_control_init(struct bolt_net *bn);
+void bolt_control_want(struct bolt_net *bn);
+int bolt_control_rebind(struct bolt_net *bn, int port);
+void bolt_control_exit(struct bolt_net *bn);
+
+/* rate.c: the speed of devices */
+int bolt_rate_module_init(void);
+void bolt_rate_module_exit(void);
+u32 bolt_rate_kbps(struct bolt_net *bn, int ifindex);
+
+/* sysctl.c */
+int bolt_sysctl_init(struct bolt_net *bn);
+void bolt_sysctl_exit(struct bolt_net *bn);
+
+/* mib.c */
+int bolt_mib_init(struct bolt_net *bn);
+void bolt_mib_exit(struct bolt_net *bn);
+
+/* Signed before our hook sees the packet (RFC 2385, RFC 5925): nothing may be added */
+static inline bool bolt_sk_is_signed(const struct sock *sk)
+{
+#ifdef CONFIG_TCP_MD5SIG
+	if (rcu_access_pointer(tcp_sk(sk)->md5sig_info))
+		return true;
+#endif
+#if BOLT_TCP_AO
+	if (rcu_access_pointer(tcp_sk(sk)->ao_info))
+		return true;
+#endif
+	return false;
+}
+
+#endif /* _TCP_BOLT_H */

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The congestion control "bolt": TCP's side of Algorithm 2 (core.h).
+ *
+ *   SRC received                       cwnd - 1, at most target_q times per rtt_src
+ *   ACK: inc_count has moved by n      cwnd + n
+ *   ACK: one window since the last     cwnd + 1, when the window is the limit
+ *   fast recovery                      cwnd / 2, once per window    (Swift, Algorithm 1)
+ *   RTO                                cwnd / 2; 1 after five in a row (Swift, Algorithm 1)
+ *
+ * The window starts at the path's BDP, as the paper's flows start at line rate, and never
+ * exceeds max_bdp_pct of it: beyond, packets only queue at the sender's own link.
+ *
+ * A connection without the option is handed to TCP's Reno, as tcp_dctcp does without ECN.
+ */
+
+#include <linux/hrtimer.h>
+#include <linux/random.h>
+#include <net/tcp.h>
+
+#include "bolt.h"
+
+/* Swift, Algorithm 1: RETX_RESET_THRESHOLD */
+#define BOLT_RTO_RESET		5
+/* ACKs in a row without the option after which a middlebox must have begun to strip it */
+#define BOLT_ACK_MISSING_MAX	16
+
+static void bolt_set_cwnd(struct sock *sk, const struct bolt_flow *f, u32 cwnd)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	tcp_snd_cwnd_set(tp, clamp_t(u32, cwnd, 1, min(f->max_cwnd, tp->snd_cwnd_clamp)));
+}
+
+/* --- limits that follow the path --- */
+
+/* Largest useful window: max_bdp_pct of NIC rate * min RTT; never below the initial window. */
+static void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
+{
+	struct bolt_net *bn = bolt_net(sock_net(sk));
+
+	f->max_cwnd = max(f->init_cwnd,
+			  bolt_core_bdp_pkts(f->nic_kbps, f->core.min_rtt_ns, bolt_pkt_bytes(sk),
+					     READ_ONCE(bn->max_bdp_pct)));
+}
+
+/* The flow leaves through another device now. */
+void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex)
+{
+	f->dev_ifindex = ifindex;
+	f->nic_kbps = bolt_rate_kbps(bolt_net(sock_net(sk)), ifindex);
+	f->ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
+	bolt_update_max_cwnd(sk, f);
+}
+
+/*
+ * Bursts are the floor of the queue a switch sees.  min_tso_segs() is only a floor for TCP;
+ * sk_gso_max_segs is a limit, but sk_setup_caps() resets it with every new route.
+ */
+static void bolt_limit_bursts(struct sock *sk)
+{
+	u32 burst = READ_ONCE(bolt_net(sock_net(sk))->burst_segs);
+
+	if (sk->sk_gso_max_segs > burst)
+		sk->sk_gso_max_segs = burst;
+}
+
+static u32 bolt_min_tso_segs(struct sock *sk)
+{
+	return 1;
+}
+
+/* --- the window --- */
+
+static void bolt_take_rtt(struct sock *sk, struct bolt_flow *f)
+{
+	u32 rtt_ns = xchg(&f->ack_rtt_ns, 0), min_ns = f->core.min_rtt_ns;
+
+	if (!rtt_ns)
+		return;
+	bolt_core_rtt_sample(&f->core, tcp_sk(sk)->tcp_clock_cache, rtt_ns);
+	if (f->core.min_rtt_ns != min_ns)
+		bolt_update_max_cwnd(sk, f);
+}
+
+/* Algorithm 2 lines 10-11, for all ACKs since the last look: the counter is cumulative. */
+static u32 bolt_take_inc(struct bolt_flow *f)
+{
+	u8 inc = READ_ONCE(f->ack_inc);
+	u32 n;
+
+	if (!READ_ONCE(f->ack_seen))
+		return 0;
+	if (f->last_inc > 255) {
+		f->last_inc = inc;
+		return inc;	/* the peer counts from zero */
+	}
+	n = bolt_inc_delta(inc, f->last_inc);
+	if (n)
+		f->last_inc = inc;
+	return n;
+}
+
+/* Place the additive increase at a random moment of the round trip; see bolt_ai_timer(). */
+static bool bolt_ai_later(struct sock *sk, struct bolt_flow *f)
+{
+	if (!READ_ONCE(bolt_net(sock_net(sk))->ai_spread))
+		return false;
+	if (hrtimer_is_queued(&f->ai_timer))
+		return true;
+	sock_hold(sk);
+	bolt_flow_hold(f);
+	hrtimer_start(&f->ai_timer, ns_to_ktime(get_random_u32_below(f->core.srtt_ns + 1)),
+		      HRTIMER_MODE_REL_PINNED_SOFT);
+	return true;
+}
+
+/* Algorithm 2 lines 12-14 */
+static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
+				   const struct rate_sample *rs)
+{
+	struct bolt_net *bn = bolt_net(sock_net(sk));
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (!READ_ONCE(bn->ai) || !bolt_core_ai_due(&f->core, tp->snd_una))
+		return;
+	/* Congestion is being dealt with: postponed, not skipped */
+	if (READ_ONCE(f->ack_dec))
+		return;
+	/* A window that is not the limit says nothing when it grows */
+	if (rs->prior_in_flight + READ_ONCE(bn->burst_segs) <= tcp_snd_cwnd(tp))
+		return;
+	bolt_core_ai_taken(&f->core, tp->snd_nxt);
+	BOLT_INC_STATS(bn, AiTaken);
+	if (!bolt_ai_later(sk, f))
+		bolt_set_cwnd(sk, f, tcp_snd_cwnd(tp) + 1);
+}
+
+/*
+ * An increase taken on an ACK puts the new packet right behind one of the same flow, and a decrease
+ * takes any packet out: repeated, that gathers each flow's window into a solid block,
+ * and a block that leaves shows supply matching a single gap per round trip.  An increase at
+ * a random moment puts the packet anywhere among the others', and keeps flows mixed.
+ */
+static enum hrtimer_restart bolt_ai_timer(struct hrtimer *timer)
+{
+	struct bolt_flow *f = container_of(timer, struct bolt_flow, ai_timer);
+	struct sock *sk = f->sk;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	bh_lock_sock(sk);
+	if (!bolt_sk_uses(sk) || bolt_flow_locked(sk) != f)
+		goto out;
+	if (sock_owned_by_user(sk)) {
+		bolt_flow_defer(f, sk, 1);
+		goto out;
+	}
+	bolt_set_cwnd(sk, f, tcp_snd_cwnd(tp) + 1);
+	/* TCP's pacing timer is the way to have it look at its queue */
+	if (tcp_send_head(sk) && !hrtimer_is_queued(&tp->pacing_timer)) {
+		hrtimer_start(&tp->pacing_timer, ns_to_ktime(tp->tcp_wstamp_ns),
+			      HRTIMER_MODE_ABS_PINNED_SOFT);
+		sock_hold(sk);
+	}
+out:
+	bh_unlock_sock(sk);
+	sock_put(sk);
+	bolt_flow_put(f);
+	return HRTIMER_NORESTART;
+}
+
+void bolt_cc_flow_init(struct bolt_flow *f)
+{
+	hrtimer_setup(&f->ai_timer, bolt_ai_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
+}
+
+/* Reno from here on; whatever bolt set on the socket is taken back. */
+static void bolt_fall_back(struct sock *sk, struct bolt_flow *f)
+{
+	struct dst_entry *dst = __sk_dst_get(sk);
+
+	if (f)
+		bolt_flow_release(sk);
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &tcp_bolt_fallback);
+	if (dst)
+		sk->sk_gso_max_segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
+	BOLT_INC_STATS(bolt_net(sock_net(sk)), Fallback);
+}
+
+/* Returns false when the option has vanished from the ACKs for good. */
+static bool bolt_peer_speaks(struct sock *sk, struct bolt_flow *f)
+{
+	if (likely(READ_ONCE(f->ack_seen))) {
+		WRITE_ONCE(f->ack_seen, 0);
+		f->ack_missing = 0;
+	} else if (++f->ack_missing >= BOLT_ACK_MISSING_MAX) {
+		BOLT_INC_STATS(bolt_net(sock_net(sk)), FallbackLate);
+		bolt_fall_back(sk, f);
+		return false;
+	}
+	return true;
+}
+
+static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
+{
+	struct bolt_flow *f = bolt_flow_locked(sk);
+	u32 inc;
+
+	if (unlikely(atomic_read(&f->pending)))
+		bolt_flow_take_up(f, sk);
+	bolt_limit_bursts(sk);
+	bolt_take_rtt(sk, f);
+	inc = bolt_take_inc(f);
+	if (!bolt_peer_speaks(sk, f))
+		return;
+	if (inc) {
+		BOLT_ADD_STATS(bolt_net(sock_net(sk)), IncGranted, inc);
+		bolt_set_cwnd(sk, f, tcp_snd_cwnd(tcp_sk(sk)) + inc);
+	}
+	bolt_additive_increase(sk, f, rs);
+	if (rs->acked_sacked > 0 && inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery)
+		f->rto_count = 0;
+}
+
+/*
+ * HandleSrc, Algorithm 2 lines 1-8
+ *
+ * Called in softirq with the socket's spinlock held, whether a user owns the socket or not: the
+ * decision is taken at arrival, only the subtraction waits.
+ */
+void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
+		 u32 queue_bytes, u32 link_kbps)
+{
+	struct bolt_net *bn = bolt_net(sock_net(sk));
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), pkt = bolt_pkt_bytes(sk), rate;
+	u64 target_q16;
+
+	BOLT_INC_STATS(bn, SrcRx);
+	rate = bolt_core_rate(cwnd, pkt, f->core.srtt_ns, f->nic_kbps);
+	target_q16 = bolt_core_target_q(queue_bytes, pkt, rate, link_kbps);
+	if (!bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16)) {
+		BOLT_INC_STATS(bn, SrcHeld);
+	} else if (sock_owned_by_user(sk)) {
+		BOLT_INC_STATS(bn, SrcDeferred);
+		bolt_flow_defer(f, sk, -1);
+	} else if (cwnd > 1) {
+		BOLT_INC_STATS(bn, SrcDec);
+		bolt_set_cwnd(sk, f, cwnd - 1);
+	} else {
+		BOLT_INC_STATS(bn, SrcFloor);
+	}
+}
+
+/* --- loss, as in Swift --- */
+
+/*
+ * A SYN that times out comes here as well, before init() ran: there is no object then.
+ *
+ * TCP asks once per loss episode, before it touches cwnd: remember it, for the cut and for undo.
+ */
+static u32 bolt_ssthresh(struct sock *sk)
+{
+	struct bolt_flow *f = bolt_flow_locked(sk);
+
+	if (f)
+		f->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	return tcp_sk(sk)->snd_ssthresh;
+}
+
+static void bolt_set_state(struct sock *sk, u8 state)
+{
+	struct bolt_flow *f = bolt_flow_locked(sk);
+	struct bolt_net *bn = bolt_net(sock_net(sk));
+
+	if (!f)
+		return;
+	switch (state) {
+	case TCP_CA_CWR:
+	case TCP_CA_Recovery:
+		/* max_mdf = 0.5 */
+		BOLT_INC_STATS(bn, LossDec);
+		bolt_set_cwnd(sk, f, f->prior_cwnd / 2);
+		break;
+	case TCP_CA_Loss:
+		/* TCP has set cwnd to what is in flight, one packet; Swift halves */
+		BOLT_INC_STATS(bn, RtoDec);
+		f->rto_count++;
+		bolt_set_cwnd(sk, f, f->rto_count < BOLT_RTO_RESET ? f->prior_cwnd / 2 : 1);
+		break;
+	}
+}
+
+static u32 bolt_undo_cwnd(struct sock *sk)
+{
+	const struct bolt_flow *f = bolt_flow_locked(sk);
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+
+	return f ? max(cwnd, f->prior_cwnd) : cwnd;
+}
+
+/* --- start and end --- */
+
+/* Was the option negotiated? Then the connection has an object, or gets it here. */
+static struct bolt_flow *bolt_negotiated(struct sock *sk)
+{
+	struct bolt_hs_key key = { .net = sock_net(sk) };
+	struct bolt_flow *f;
+
+	rcu_read_lock();
+	f = bolt_flow_lookup(sk);
+	rcu_read_unlock();
+	if (f || bolt_sk_is_signed(sk))
+		return f;
+
+	key.sport = inet_sk(sk)->inet_dport;
+	key.dport = inet_sk(sk)->inet_sport;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
+		memcpy(key.saddr, &sk->sk_v6_daddr, 16);
+		memcpy(key.daddr, &sk->sk_v6_rcv_saddr, 16);
+	} else
+#endif
+	{
+		key.saddr[0] = sk->sk_daddr;
+		key.daddr[0] = sk->sk_rcv_saddr;
+	}
+	return bolt_hs_take(BOLT_HS_ESTABLISHED, &key) ? bolt_flow_create(sk) : NULL;
+}
+
+/* The paper's flows start at line rate: one BDP, by net.bolt.base_rtt_ns or by the route. */
+static void bolt_init_cwnd(struct sock *sk, struct bolt_flow *f)
+{
+	u32 rtt_ns = READ_ONCE(bolt_net(sock_net(sk))->base_rtt_ns);
+
+	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* the route's initcwnd, or ten */
+	if (rtt_ns && f->nic_kbps)
+		f->init_cwnd = bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, bolt_pkt_bytes(sk), 100);
+	f->max_cwnd = max(f->max_cwnd, f->init_cwnd);
+	bolt_set_cwnd(sk, f, f->init_cwnd);
+}
+
+static void bolt_init(struct sock *sk)
+{
+	struct bolt_net *bn = bolt_net(sock_net(sk));
+	struct dst_entry *dst = __sk_dst_get(sk);
+	struct bolt_flow *f;
+
+	bolt_flow_set_locked(sk, NULL);
+	bolt_control_want(bn);
+	f = bolt_negotiated(sk);
+	if (!f) {
+		bolt_fall_back(sk, NULL);
+		return;
+	}
+	bolt_flow_set_locked(sk, f);
+	BOLT_INC_STATS(bn, Negotiated);
+
+	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	bolt_reserve(sk, f);
+	f->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	f->core.last_dec_ns = ktime_get_ns();	/* last_dec_time starts with the flow */
+	bolt_core_ai_taken(&f->core, tcp_sk(sk)->snd_nxt);
+	if (dst)
+		bolt_cc_refresh_rate(sk, f, dst->dev->ifindex);
+	else
+		bolt_update_max_cwnd(sk, f);
+	bolt_init_cwnd(sk, f);
+	bolt_limit_bursts(sk);
+	/* TCP's own pacing timer, with departures set by the LOCAL_OUT hook */
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
+}
+
+static void bolt_release(struct sock *sk)
+{
+	bolt_flow_release(sk);
+}
+
+struct tcp_congestion_ops tcp_bolt __read_mostly = {
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.init		= bolt_init,
+	.release	= bolt_release,
+	.cong_control	= bolt_cong_control,
+	.min_tso_segs	= bolt_min_tso_segs,
+	.ssthresh	= bolt_ssthresh,
+	.set_state	= bolt_set_state,
+	.undo_cwnd	= bolt_undo_cwnd,
+	.owner		= THIS_MODULE,
+	.name		= "bolt",
+};
+
+/* What a bolt socket becomes without the option; never registered, only swapped in. */
+struct tcp_congestion_ops tcp_bolt_fallback __read_mostly = {
+	.release	= bolt_release,
+	.ssthresh	= tcp_reno_ssthresh,
+	.cong_avoid	= tcp_reno_cong_avoid,
+	.undo_cwnd	= tcp_reno_undo_cwnd,
+	.owner		= THIS_MODULE,
+	.name		= "bolt-reno",
+};

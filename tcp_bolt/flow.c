@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The per-socket object: one table, keyed by the socket's address.
+ *
+ * Lifetime: created under the socket's spinlock, removed when TCP releases the congestion
+ * control (also when init never ran), freed a grace period later.  A reader under RCU
+ * may see an object whose socket has just gone; it only writes into the object.
+ */
+
+#include <linux/slab.h>
+
+#include "bolt.h"
+
+static struct rhashtable bolt_flows;
+
+static const struct rhashtable_params bolt_flow_params = {
+	.key_len	= sizeof(struct sock *),
+	.key_offset	= offsetof(struct bolt_flow, sk),
+	.head_offset	= offsetof(struct bolt_flow, node),
+	.automatic_shrinking = true,
+};
+
+struct bolt_flow *bolt_flow_lookup(const struct sock *sk)
+{
+	return rhashtable_lookup(&bolt_flows, &sk, bolt_flow_params);
+}
+
+void bolt_flow_hold(struct bolt_flow *f)
+{
+	refcount_inc(&f->refcnt);
+}
+
+void bolt_flow_put(struct bolt_flow *f)
+{
+	if (refcount_dec_and_test(&f->refcnt))
+		kfree_rcu(f, rcu);
+}
+
+/* Take up what was decided while a user owned the socket.  Under the socket lock. */
+void bolt_flow_take_up(struct bolt_flow *f, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	int cwnd = tcp_snd_cwnd(tp) + atomic_xchg(&f->pending, 0);
+
+	/* the bounds of every change of cwnd: one packet, and what fills the path */
+	tcp_snd_cwnd_set(tp, clamp_t(int, cwnd, 1, max_t(int, f->max_cwnd, tcp_snd_cwnd(tp))));
+}
+
+/* The backstop: the owner sent nothing and no ACK came in. */
+static void bolt_flow_work(struct work_struct *work)
+{
+	struct bolt_flow *f = container_of(work, struct bolt_flow, work);
+	struct sock *sk = f->sk;
+
+	lock_sock(sk);
+	/* released in between: the window is another congestion control's by now */
+	if (bolt_sk_uses(sk) && bolt_flow_locked(sk) == f && atomic_read(&f->pending))
+		bolt_flow_take_up(f, sk);
+	release_sock(sk);
+	sock_put(sk);
+	bolt_flow_put(f);
+}
+
+/* Put off a change of cwnd; the caller holds the spinlock of a socket owned by a user. */
+void bolt_flow_defer(struct bolt_flow *f, struct sock *sk, int packets)
+{
+	atomic_add(packets, &f->pending);
+	sock_hold(sk);
+	bolt_flow_hold(f);
+	if (!queue_work(bolt_wq, &f->work)) {
+		/* queued already, with references of its own */
+		bolt_flow_put(f);
+		sock_put(sk);
+	}
+}
+
+/*
+ * The object of @sk, made if there is none.  Called under the socket's spinlock.  Returns NULL when there is no memory.
+ */
+struct bolt_flow *bolt_flow_create(struct sock *sk)
+{
+	struct bolt_flow *f;
+
+	rcu_read_lock();
+	f = bolt_flow_lookup(sk);
+	rcu_read_unlock();
+	if (f)
+		return f;
+
+	f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
+	if (!f)
+		return NULL;
+	f->sk = sk;
+	f->last_inc = 256;
+	refcount_set(&f->refcnt, 1);
+	INIT_WORK(&f->work, bolt_flow_work);
+	bolt_cc_flow_init(f);
+	if (rhashtable_lookup_insert_fast(&bolt_flows, &f->node, bolt_flow_params)) {
+		kfree(f);
+		return NULL;
+	}
+	return f;
+}
+
+/* From the congestion control's release(), which TCP calls once per assignment. */
+void bolt_flow_release(struct sock *sk)
+{
+	struct bolt_flow *f;
+
+	bolt_flow_set_locked(sk, NULL);
+	rcu_read_lock();
+	f = bolt_flow_lookup(sk);
+	if (f && !rhashtable_remove_fast(&bolt_flows, &f->node, bolt_flow_params)) {
+		bolt_unreserve(sk, f);
+		bolt_flow_put(f);
+	}
+	rcu_read_unlock();
+}
+
+int bolt_flow_module_init(void)
+{
+	return rhashtable_init(&bolt_flows, &bolt_flow_params);
+}
+
+void bolt_flow_module_exit(void)
+{
+	rhashtable_destroy(&bolt_flows);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Negotiation without state for half-open connections.
+ *
+ *   client                      server
+ *   SYN + offer        --->     LOCAL_IN notes (SYN, flow) for this CPU
+ *                               the stack answers in the same softirq
+ *                      <---     LOCAL_OUT takes the note: SYN-ACK + acceptance
+ *   LOCAL_IN makes the object
+ *   ACK + full option  --->     LOCAL_IN finds no full socket: notes (ESTABLISHED, flow)
+ *                               the stack makes the child in the same softirq,
+ *                               and CC init takes the note: Bolt is on
+ *
+ * A note lives from one hook to the next function of the same softirq on the
+ * same CPU.  One that nobody takes (the SYN was dropped, or answered later from a
+ * timer) is overwritten by the next, and matches nothing else: it names the flow.
+ * SYN cookies need nothing more: the third packet carries the full option as well.
+ */
+
+#include <linux/percpu.h>
+
+#include "bolt.h"
+
+struct bolt_hs_note {
+	enum bolt_hs		what;
+	struct bolt_hs_key	key;
+};
+
+static DEFINE_PER_CPU(struct bolt_hs_note, bolt_hs_note);
+
+bool bolt_hs_armed(void)
+{
+	return this_cpu_read(bolt_hs_note.what) != BOLT_HS_NONE;
+}
+
+/* In softirq: LOCAL_IN. */
+void bolt_hs_put(enum bolt_hs what, const struct bolt_hs_key *key)
+{
+	struct bolt_hs_note *note = this_cpu_ptr(&bolt_hs_note);
+
+	note->what = what;
+	note->key = *key;
+}
+
+/* True when this softirq left such a note; it is gone then. */
+bool bolt_hs_take(enum bolt_hs what, const struct bolt_hs_key *key)
+{
+	struct bolt_hs_note *note;
+	bool ret = false;
+
+	local_bh_disable();
+	note = this_cpu_ptr(&bolt_hs_note);
+	if (note->what == what && note->key.net == key->net &&
+	    note->key.sport == key->sport && note->key.dport == key->dport &&
+	    !memcmp(note->key.saddr, key->saddr, sizeof(key->saddr)) &&
+	    !memcmp(note->key.daddr, key->daddr, sizeof(key->daddr))) {
+		note->what = BOLT_HS_NONE;
+		ret = true;
+	}
+	local_bh_enable();
+	return ret;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bolt for Linux hosts: sub-RTT congestion control (Arslan et al., NSDI '23).
+ *
+ * A packet's way, file by file:
+ *
+ *   write()                                  option_rx.c   LOCAL_IN: option read
+ *      |                                        |          handshake.c: negotiation
+ *   cc.c: the window                         TCP
+ *      |                                        |
+ *   option_tx.c  LOCAL_OUT: option written    cc.c: INC, additive increase
+ *      |         departure spaced (rate.c)
+ *   device                                   control.c     SRC from a switch -> cc.c -> core.h
+ *
+ * flow.c holds the per-socket object, core.h the arithmetic of Algorithm 2, sysctl.c and
+ * mib.c what a namespace can set and count.  This file ties them to the kernel.
+ */
+
+#include <linux/module.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter_ipv4.h>
+#include <linux/netfilter_ipv6.h>
+#include <net/netns/generic.h>
+
+#include "bolt.h"
+
+unsigned int bolt_net_id __read_mostly;
+struct workqueue_struct *bolt_wq;
+
+struct bolt_net *bolt_net(const struct net *net)
+{
+	return net_generic(net, bolt_net_id);
+}
+
+/*
+ * Behind NAT, mangling and filters in both directions: what they refuse is not counted,
+ * and what they change is final when the checksum is mended.
+ */
+static const struct nf_hook_ops bolt_hooks[] = {
+	{
+		.hook		= bolt_local_out,
+		.pf		= NFPROTO_IPV4,
+		.hooknum	= NF_INET_LOCAL_OUT,
+		.priority	= NF_IP_PRI_LAST,
+	}, {
+		.hook		= bolt_local_in,
+		.pf		= NFPROTO_IPV4,
+		.hooknum	= NF_INET_LOCAL_IN,
+		.priority	= NF_IP_PRI_LAST,
+	},
+#if IS_ENABLED(CONFIG_IPV6)
+	{
+		.hook		= bolt_local_out,
+		.pf		= NFPROTO_IPV6,
+		.hooknum	= NF_INET_LOCAL_OUT,
+		.priority	= NF_IP6_PRI_LAST,
+	}, {
+		.hook		= bolt_local_in,
+		.pf		= NFPROTO_IPV6,
+		.hooknum	= NF_INET_LOCAL_IN,
+		.priority	= NF_IP6_PRI_LAST,
+	},
+#endif
+};
+
+static int __net_init bolt_net_init(struct net *net)
+{
+	struct bolt_net *bn = bolt_net(net);
+	int err;
+
+	bn->net = net;
+	xa_init(&bn->rates);
+	bolt_control_init(bn);
+	err = bolt_mib_init(bn);
+	if (err)
+		return err;
+	err = bolt_sysctl_init(bn);
+	if (err)
+		goto err_mib;
+	err = nf_register_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+	if (err)
+		goto err_sysctl;
+	return 0;
+
+err_sysctl:
+	bolt_sysctl_exit(bn);
+err_mib:
+	bolt_mib_exit(bn);
+	return err;
+}
+
+static void __net_exit bolt_net_exit(struct net *net)
+{
+	struct bolt_net *bn = bolt_net(net);
+
+	nf_unregister_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+	bolt_sysctl_exit(bn);
+	bolt_control_exit(bn);
+	bolt_mib_exit(bn);
+	xa_destroy(&bn->rates);
+}
+
+static struct pernet_operations bolt_net_ops = {
+	.init	= bolt_net_init,
+	.exit	= bolt_net_exit,
+	.id	= &bolt_net_id,
+	.size	= sizeof(struct bolt_net),
+};
+
+static int __init bolt_module_init(void)
+{
+	int err;
+
+	BUILD_BUG_ON(sizeof(struct bolt_flow *) > ICSK_CA_PRIV_SIZE);
+	BUILD_BUG_ON(sizeof(struct bolt_ctl) != 40);
+
+	bolt_wq = alloc_workqueue("tcp_bolt", WQ_UNBOUND, 0);
+	if (!bolt_wq)
+		return -ENOMEM;
+	err = bolt_flow_module_init();
+	if (err)
+		goto err_wq;
+	err = register_pernet_subsys(&bolt_net_ops);
+	if (err)
+		goto err_flow;
+	err = bolt_rate_module_init();
+	if (err)
+		goto err_net;
+	err = tcp_register_congestion_control(&tcp_bolt);
+	if (err)
+		goto err_rate;
+	return 0;
+
+err_rate:
+	bolt_rate_module_exit();
+err_net:
+	unregister_pernet_subsys(&bolt_net_ops);
+err_flow:
+	bolt_flow_module_exit();
+err_wq:
+	destroy_workqueue(bolt_wq);
+	return err;
+}
+
+/* Sockets hold the module, so there are none: only work that outlived one may still run. */
+static void __exit bolt_module_exit(void)
+{
+	tcp_unregister_congestion_control(&tcp_bolt);
+	bolt_rate_module_exit();
+	unregister_pernet_subsys(&bolt_net_ops);
+	destroy_workqueue(bolt_wq);
+	rcu_barrier();
+	bolt_flow_module_exit();
+}
+
+module_init(bolt_module_init);
+module_exit(bolt_module_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Bolt: sub-RTT congestion control for TCP");

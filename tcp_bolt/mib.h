@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Counters of a namespace: name as printed in /proc/net/bolt_stat and meaning, side by
+ * side.  Documentation/counters.rst repeats them for users.
+ */
+#ifndef _TCP_BOLT_MIB_H
+#define _TCP_BOLT_MIB_H
+
+#include <linux/types.h>
+
+#define BOLT_MIB_LIST(X)							\
+	/* handshake */								\
+	X(SynTx)		/* SYNs sent with the offer */			\
+	X(SynRx)		/* SYNs received with the offer */		\
+	X(SynAckTx)		/* SYN-ACKs sent that accept it */		\
+	X(SynAckRx)		/* SYN-ACKs received that accept it */		\
+	X(Negotiated)		/* connections that carry the option */		\
+	X(Fallback)		/* connections of bolt sockets that do not */	\
+	X(FallbackLate)		/* of those: the option vanished from ACKs */	\
+	/* the option */							\
+	X(OptTx)		/* packets sent with it; a TSO burst is one */	\
+	X(OptRx)		/* packets received with it, as segments */	\
+	X(OptBad)		/* our ExID, but a length that does not exist */ \
+	X(OptUnexpected)	/* on a socket that did not negotiate it */	\
+	X(OptNoRoom)		/* packets without it: option space full */	\
+	X(OptNoMtu)		/* packets without it: path MTU too small */	\
+	X(OptNoMem)		/* packets without it: no header room */	\
+	X(SackTrimmed)		/* SACK blocks left out to make room */		\
+	/* INC and DEC */							\
+	X(IncRx)		/* data packets that arrived with INC */	\
+	X(DecRx)		/* data packets that arrived with DEC */	\
+	X(IncGranted)		/* packets added to windows for INC */		\
+	X(AiTaken)		/* additive increases */			\
+	X(FirstTx)		/* data packets sent with FIRST */		\
+	X(LastTx)		/* data packets sent with LAST */		\
+	X(LastFalse)		/* flows that went on after LAST */		\
+	/* control messages */							\
+	X(CtlRx)		/* datagrams on the control port */		\
+	X(SrcRx)		/* SRC accepted */				\
+	X(SrcDec)		/* of those: cwnd smaller by one packet */	\
+	X(SrcHeld)		/* of those: too soon after the last (line 6) */ \
+	X(SrcFloor)		/* of those: cwnd already at one packet */	\
+	X(SrcDeferred)		/* of those: socket owned by a user */		\
+	X(CtlShort)		/* refused: cut off */				\
+	X(CtlLength)		/* refused: longer than it says */		\
+	X(CtlVersion)		/* refused: unknown version */			\
+	X(CtlType)		/* refused: unknown type */			\
+	X(CtlFlags)		/* refused: unknown flag */			\
+	X(CtlField)		/* refused: value out of range */		\
+	X(CtlQuote)		/* refused: quote is no TCP packet */		\
+	X(CtlTag)		/* refused: keyed tag missing or wrong */	\
+	X(CtlTtl)		/* refused: TTL below net.bolt.min_ttl */	\
+	X(CtlNoSocket)		/* refused: no such connection */		\
+	X(CtlNotBolt)		/* refused: connection does not use bolt */	\
+	X(CtlSeq)		/* refused: quoted sequence not in flight */	\
+	X(CtlTime)		/* refused: echoed timestamp implausible */	\
+	X(CtlReplay)		/* refused: seen before */			\
+	X(CtlUnsupported)	/* refused: BTS or CNM */			\
+	/* loss */								\
+	X(LossDec)		/* windows cut on fast recovery */		\
+	X(RtoDec)		/* windows cut on retransmission timeout */	\
+	X(NoMem)		/* allocations that failed */
+
+#define BOLT_MIB_ENUM(name)	BOLT_MIB_##name,
+enum bolt_mib_item {
+	BOLT_MIB_LIST(BOLT_MIB_ENUM)
+	BOLT_MIB_MAX
+};
+
+struct bolt_mib {
+	u64	v[BOLT_MIB_MAX];
+};
+
+#endif /* _TCP_BOLT_MIB_H */

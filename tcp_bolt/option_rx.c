@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * LOCAL_IN: the option is read from what arrives.
+ *
+ * Runs in softirq without the socket lock, before TCP.  What it learns goes into single words
+ * of the per-socket object; the next packet sent and the next cong_control() look there.
+ * Packets without the option cost a look at the length of the TCP header.
+ */
+
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/netfilter.h>
+#include <net/inet_hashtables.h>
+#include <net/inet6_hashtables.h>
+#include <net/ipv6.h>
+
+#include "bolt.h"
+
+static void bolt_key_of(struct bolt_hs_key *key, const struct sk_buff *skb,
+			const struct tcphdr *th, const struct net *net, bool ip6)
+{
+	memset(key, 0, sizeof(*key));
+	key->net = (struct net *)net;
+	if (ip6) {
+		memcpy(key->saddr, &ipv6_hdr(skb)->saddr, 16);
+		memcpy(key->daddr, &ipv6_hdr(skb)->daddr, 16);
+	} else {
+		key->saddr[0] = ip_hdr(skb)->saddr;
+		key->daddr[0] = ip_hdr(skb)->daddr;
+	}
+	key->sport = th->source;
+	key->dport = th->dest;
+}
+
+/* The connection this packet belongs to, with a reference; NULL when there is none. */
+static struct sock *bolt_rx_sock(struct net *net, struct sk_buff *skb, const struct tcphdr *th,
+				 bool ip6)
+{
+	struct inet_hashinfo *hi = net->ipv4.tcp_death_row.hashinfo;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (ip6)
+		return __inet6_lookup_established(net, hi, &ipv6_hdr(skb)->saddr, th->source,
+						  &ipv6_hdr(skb)->daddr, ntohs(th->dest),
+						  skb->dev->ifindex, inet6_sdif(skb));
+#endif
+	return __inet_lookup_established(net, hi, ip_hdr(skb)->saddr, th->source,
+					 ip_hdr(skb)->daddr, ntohs(th->dest),
+					 skb->dev->ifindex, inet_sdif(skb));
+}
+
+/* Section 3.2: count what the switches granted; remember what the next ACK reflects. */
+static void bolt_rx_data(struct bolt_net *bn, struct bolt_flow *f, const struct bolt_opt *opt,
+			 unsigned int segs)
+{
+	bool dec = opt->flags & BOLT_F_DEC;
+
+	if (opt->flags & BOLT_F_INC && !dec) {
+		atomic_add(segs, &f->rx_inc);
+		BOLT_ADD_STATS(bn, IncRx, segs);
+	}
+	if (dec)
+		BOLT_ADD_STATS(bn, DecRx, segs);
+	WRITE_ONCE(f->rx_dec, dec);
+	WRITE_ONCE(f->rx_t_data_tx, opt->t_data_tx);
+}
+
+static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure)
+{
+	u32 rtt_ns;
+
+	WRITE_ONCE(f->ack_inc, opt->inc_count);
+	if (pure) {
+		/* DEC and the echo of a segment with payload are its own direction's */
+		WRITE_ONCE(f->ack_dec, !!(opt->flags & BOLT_F_DEC));
+		if (opt->t_data_tx &&
+		    bolt_core_rtt_src(ktime_get_ns(), opt->t_data_tx, &rtt_ns))
+			WRITE_ONCE(f->ack_rtt_ns, rtt_ns ?: 1);
+	}
+	WRITE_ONCE(f->ack_seen, 1);
+}
+
+/* The peer accepted the offer.  The object is made here, as connect() may own the socket. */
+static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	bh_lock_sock(sk);
+	/* TCP checks the acknowledgment later (RFC 9293, 3.10.7.3): a blind guess gets no object */
+	if (sk->sk_state == TCP_SYN_SENT && bolt_sk_uses(sk) &&
+	    after(ack_seq, tp->snd_una) && !after(ack_seq, tp->snd_nxt)) {
+		BOLT_INC_STATS(bn, SynAckRx);
+		if (!bolt_flow_create(sk))
+			BOLT_INC_STATS(bn, NoMem);
+	}
+	bh_unlock_sock(sk);
+}
+
+static void bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct bolt_opt *opt,
+			 unsigned int segs)
+{
+	struct bolt_flow *f = bolt_flow_lookup(sk);
+	bool data = opt->flags & BOLT_F_DATA;
+
+	if (!f) {
+		BOLT_INC_STATS(bn, OptUnexpected);
+		return;
+	}
+	BOLT_ADD_STATS(bn, OptRx, segs);
+	if (data)
+		bolt_rx_data(bn, f, opt, segs);
+	if (opt->flags & BOLT_F_ACK)
+		bolt_rx_ack(f, opt, !data);
+}
+
+static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphdr *th,
+		    const u8 *opts, unsigned int off, enum bolt_opt_form form, bool ip6)
+{
+	struct sock *sk = skb->sk, *found = NULL;
+	struct bolt_hs_key key;
+	struct bolt_opt opt;
+
+	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
+		BOLT_INC_STATS(bn, SynRx);
+		bolt_key_of(&key, skb, th, bn->net, ip6);
+		bolt_hs_put(BOLT_HS_SYN, &key);
+		return;
+	}
+	/* the form of the handshake belongs there, and the full one nowhere else */
+	if ((form == BOLT_OPT_SYN) != th->syn) {
+		BOLT_INC_STATS(bn, OptBad);
+		return;
+	}
+
+	if (!sk)
+		sk = found = bolt_rx_sock(bn->net, skb, th, ip6);
+	if (sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN) {
+		if (form == BOLT_OPT_SYN) {
+			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
+		} else {
+			bolt_opt_read(opts + off, &opt);
+			bolt_rx_full(bn, sk, &opt, max_t(u16, skb_shinfo(skb)->gso_segs, 1));
+		}
+	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
+		/* a request, or a cookie: the child is made from this very packet */
+		bolt_key_of(&key, skb, th, bn->net, ip6);
+		bolt_hs_put(BOLT_HS_ESTABLISHED, &key);
+	}
+	if (found)
+		sock_gen_put(found);
+}
+
+unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	bool ip6 = state->pf == NFPROTO_IPV6;
+	unsigned int thoff, optlen, off;
+	const struct tcphdr *th;
+	enum bolt_opt_form form;
+	struct tcphdr _th;
+	u8 _opts[BOLT_TCPOPT_SPACE];
+	const u8 *opts;
+
+	if (ip6) {
+		u8 proto = ipv6_hdr(skb)->nexthdr;
+		__be16 frag;
+		int ret;
+
+		ret = ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &proto, &frag);
+		if (ret < 0 || proto != IPPROTO_TCP || frag)
+			return NF_ACCEPT;
+		thoff = ret;
+	} else {
+		if (ip_hdr(skb)->protocol != IPPROTO_TCP)
+			return NF_ACCEPT;
+		thoff = ip_hdrlen(skb);
+	}
+	th = skb_header_pointer(skb, thoff, sizeof(_th), &_th);
+	if (!th || th->doff * 4 < sizeof(_th) + BOLT_TCPOPT_LEN_SYN)
+		return NF_ACCEPT;
+	optlen = th->doff * 4 - sizeof(_th);
+	opts = skb_header_pointer(skb, thoff + sizeof(_th), optlen, _opts);
+	if (!opts)
+		return NF_ACCEPT;
+	form = bolt_opt_find(opts, optlen, &off);
+	if (form == BOLT_OPT_NONE)
+		return NF_ACCEPT;
+	if (form == BOLT_OPT_BAD)
+		BOLT_INC_STATS(bolt_net(state->net), OptBad);
+	else
+		bolt_rx(bolt_net(state->net), skb, th, opts, off, form, ip6);
+	return NF_ACCEPT;
+}

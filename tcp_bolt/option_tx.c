@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * LOCAL_OUT: the option goes onto what a bolt socket sends.
+ *
+ * TCP calls the hook with the socket locked, once per packet (or TSO burst), after it has built
+ * the headers and before the device sees them.  So this is also where each ACK can be watched, where
+ * a departure is known, and where the next one is set:
+ *
+ *   SYN              append the offer (4 bytes)
+ *   SYN-ACK          append the acceptance, when this softirq's SYN offered
+ *   data             append the option; space the next departure at the link's rate
+ *   pure ACK         append the option: INC count, echo, DEC
+ *
+ * A packet that has no room for the option goes without; it is counted, never dropped.
+ */
+
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/netfilter.h>
+#include <linux/skbuff.h>
+#include <net/dst.h>
+#include <net/ip.h>
+#include <net/inet_hashtables.h>
+#include <net/ip6_checksum.h>
+#include <net/ipv6.h>
+
+#include "bolt.h"
+
+/* --- making room for it --- */
+
+/*
+ * TCP sizes its segments by icsk_ext_hdr_len, so what we append is taken off the MSS.  The field is
+ * shared with IP options (which adjust it by differences) and IPv6 extension headers
+ * (which overwrite it): remember how we left it.  Socket lock held.
+ */
+void bolt_reserve(struct sock *sk, struct bolt_flow *f)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	icsk->icsk_ext_hdr_len += BOLT_TCPOPT_LEN;
+	f->hdr_reserved = icsk->icsk_ext_hdr_len;
+	f->reserved = 1;
+	icsk->icsk_sync_mss(sk, icsk->icsk_pmtu_cookie);
+}
+
+void bolt_unreserve(struct sock *sk, struct bolt_flow *f)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	if (!f->reserved)
+		return;
+	f->reserved = 0;
+	if (icsk->icsk_ext_hdr_len >= BOLT_TCPOPT_LEN)
+		icsk->icsk_ext_hdr_len -= BOLT_TCPOPT_LEN;
+	if (sk->sk_state != TCP_CLOSE)
+		icsk->icsk_sync_mss(sk, icsk->icsk_pmtu_cookie);
+}
+
+/* Someone changed icsk_ext_hdr_len: was our share overwritten? */
+static void bolt_reserve_again(struct sock *sk, struct bolt_flow *f)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	unsigned int own = 0;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		const struct ipv6_txoptions *opt = rcu_dereference(inet6_sk(sk)->opt);
+
+		own = opt ? opt->opt_flen + opt->opt_nflen : 0;
+	}
+#endif
+	if (sk->sk_family == AF_INET6 && icsk->icsk_ext_hdr_len == own)
+		bolt_reserve(sk, f);
+	else
+		f->hdr_reserved = icsk->icsk_ext_hdr_len;
+}
+
+/* A D-SACK (RFC 2883): the first block lies below the ACK, or within the second. */
+static bool bolt_first_is_dsack(const u8 *opts, unsigned int len, u32 ack_seq)
+{
+	unsigned int i = 0;
+
+	while (i + 1 < len && opts[i] != BOLT_TCPOPT_EOL) {
+		if (opts[i] == BOLT_TCPOPT_NOP) {
+			i++;
+			continue;
+		}
+		if (opts[i + 1] < 2)
+			return false;
+		if (opts[i] == BOLT_TCPOPT_SACK && opts[i + 1] >= 10 && i + opts[i + 1] <= len) {
+			u32 end = get_unaligned_be32(opts + i + 6);
+
+			if (!after(end, ack_seq))
+				return true;
+			return opts[i + 1] >= 18 &&
+			       !before(get_unaligned_be32(opts + i + 2),
+				       get_unaligned_be32(opts + i + 10)) &&
+			       !after(end, get_unaligned_be32(opts + i + 14));
+		}
+		i += opts[i + 1];
+	}
+	return false;
+}
+
+/*
+ * Grow the TCP header by @need bytes at its end and return where they start, or NULL.  Headers
+ * move towards the front of the buffer: the payload, and with it every fragment and
+ * every segment to come, stays where it is.
+ */
+static u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
+		     unsigned int need)
+{
+	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	unsigned int optlen = th->doff * 4 - sizeof(*th);
+	u8 opts[BOLT_TCPOPT_SPACE];
+	int room, delta;
+
+	memcpy(opts, th + 1, optlen);
+	room = bolt_opt_make_room(opts, optlen,
+				  bolt_first_is_dsack(opts, optlen, ntohl(th->ack_seq)), need);
+	if (room < 0) {
+		BOLT_INC_STATS(bn, OptNoRoom);
+		return NULL;
+	}
+	delta = room + need - optlen;
+	if (delta > 0 && skb_cow_head(skb, delta + LL_RESERVED_SPACE(skb_dst(skb)->dev))) {
+		BOLT_INC_STATS(bn, OptNoMem);
+		return NULL;
+	}
+	if ((unsigned int)room < (optlen & ~3U))
+		BOLT_INC_STATS(bn, SackTrimmed);
+
+	if (delta > 0) {
+		skb_push(skb, delta);
+		memmove(skb->data, skb->data + delta, thoff + sizeof(*th));
+	} else if (delta < 0) {
+		memmove(skb->data - delta, skb->data, thoff + sizeof(*th));
+		__skb_pull(skb, -delta);
+	}
+	skb_reset_network_header(skb);
+	skb_set_transport_header(skb, thoff);
+	skb->csum_start -= delta;
+
+	th = tcp_hdr(skb);
+	memcpy(th + 1, opts, room);
+	th->doff = (sizeof(*th) + room + need) / 4;
+	return (u8 *)(th + 1) + room;
+}
+
+/* Lengths and the pseudo header's checksum follow the new header. */
+static void bolt_fix_lengths(struct sk_buff *skb, unsigned int thoff, bool ip6)
+{
+	struct tcphdr *th = tcp_hdr(skb);
+	unsigned int len = skb->len - thoff;
+
+	if (ip6) {
+		struct ipv6hdr *ip6h = ipv6_hdr(skb);
+
+		ip6h->payload_len = htons(skb->len - sizeof(*ip6h));
+		th->check = ~csum_ipv6_magic(&ip6h->saddr, &ip6h->daddr, len, IPPROTO_TCP, 0);
+	} else {
+		struct iphdr *iph = ip_hdr(skb);
+
+		iph->tot_len = htons(skb->len);
+		ip_send_check(iph);
+		th->check = ~csum_tcpudp_magic(iph->saddr, iph->daddr, len, IPPROTO_TCP, 0);
+	}
+}
+
+/* Would a segment of this packet still fit the path? */
+static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int need)
+{
+	unsigned int size = skb_is_gso(skb) ? hlen + skb_shinfo(skb)->gso_size : skb->len;
+
+	/* and the super-packet its length field: a larger one has a jumbo header to mend */
+	return size + need <= dst_mtu(skb_dst(skb)) && skb->len + need <= IP_MAX_MTU;
+}
+
+/* --- handshake --- */
+
+static void bolt_key_reply(struct bolt_hs_key *key, const struct sk_buff *skb,
+			   const struct tcphdr *th, const struct net *net, bool ip6)
+{
+	/* named as in the SYN that this packet answers */
+	memset(key, 0, sizeof(*key));
+	key->net = (struct net *)net;
+	if (ip6) {
+		memcpy(key->saddr, &ipv6_hdr(skb)->daddr, 16);
+		memcpy(key->daddr, &ipv6_hdr(skb)->saddr, 16);
+	} else {
+		key->saddr[0] = ip_hdr(skb)->daddr;
+		key->daddr[0] = ip_hdr(skb)->saddr;
+	}
+	key->sport = th->dest;
+	key->dport = th->source;
+}
+
+/*
+ * The listener behind a SYN-ACK: the hook sees it, or the request, or with IPv4 SYN cookies
+ * nobody.  Under RCU.
+ */
+static struct sock *bolt_synack_listener(struct sk_buff *skb, struct sock *sk,
+					 const struct bolt_hs_key *key)
+{
+	if (sk && sk_fullsock(sk))
+		return sk;
+	if (sk)
+		return sk->sk_state == TCP_NEW_SYN_RECV ? inet_reqsk(sk)->rsk_listener : NULL;
+	return __inet_lookup_listener(key->net, key->net->ipv4.tcp_death_row.hashinfo,
+				      NULL, 0, key->saddr[0], key->sport, key->daddr[0],
+				      ntohs(key->dport), skb_dst(skb)->dev->ifindex, 0);
+}
+
+/* Append the four bytes of a handshake packet. */
+static bool bolt_out_short(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff, bool ip6)
+{
+	const struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	u8 *p;
+
+	/* never at the expense of an option of the stack: these are said once */
+	if (th->doff * 4 - sizeof(*th) + BOLT_TCPOPT_LEN_SYN > BOLT_TCPOPT_SPACE) {
+		BOLT_INC_STATS(bn, OptNoRoom);
+		return false;
+	}
+	if (!bolt_fits(skb, thoff + th->doff * 4, BOLT_TCPOPT_LEN_SYN)) {
+		BOLT_INC_STATS(bn, OptNoMtu);
+		return false;
+	}
+	p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN_SYN);
+	if (!p)
+		return false;
+	bolt_opt_write_syn(p);
+	bolt_fix_lengths(skb, thoff, ip6);
+	return true;
+}
+
+static void bolt_out_synack(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
+			    unsigned int thoff, bool ip6)
+{
+	const struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	struct bolt_hs_key key;
+
+	bolt_key_reply(&key, skb, th, bn->net, ip6);
+	if (!bolt_hs_take(BOLT_HS_SYN, &key))
+		return;
+	sk = bolt_synack_listener(skb, sk, &key);
+	if (!sk || bolt_sk_is_signed(sk))
+		return;
+	/* bolt by the listener's own choice, or by the route's (congctl) */
+	if (!bolt_sk_uses(sk) && dst_metric(skb_dst(skb), RTAX_CC_ALGO) != tcp_bolt.key)
+		return;
+	if (bolt_out_short(bn, skb, thoff, ip6))
+		BOLT_INC_STATS(bn, SynAckTx);
+}
+
+static void bolt_out_syn(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
+			 unsigned int thoff, bool ip6)
+{
+	/* some socket has to want SRC before there can be one */
+	bolt_control_want(bn);
+	if (!bolt_sk_is_signed(sk) && bolt_out_short(bn, skb, thoff, ip6))
+		BOLT_INC_STATS(bn, SynTx);
+}
+
+/* --- an established flow --- */
+
+/*
+ * LAST (section 3.2): what is left to send from here on fits in the window, so the flow has
+ * nothing for the next RTT.  A bulk sender between two writes looks the same;
+ * it gives itself away when it is blocked for space, or has announced more.
+ */
+static bool bolt_is_last(const struct sock *sk, u32 seq)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct socket *sock = READ_ONCE(sk->sk_socket);
+
+	if (tp->write_seq - seq > tcp_snd_cwnd(tp) * tp->mss_cache)
+		return false;
+	if (tp->nonagle & TCP_NAGLE_CORK)
+		return false;
+	return !sock || !test_bit(SOCK_NOSPACE, &sock->flags);
+}
+
+/* FIRST, LAST or INC (sections 3.2 and 4.2): exactly one of them asks something of a switch. */
+static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow *f,
+			  u32 seq, u32 end_seq, u64 now_ns)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u8 flags = 0;
+
+	/* A new flow, or one that comes back after more than a round trip of silence */
+	if (!f->last_tx_ns ||
+	    (!tp->packets_out && now_ns - f->last_tx_ns > 2ULL * f->core.srtt_ns)) {
+		f->in_first = 1;
+		f->first_end = seq + tcp_snd_cwnd(tp) * tp->mss_cache;
+		f->last_open = 0;
+	}
+	if (f->in_first) {
+		if (before(seq, f->first_end)) {
+			flags |= BOLT_F_FIRST;
+			BOLT_INC_STATS(bn, FirstTx);
+		} else {
+			f->in_first = 0;
+		}
+	}
+	if (bolt_is_last(sk, seq)) {
+		flags |= BOLT_F_LAST;
+		BOLT_INC_STATS(bn, LastTx);
+		f->last_open = 1;
+		f->last_seq = end_seq;
+	} else if (f->last_open && after(seq, f->last_seq)) {
+		BOLT_INC_STATS(bn, LastFalse);
+		f->last_open = 0;
+	}
+	/* a window that may not grow leaves the tokens to others */
+	if (!(flags & (BOLT_F_FIRST | BOLT_F_LAST)) && tcp_snd_cwnd(tp) < f->max_cwnd)
+		flags |= BOLT_F_INC;
+	return flags;
+}
+
+/*
+ * Departures are spaced at the rate of the sender's own link.  Otherwise a window that opens at once
+ * sits in the NIC, where no SRC can take it back, and t_data_tx counts the wait there.
+ * tcp_wstamp_ns is TCP's own earliest departure time; its pacing timer does the rest.
+ */
+static void bolt_space(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb, u64 now_ns)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	unsigned int len = skb->len + ETH_HLEN;
+
+	if (!f->ns_per_byte)
+		return;
+	if (skb_is_gso(skb))
+		len += (skb_shinfo(skb)->gso_segs - 1) *
+		       (skb_transport_offset(skb) + tcp_hdrlen(skb) + ETH_HLEN);
+	f->next_tx_ns = bolt_core_next_tx(f->next_tx_ns, now_ns,
+					  bolt_core_tx_ns(len, f->ns_per_byte));
+	if (f->next_tx_ns > tp->tcp_wstamp_ns)
+		tp->tcp_wstamp_ns = f->next_tx_ns;
+}
+
+static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
+				 unsigned int thoff, bool ip6)
+{
+	const struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	unsigned int hlen = thoff + th->doff * 4, optlen = th->doff * 4 - sizeof(*th);
+	u32 seq = ntohl(th->seq), payload = skb->len - hlen;
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct bolt_opt opt = {};
+	struct bolt_flow *f;
+	unsigned int off;
+	u64 now_ns;
+	u8 *p;
+
+	f = bolt_flow_locked(sk);
+	if (!f || !f->reserved)
+		return;
+	if (unlikely(atomic_read(&f->pending)))
+		bolt_flow_take_up(f, sk);
+	if (unlikely(icsk->icsk_ext_hdr_len != f->hdr_reserved))
+		bolt_reserve_again(sk, f);
+
+	/* Every packet is acknowledged: no delayed ACK, no waiting for a reply to ride on */
+	icsk->icsk_ack.quick = TCP_MAX_QUICKACKS;
+	inet_csk_exit_pingpong_mode(sk);
+
+	/* A hook that reroutes calls LOCAL_OUT again */
+	if (bolt_opt_find((const u8 *)(th + 1), optlen, &off) != BOLT_OPT_NONE)
+		return;
+
+	now_ns = tp->tcp_wstamp_ns;	/* the departure of this very packet */
+	opt.inc_count = atomic_read(&f->rx_inc);
+	opt.flags = BOLT_F_ACK;
+	if (payload) {
+		if (unlikely(f->dev_ifindex != skb_dst(skb)->dev->ifindex))
+			bolt_cc_refresh_rate(sk, f, skb_dst(skb)->dev->ifindex);
+		opt.flags |= BOLT_F_DATA |
+			     bolt_data_flags(bn, sk, f, seq, seq + payload, now_ns);
+		opt.t_data_tx = (u32)now_ns ?: 1;
+		f->last_tx_ns = now_ns;
+	} else {
+		opt.t_data_tx = READ_ONCE(f->rx_t_data_tx);
+		if (READ_ONCE(f->rx_dec))
+			opt.flags |= BOLT_F_DEC;
+		/* TCP stamps it with the departure of the next data: fq would hold it that long */
+		skb_clear_delivery_time(skb);
+	}
+
+	if (!bolt_fits(skb, hlen, BOLT_TCPOPT_LEN)) {
+		BOLT_INC_STATS(bn, OptNoMtu);
+	} else {
+		p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN);
+		if (p) {
+			bolt_opt_write(p, &opt);
+			bolt_fix_lengths(skb, thoff, ip6);
+			BOLT_INC_STATS(bn, OptTx);
+		}
+	}
+	if (payload)
+		bolt_space(sk, f, skb, now_ns);
+}
+
+/* Offset of the TCP header of a packet TCP built itself; 0 when it is no such packet. */
+static unsigned int bolt_out_thoff(const struct sk_buff *skb, bool ip6)
+{
+	unsigned int thoff = skb_transport_offset(skb);
+	const struct tcphdr *th;
+
+	/* a tunnel may pass its outer packet with the inner socket */
+	if (ip6) {
+		u8 proto = ipv6_hdr(skb)->nexthdr;
+		__be16 frag;
+
+		if (proto != IPPROTO_TCP &&
+		    (ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &proto, &frag) != thoff ||
+		     proto != IPPROTO_TCP))
+			return 0;
+	} else if (ip_hdr(skb)->protocol != IPPROTO_TCP) {
+		return 0;
+	}
+	if (thoff < sizeof(struct iphdr) || thoff + sizeof(*th) > skb_headlen(skb))
+		return 0;
+	th = (struct tcphdr *)(skb->data + thoff);
+	return th->doff * 4 >= sizeof(*th) && thoff + th->doff * 4 <= skb_headlen(skb) ? thoff : 0;
+}
+
+unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	bool ip6 = state->pf == NFPROTO_IPV6;
+	struct sock *sk = state->sk;
+	const struct tcphdr *th;
+	unsigned int thoff;
+	bool full;
+
+	/* RST and TIME-WAIT replies leave through raw control sockets: look before inet_csk() */
+	full = sk && sk_fullsock(sk);
+	if (full && (!sk_is_tcp(sk) || (!bolt_sk_uses(sk) && sk->sk_state != TCP_LISTEN)))
+		return NF_ACCEPT;
+	/* what is left may be the answer to a SYN of this softirq */
+	if ((!full || sk->sk_state == TCP_LISTEN) && !bolt_hs_armed())
+		return NF_ACCEPT;
+
+	thoff = bolt_out_thoff(skb, ip6);
+	if (!thoff)
+		return NF_ACCEPT;
+	th = (struct tcphdr *)(skb->data + thoff);
+	if (th->rst || skb->ip_summed != CHECKSUM_PARTIAL)
+		return NF_ACCEPT;
+
+	if (th->syn && th->ack)
+		bolt_out_synack(bolt_net(state->net), skb, sk, thoff, ip6);
+	else if (full && th->syn)
+		bolt_out_syn(bolt_net(state->net), skb, sk, thoff, ip6);
+	else if (full && sk->sk_state != TCP_LISTEN)
+		bolt_out_established(bolt_net(state->net), skb, sk, thoff, ip6);
+	return NF_ACCEPT;
+}
