@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Netlink interface of the qdisc "sfc": its options (TCA_OPTIONS) and its
+ * statistics (TCA_XSTATS).  Documentation/sch_sfc.rst says what each means.
+ */
+#ifndef _UAPI_LINUX_PKT_SCH_SFC_H
+#define _UAPI_LINUX_PKT_SCH_SFC_H
+
+#include <linux/types.h>
+
+enum {
+	TCA_SFC_UNSPEC,
+	TCA_SFC_PAD,
+	TCA_SFC_FLAGS,		/* struct nla_bitfield32 of TC_SFC_F_* */
+	TCA_SFC_RATE64,		/* u64, bytes/s; 0: the device is the link */
+	TCA_SFC_LIMIT,		/* u32, bytes */
+	TCA_SFC_CCTHRESH,	/* u32, bytes; 0: two MTU */
+	TCA_SFC_SWITCH_ID,	/* u32 */
+	TCA_SFC_SRCRATE,	/* u32, SRC packets/s */
+	TCA_SFC_PORT,		/* u16, UDP port of control messages */
+	TCA_SFC_TTL,		/* u8, TTL or hop limit of control messages */
+	TCA_SFC_ADDR4,		/* be32, source of control messages; 0: the data's destination */
+	TCA_SFC_ADDR6,		/* 16 bytes, likewise */
+	TCA_SFC_TAGKEY,		/* 16 bytes of SipHash key, or none: no tag.  Never dumped. */
+	TCA_SFC_OVERHEAD,	/* u32, bytes a packet costs on the link beyond its length */
+	__TCA_SFC_MAX
+};
+#define TCA_SFC_MAX	(__TCA_SFC_MAX - 1)
+
+#define TC_SFC_F_BOLT		(1U << 0)	/* Algorithm 1 of the Bolt paper */
+#define TC_SFC_F_SRC		(1U << 1)	/* ... its sub-RTT control, section 3.1 */
+#define TC_SFC_F_PRU		(1U << 2)	/* ... its proactive ramp-up, section 3.2 */
+#define TC_SFC_F_SM		(1U << 3)	/* ... its supply matching, section 3.3 */
+#define TC_SFC_F_SPLIT_GSO	(1U << 4)	/* queue segments, not super-packets */
+#define TC_SFC_F_ALL		((1U << 5) - 1)
+
+#define TC_SFC_RATE_MIN		1000ULL			/* bytes/s: 8 kbit/s */
+#define TC_SFC_RATE_MAX		(0xffffffffULL * 125)	/* what link_rate in kbit/s can say */
+#define TC_SFC_OVERHEAD_MAX	256
+
+/*
+ * struct tc_sfc_xstats - state and counters; fields are only ever added at the end
+ *
+ * State when asked:
+ * @link_rate:		bytes/s that tokens and SRC go by; 0: unknown
+ * @ccthresh:		bytes, in force
+ * @mtu:		bytes of the largest packet, link header included
+ * @backlog_peak:	most bytes ever queued since the last change or reset
+ * @sm_token:		bytes, negative while demand exceeds supply
+ * @pru_token:		packets
+ * @tagged:		1 when control messages carry a tag
+ *
+ * Algorithm 1, in packets (segments, when super-packets are split):
+ * @data:		with the option and DATA
+ * @congested:		... that met a queue of ccthresh or more
+ * @dec_set:		... left with DEC set here: an SRC is on its way
+ * @dec_seen:		congested, but DEC was set before: no second SRC
+ * @pru_added:		tokens from LAST packets
+ * @inc_pru:		INC kept, paid by a PRU token
+ * @inc_sm:		INC kept, paid by supply
+ * @inc_cleared:	INC removed
+ * @opt_bad:		option malformed, or DATA where there is none; not touched
+ * @mark_failed:	no memory to make the header writable; left as it was
+ *
+ * SRC:
+ * @src_sent:		handed to the stack
+ * @src_limited:	not sent: srcrate
+ * @src_nomem:		not sent: no memory
+ * @src_dropped:	not sent: the CPU's input queue was full
+ * @src_unfit:		not sent: the packet must not be answered, or cannot be quoted
+ *
+ * Queue:
+ * @high:		packets that took the high band
+ * @gso_split:		super-packets split
+ * @gso_segs:		... into so many
+ * @gso_failed:		... dropped because they could not be split
+ * @drop_data:		dropped at the limit
+ * @drop_high:		dropped at the limit, from the high band
+ * @drop_change:	dropped because the limit was lowered
+ */
+struct tc_sfc_xstats {
+	__u64	link_rate;
+	__u64	ccthresh;
+	__u64	mtu;
+	__u64	backlog_peak;
+	__s64	sm_token;
+	__u64	pru_token;
+	__u64	tagged;
+
+	__u64	data;
+	__u64	congested;
+	__u64	dec_set;
+	__u64	dec_seen;
+	__u64	pru_added;
+	__u64	inc_pru;
+	__u64	inc_sm;
+	__u64	inc_cleared;
+	__u64	opt_bad;
+	__u64	mark_failed;
+
+	__u64	src_sent;
+	__u64	src_limited;
+	__u64	src_nomem;
+	__u64	src_dropped;
+	__u64	src_unfit;
+
+	__u64	high;
+	__u64	gso_split;
+	__u64	gso_segs;
+	__u64	gso_failed;
+	__u64	drop_data;
+	__u64	drop_high;
+	__u64	drop_change;
+};
+
+#endif /* _UAPI_LINUX_PKT_SCH_SFC_H */

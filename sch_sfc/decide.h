@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Bolt at the switch: Algorithm 1, for one packet at one port.
+ *
+ * Pure: what is known of the packet and the queue goes in, a decision comes out; the
+ * only state is the port's tokens.
+ *
+ *	queue >= ccthresh       DEC not set: SRC, set DEC     | and INC is gone
+ *	                        DEC set: another switch did   |
+ *	else LAST               not FIRST: one more PRU token; INC is gone
+ *	else INC                kept if a PRU token or an MTU of supply pays, else gone
+ *
+ * Where this differs from the paper's listing, or fills it in:
+ * - Supply and demand (line 3) are counted on every packet, not only on data: ACKs
+ *   and traffic without the option use the link as well.
+ * - INC on a LAST packet is cleared.  Line 11 would let it pass unpaid; a sender
+ *   never sets both.
+ * - Congestion clears INC even where no SRC can be sent (nosrc, unknown link rate, SRC
+ *   limit), and DEC is set only when one was.
+ * - A super-packet that was not split stands for @segs packets that share its flags:
+ *   its receiver counts INC @segs times, so it pays @segs tokens, all or none, and may save
+ *   up as many MTU of supply.
+ */
+#ifndef _SFC_DECIDE_H
+#define _SFC_DECIDE_H
+
+#include <uapi/linux/bolt.h>
+#include "tokens.h"
+
+/**
+ * struct sfc_alg_cfg - a port, as the algorithm sees it
+ * @rate:	of the link; unknown: as if @sm were false
+ * @ccthresh:	CC_THRESH, bytes
+ * @mtu:	bytes of the largest packet, counted as packets are
+ * @floor:	bytes the supply token may fall below zero
+ * @pru:	section 3.2 is on
+ * @sm:		section 3.3 is on
+ */
+struct sfc_alg_cfg {
+	struct sfc_rate	rate;
+	u32		ccthresh;
+	u32		mtu;
+	u32		floor;
+	bool		pru;
+	bool		sm;
+};
+
+/* More segments than any super-packet has at a sensible MSS; keeps segs * mtu in 32 bits */
+#define SFC_SEGS_MAX	4096
+
+/* What a port remembers */
+struct sfc_alg_state {
+	struct sfc_sm	sm;
+	u32		pru_token;	/* packets, 0..SFC_PRU_MAX */
+};
+
+/**
+ * struct sfc_alg_in - a packet that arrives
+ * @now:	ns
+ * @queue:	bytes waiting at the port, without this packet and without the one on the wire
+ * @size:	bytes of this packet on the link
+ * @segs:	packets it stands for, 1..SFC_SEGS_MAX
+ * @flags:	BOLT_F_* of its option; 0 without
+ * @can_src:	an SRC could be sent for it
+ */
+struct sfc_alg_in {
+	u64	now;
+	u32	queue;
+	u32	size;
+	u32	segs;
+	u8	flags;
+	bool	can_src;
+};
+
+/* What paid for the INC that was kept */
+enum sfc_grant {
+	SFC_GRANT_NONE,
+	SFC_GRANT_PRU,
+	SFC_GRANT_SM,
+};
+
+/**
+ * struct sfc_decision - what to do with it
+ * @flags:	its flags from now on
+ * @src:	send SRC; when that fails, take DEC out of @flags
+ * @data:	Algorithm 1 went past line 2
+ * @congested:	line 4 held
+ * @grant:	see enum
+ * @pru_added:	tokens gained
+ */
+struct sfc_decision {
+	u8		flags;
+	bool		src;
+	bool		data;
+	bool		congested;
+	enum sfc_grant	grant;
+	u32		pru_added;
+};
+
+/* Lines 14-19: may the flow grow by as many packets as arrived here? */
+static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg,
+					 struct sfc_alg_state *st, u32 segs)
+{
+	if (cfg->pru && sfc_pru_take(&st->pru_token, segs))
+		return SFC_GRANT_PRU;
+	if (cfg->sm && cfg->rate.bytes_ps && sfc_sm_take(&st->sm, segs * cfg->mtu))
+		return SFC_GRANT_SM;
+	return SFC_GRANT_NONE;
+}
+
+/* Algorithm 1.  Call for every packet, before it joins the queue. */
+static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+			      const struct sfc_alg_in *in, struct sfc_decision *out)
+{
+	*out = (struct sfc_decision){ .flags = in->flags };
+
+	if (cfg->sm && cfg->rate.bytes_ps)				/* line 3 */
+		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
+			      in->segs * cfg->mtu, cfg->floor);
+
+	if (!(in->flags & BOLT_F_DATA))					/* line 2 */
+		return;
+	out->data = true;
+
+	if (in->queue >= cfg->ccthresh) {				/* line 4 */
+		out->congested = true;
+		out->flags &= ~BOLT_F_INC;				/* line 10 */
+		if (!(in->flags & BOLT_F_DEC) && in->can_src) {		/* line 5 */
+			out->src = true;				/* lines 6-9 */
+			out->flags |= BOLT_F_DEC;			/* line 10 */
+		}
+	} else if (in->flags & BOLT_F_LAST) {				/* line 11 */
+		if (cfg->pru && !(in->flags & BOLT_F_FIRST))		/* line 12 */
+			out->pru_added = sfc_pru_add(&st->pru_token, in->segs);
+		out->flags &= ~BOLT_F_INC;
+	} else if (in->flags & BOLT_F_INC) {				/* line 13 */
+		out->grant = sfc_pay_inc(cfg, st, in->segs);		/* lines 14-17 */
+		if (out->grant == SFC_GRANT_NONE)
+			out->flags &= ~BOLT_F_INC;			/* lines 18-19 */
+	}
+}
+
+#endif /* _SFC_DECIDE_H */
