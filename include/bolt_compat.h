@@ -15,7 +15,7 @@
 #endif
 
 /* 6.12 moved get_unaligned_*() */
-#if __has_include(<linux/unaligned.h>)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 #include <linux/unaligned.h>
 #else
 #include <asm/unaligned.h>

@@ -319,12 +319,11 @@ static struct bolt_flow *bolt_negotiated(struct sock *sk)
 	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
 		memcpy(key.saddr, &sk->sk_v6_daddr, 16);
 		memcpy(key.daddr, &sk->sk_v6_rcv_saddr, 16);
-	} else
-#endif
-	{
-		key.saddr[0] = sk->sk_daddr;
-		key.daddr[0] = sk->sk_rcv_saddr;
+		return bolt_hs_take(BOLT_HS_ESTABLISHED, &key) ? bolt_flow_create(sk) : NULL;
 	}
+#endif
+	key.saddr[0] = sk->sk_daddr;
+	key.daddr[0] = sk->sk_rcv_saddr;
 	return bolt_hs_take(BOLT_HS_ESTABLISHED, &key) ? bolt_flow_create(sk) : NULL;
 }
 

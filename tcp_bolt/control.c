@@ -56,6 +56,7 @@ static bool bolt_tag_ok(const struct bolt_net *bn, u8 *p, unsigned int len)
 	struct bolt_ctl *h = (struct bolt_ctl *)p;
 	u64 tag;
 
+	/* pairs with the release in bolt_sysctl_key(): the key is whole */
 	if (!smp_load_acquire(&bn->tagged))
 		return true;
 	if (!(h->flags & BOLT_CTL_F_TAGGED))
@@ -191,7 +192,7 @@ static int bolt_control_open(struct bolt_net *bn, int port, struct socket *socks
 {
 	struct socket *s;
 
-	socks[0] = socks[1] = NULL;
+	memset(socks, 0, 2 * sizeof(socks[0]));
 	s = bolt_control_socket(bn, AF_INET, port);
 	if (IS_ERR(s))
 		return PTR_ERR(s);
@@ -217,7 +218,7 @@ static void bolt_control_work(struct work_struct *work)
 	if (!bn->ctl[0]) {
 		err = bolt_control_open(bn, bn->port, bn->ctl);
 		if (err) {
-			bn->ctl[0] = bn->ctl[1] = NULL;
+			memset(bn->ctl, 0, sizeof(bn->ctl));
 			net_warn_ratelimited("tcp_bolt: control port %d cannot be opened (%d): no SRC will be heard\n",
 					     bn->port, err);
 			/* the next socket that selects bolt tries again */

@@ -24,7 +24,7 @@
 #endif
 
 /* Echoes older than this are not from this incarnation of the clock's low word. */
-#define BOLT_RTT_SRC_MAX_NS	(1U << 30)
+#define BOLT_RTT_SRC_MAX_NS	0x40000000U
 /* The smallest RTT seen is forgotten after this long, so that a new path is learnt. */
 #define BOLT_MIN_RTT_WIN_NS	(10ULL * 1000 * 1000 * 1000)
 

@@ -75,7 +75,8 @@ void bolt_flow_defer(struct bolt_flow *f, struct sock *sk, int packets)
 }
 
 /*
- * The object of @sk, made if there is none.  Called under the socket's spinlock.  Returns NULL when there is no memory.
+ * The object of @sk, made if there is none; NULL when there is no memory.  Called under the
+ * socket's spinlock.
  */
 struct bolt_flow *bolt_flow_create(struct sock *sk)
 {

@@ -127,13 +127,15 @@ static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphd
 		return;
 	}
 	/* the form of the handshake belongs there, and the full one nowhere else */
-	if ((form == BOLT_OPT_SYN) != th->syn) {
+	if (th->syn ? form != BOLT_OPT_SYN : form != BOLT_OPT_FULL) {
 		BOLT_INC_STATS(bn, OptBad);
 		return;
 	}
 
-	if (!sk)
-		sk = found = bolt_rx_sock(bn->net, skb, th, ip6);
+	if (!sk) {
+		found = bolt_rx_sock(bn->net, skb, th, ip6);
+		sk = found;
+	}
 	if (sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN) {
 		if (form == BOLT_OPT_SYN) {
 			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));

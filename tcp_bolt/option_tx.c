@@ -3,8 +3,8 @@
  * LOCAL_OUT: the option goes onto what a bolt socket sends.
  *
  * TCP calls the hook with the socket locked, once per packet (or TSO burst), after it has built
- * the headers and before the device sees them.  So this is also where each ACK can be watched, where
- * a departure is known, and where the next one is set:
+ * the headers and before the device sees them.  So this is also where each ACK can be watched,
+ * where a departure is known, and where the next one is set:
  *
  *   SYN              append the offer (4 bytes)
  *   SYN-ACK          append the acceptance, when this softirq's SYN offered
@@ -319,8 +319,8 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
 }
 
 /*
- * Departures are spaced at the rate of the sender's own link.  Otherwise a window that opens at once
- * sits in the NIC, where no SRC can take it back, and t_data_tx counts the wait there.
+ * Departures are spaced at the rate of the sender's own link.  Otherwise a window that opens at
+ * once sits in the NIC, where no SRC can take it back, and t_data_tx counts the wait there.
  * tcp_wstamp_ns is TCP's own earliest departure time; its pacing timer does the rest.
  */
 static void bolt_space(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb, u64 now_ns)
