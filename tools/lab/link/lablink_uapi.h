@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * What /proc/lablink_samples holds: a header, a table that says what each
+ * column of a row is, then the rows, one per sample, each with one record per
+ * column. Host byte order, no padding anywhere.
+ *
+ *	struct lablink_samples_hdr
+ *	struct lablink_column		[hdr.columns]
+ *	struct lablink_sample		[hdr.rows][hdr.columns]
+ *
+ * Row i shows the state at hdr.start_ns + i * hdr.interval_ns, before anything
+ * that happens in that nanosecond.
+ */
+#ifndef _LABLINK_UAPI_H
+#define _LABLINK_UAPI_H
+
+#include <linux/types.h>
+
+#define LABLINK_SAMPLES_MAGIC	0x4b4e4c42	/* "BLNK" */
+#define LABLINK_SAMPLES_VERSION	1
+
+#define LABLINK_NAME_LEN	16
+
+enum lablink_column_kind {
+	LABLINK_COLUMN_DEVICE	= 1,	/* a device named by `watch` */
+	LABLINK_COLUMN_SOCKET	= 2,	/* a socket named by `sock` */
+};
+
+struct lablink_samples_hdr {
+	__u32 magic;
+	__u16 version;
+	__u16 header_bytes;	/* sizeof(struct lablink_samples_hdr) */
+	__u32 columns;
+	__u32 row_bytes;	/* columns * sizeof(struct lablink_sample) */
+	__u64 rows;
+	__u64 start_ns;		/* ktime_get() time of row 0 */
+	__u64 interval_ns;
+};
+
+struct lablink_column {
+	__u32 kind;			/* enum lablink_column_kind */
+	__u32 id;			/* device: its link id; socket: the given ID */
+	__u32 ifindex;			/* device only */
+	__u32 netns;			/* device only: inode number of its namespace */
+	char name[LABLINK_NAME_LEN];	/* device only */
+};
+
+struct lablink_sample {
+	union {
+		__u64 tx_bytes;		/* device: serialized since the window began */
+		__u64 acked_bytes;	/* socket: since the window began */
+	};
+	union {
+		__u32 queue_bytes;	/* device: backlog of its root qdisc */
+		__u32 cwnd_bytes;	/* socket: snd_cwnd * mss */
+	};
+	union {
+		__u32 queue_packets;	/* device: of its root qdisc */
+		__u32 inflight_bytes;	/* socket */
+	};
+};
+
+#endif /* _LABLINK_UAPI_H */
