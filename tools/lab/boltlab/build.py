@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Builds what a run needs, once: lab kernel, modules for it, guest program, tc plugin.
+
+Outputs live in the lab's cache under a hash of the sources they came from, so
+that an edit rebuilds and nothing else does.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+TREE = Path(__file__).resolve().parents[3]
+LAB = TREE / "tools" / "lab"
+TREE_VERSION = "0.1"
+SOURCES = ("Kbuild", "Makefile", "include", "tcp_bolt", "sch_sfc", "tools/Makefile", "tools/tc", "tools/lab/link",
+           "tools/lab/guest")
+SOURCE_SUFFIXES = {".c", ".h", ".S", ".map", ""}
+
+
+class BuildError(Exception):
+    pass
+
+
+@dataclass
+class Built:
+    kdir: Path
+    kernel_release: str
+    modules: Path           # a directory of .ko files to load
+    tools: Path             # labguest, q_sfc.so
+    sources: str            # the hash
+
+
+def progress(text):
+    print(f"lab: {text}", file=sys.stderr, flush=True)
+
+
+def cache():
+    path = os.environ.get("BOLT_LAB_CACHE")
+    if not path:
+        path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "bolt-lab")
+    return Path(path)
+
+
+def source_hash(*extra):
+    digest = hashlib.sha256()
+    for item in SOURCES:
+        top = TREE / item
+        files = [top] if top.is_file() else sorted(top.rglob("*")) if top.is_dir() else []
+        for path in files:
+            if not path.is_file() or not (path.suffix in SOURCE_SUFFIXES or path.name in ("Kbuild", "Makefile")):
+                continue
+            digest.update(str(path.relative_to(TREE)).encode() + b"\0")
+            digest.update(path.read_bytes() + b"\0")
+    for item in extra:
+        digest.update(item.encode() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def kernel(version):
+    """The lab kernel's build directory; the builder says on stderr what it does."""
+    build = LAB / "kernel" / "build"
+    result = subprocess.run([build, "--flavour", "lab", "--version", version], stdout=subprocess.PIPE, text=True)
+    if result.returncode:
+        raise BuildError(f"the lab kernel {version} could not be built (tools/lab/kernel/build)")
+    return Path(result.stdout.strip())
+
+
+def release(kdir):
+    try:
+        return (kdir / "include" / "config" / "kernel.release").read_text().strip()
+    except OSError:
+        return "unknown"
+
+
+def _make(args, log):
+    with open(log, "w") as out:
+        status = subprocess.run(["make", "-C", str(TREE), *args], stdout=out, stderr=subprocess.STDOUT).returncode
+    if status:
+        lines = Path(log).read_text(errors="replace").splitlines()
+        errors = [line for line in lines if re.search(r"\b(error|Error|fatal)\b", line)]
+        raise BuildError(f"make {' '.join(a for a in args if '=' not in a)} failed: "
+                         f"{(errors or lines or ['no output'])[0].strip()} (all of it: {log})")
+
+
+def modules_and_tools(kdir):
+    key = source_hash(str(kdir), release(kdir))
+    out = cache() / f"run-{release(kdir)}-{key}"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with open(cache() / "run.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (out / "complete").exists():
+            progress(f"building the modules and tools for {release(kdir)}")
+            shutil.rmtree(out, ignore_errors=True)
+            out.mkdir()
+            jobs = min(2, os.cpu_count() or 1)
+            _make([f"-j{jobs}", f"KDIR={kdir}", "ARCH=um", f"O={out}", "modules", "tools"], out / "make.log")
+            load = out / "load"
+            load.mkdir()
+            for ko in sorted((out / "modules").rglob("*.ko")):
+                # the tests are modules too, and would run at every boot
+                if "selftests" not in ko.relative_to(out).parts:
+                    shutil.copy(ko, load / ko.name)
+            (out / "complete").touch()
+            _forget_old(out)
+    return out, key
+
+
+def _forget_old(keep, count=12):
+    """Every edit of a source leaves a directory; the newest few are enough."""
+    dirs = sorted(cache().glob("run-*-*"), key=lambda p: p.stat().st_mtime, reverse=True)
+    for old in dirs[count:]:
+        if old != keep:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def everything(version):
+    kdir = kernel(version)
+    out, key = modules_and_tools(kdir)
+    return Built(kdir, release(kdir), out / "load", out / "tools", key)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tools/lab/lab: run, list, plot, doctor."""
+
+import argparse
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+from . import build, doctor, runner
+from .schema import ScenarioError
+from .uml import RunError
+
+SCENARIOS = build.LAB / "scenarios"
+BACKENDS = ("uml", "qemu", "native")
+AVAILABLE = ("uml",)
+
+
+def parser():
+    p = argparse.ArgumentParser(prog="lab", description="Runs scenarios over the real Linux TCP stack in virtual time.")
+    sub = p.add_subparsers(dest="what", required=True)
+    run = sub.add_parser("run", help="run a scenario")
+    run.add_argument("scenario", help="a .toml file, or the name of a scenario that comes with the lab")
+    run.add_argument("--cc", help="congestion controls, one run each: NAME[,NAME...]")
+    run.add_argument("--set", action="append", default=[], metavar="KEY.PATH=VALUE", dest="sets",
+                     help="set any key of the scenario, list items by index")
+    run.add_argument("--seed", type=int)
+    run.add_argument("--backend", choices=BACKENDS, default="uml")
+    run.add_argument("--kernel", choices=("6.1", "6.12"), default="6.12")
+    run.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once (one core each)")
+    run.add_argument("--out", required=True, metavar="DIR", help="where result.json, series, plots and report.html go")
+    run.add_argument("--keep-raw", action="store_true", help="keep the guest's plan, console and raw results")
+    run.add_argument("--no-plots", action="store_true", help="result.json and series only")
+    sub.add_parser("list", help="the scenarios that come with the lab")
+    plot = sub.add_parser("plot", help="make plots and report of a run's directory again")
+    plot.add_argument("dir")
+    sub.add_parser("doctor", help="say what is missing and the command that mends it")
+    return p
+
+
+def find_scenario(value):
+    path = Path(value)
+    if not path.exists() and (SCENARIOS / f"{value}.toml").exists():
+        return SCENARIOS / f"{value}.toml"
+    return path
+
+
+def list_scenarios():
+    for path in sorted(SCENARIOS.glob("*.toml")):
+        with open(path, "rb") as f:
+            print(f"{path.stem:<14} {tomllib.load(f).get('about', '')}")
+    return 0
+
+
+def main(argv=None):
+    args = parser().parse_args(argv)
+    try:
+        if args.what == "list":
+            return list_scenarios()
+        if args.what == "doctor":
+            return doctor.main()
+        if args.what == "plot":
+            return runner.plot(Path(args.dir))
+        if args.backend not in AVAILABLE:
+            raise RunError(f"backend {args.backend} is not available yet; available: {', '.join(AVAILABLE)}")
+        if args.jobs < 1:
+            raise RunError("--jobs must be 1 or more")
+        return runner.run(find_scenario(args.scenario), Path(args.out), cc=args.cc.split(",") if args.cc else None,
+                          sets=args.sets, seed=args.seed, kernel=args.kernel, jobs=args.jobs,
+                          keep_raw=args.keep_raw, plots=not args.no_plots)
+    except (ScenarioError, RunError, build.BuildError) as e:
+        print(f"lab: {e}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except KeyboardInterrupt:
+        print("lab: interrupted", file=sys.stderr)
+        return 130

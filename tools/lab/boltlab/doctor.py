@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is missing on this machine, and the command that mends it."""
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+from . import build
+
+# what, how it is recognised, the Debian package
+NEEDS = (
+    ("C compiler", lambda: shutil.which("gcc"), "gcc"),
+    ("make", lambda: shutil.which("make"), "make"),
+    ("flex", lambda: shutil.which("flex"), "flex"),
+    ("bison", lambda: shutil.which("bison"), "bison"),
+    ("bc", lambda: shutil.which("bc"), "bc"),
+    ("patch", lambda: shutil.which("patch"), "patch"),
+    ("xz", lambda: shutil.which("xz"), "xz-utils"),
+    ("tc and ip", lambda: shutil.which("tc", path="/sbin:/usr/sbin:/bin:/usr/bin"), "iproute2"),
+    ("libc headers", lambda: Path("/usr/include/stdio.h").exists(), "libc6-dev"),
+    ("libmnl headers", lambda: Path("/usr/include/libmnl/libmnl.h").exists(), "libmnl-dev"),
+    ("libelf headers", lambda: Path("/usr/include/libelf.h").exists(), "libelf-dev"),
+    ("matplotlib", lambda: importlib.util.find_spec("matplotlib"), "python3-matplotlib"),
+    ("Linux source 6.12", lambda: list(Path("/usr/src").glob("linux-source-6.12*")), "linux-source-6.12"),
+)
+
+
+def missing():
+    return [(what, package) for what, there, package in NEEDS if not there()]
+
+
+def main():
+    lacking = missing()
+    for what, _, package in NEEDS:
+        mark = "missing" if (what, package) in lacking else "ok"
+        print(f"{mark:8} {what} ({package})")
+    cache = build.cache()
+    probe = cache
+    while not probe.exists():
+        probe = probe.parent
+    writable = os.access(probe, os.W_OK)
+    print(f"{'ok' if writable else 'missing':8} cache {cache}" + ("" if writable else " cannot be written; set BOLT_LAB_CACHE"))
+    free = shutil.disk_usage(probe).free
+    if free < 4 * 10**9:
+        print(f"warning  {free / 10**9:.1f} GB free for the cache; a kernel build takes 2")
+    shm = shutil.disk_usage("/dev/shm").free if Path("/dev/shm").exists() else 0
+    print(f"{'ok' if shm > 2 * 10**9 else 'warning':8} /dev/shm: {shm / 10**9:.1f} GB free for the lab kernel's memory")
+    kernels = sorted(cache.glob("kernel-*/**/linux"))[:1] if cache.exists() else []
+    print(f"{'ok' if kernels else 'later':8} lab kernel " + ("built" if kernels else "will be built by the first run (about 3 minutes)"))
+    if lacking:
+        print("mend with: tools/lab/install-deps")
+        print("or:        apt-get install " + " ".join(package for _, package in lacking))
+        return 1
+    return 0 if writable else 1

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The plan the guest program carries out, and the same in words a network engineer reads.
+
+See tools/lab/guest/main.c for the directives.
+"""
+
+from . import topology
+
+MEMORY_FOR_SOCKETS = 512 * 10**6
+LEAD_NS = 5 * 10**6
+PINNED_TABLE = 1000         # + event index: tables that hold one default route
+MAX_WATCHED = 64
+
+# One kernel plays every host, and its limits are set for one.
+KERNEL_SYSCTLS = (
+    ("/proc/sys/net/ipv4/tcp_mem", "4000000 8000000 16000000"),
+    ("/proc/sys/net/core/netdev_max_backlog", "1000000"),
+    ("?/proc/sys/net/core/netdev_budget", "1000000"),
+    ("?/proc/sys/net/core/netdev_budget_usecs", "1000000"),
+    ("/proc/sys/net/core/somaxconn", "65535"),
+    ("/proc/sys/net/core/rmem_max", "1073741824"),
+    ("/proc/sys/net/core/wmem_max", "1073741824"),
+    ("?/proc/sys/net/ipv4/neigh/default/gc_thresh3", "65536"),
+    ("?/proc/sys/net/ipv6/neigh/default/gc_thresh3", "65536"),
+)
+HOST_SYSCTLS = (
+    ("net.ipv4.tcp_no_metrics_save", "1"),      # no run's window leaks into the next connection
+    ("net.ipv4.ip_local_port_range", "60001 65535"),
+)
+SWITCH_SYSCTLS = (
+    ("net.ipv4.ip_forward", "1"),
+    ("net.ipv6.conf.all.forwarding", "1"),
+    ("net.ipv4.fib_multipath_hash_policy", "1"),
+    ("net.ipv6.fib_multipath_hash_policy", "1"),
+)
+
+
+def sysctl_path(name):
+    return "/proc/sys/" + (name if "/" in name else name.replace(".", "/"))
+
+
+def buffers(s, traffic, net):
+    """Send and receive buffer, and the window a path needs, in bytes."""
+    rate = s.topology.rate
+    bdp = rate * max(s.topology.rtt, 1000) // (8 * 10**9)
+    connections = sum(p.connections for p in traffic.pairs)
+    share = MEMORY_FOR_SOCKETS // max(1, connections)
+    largest = max((m.bytes for m in traffic.messages if m.bytes is not None), default=0)
+    forever = any(m.bytes is None for m in traffic.messages)
+    useful = 8 * 2**20 if forever else min(8 * 2**20, 2 * largest + 65536)
+    # the queue at the switch adds to what is in flight
+    need = 2 * bdp + min(s.topology.buffer, 4 * 10**6)
+    snd = s.host.sndbuf or max(262144, min(useful, share))
+    rcv = s.host.rcvbuf or max(4 * need, 8 * 2**20)
+    return snd, rcv, min(need, rcv // 4)
+
+
+def memory(s, net, traffic):
+    """UML takes it from the machine page by page, so a generous bound costs nothing until used."""
+    if s.memory:
+        return s.memory
+    megabytes = 1024 + len(net.nodes) + MEMORY_FOR_SOCKETS // 10**6
+    megabytes += min(2048, 3 * s.topology.buffer * max(1, len(net.switches)) // 10**6)
+    return f"{-(-megabytes // 256) * 256}M"
+
+
+def watched(s, net, traffic):
+    """Every switch port; in a large network those on the way of the first senders and receivers' ports."""
+    ports = [p for sw in net.switches for p in net.ports[sw]]
+    if len(ports) <= MAX_WATCHED:
+        return ports
+    used, seen = [], set()
+    for pair in traffic.pairs:
+        for port in reversed(net.path(pair.src, pair.dst)[1:]):
+            if port.name not in seen and len(used) < MAX_WATCHED:
+                seen.add(port.name)
+                used.append(port)
+    return used
+
+
+class Plan:
+    """Lines for the guest, and `commands`: what one would type for the same."""
+
+    def __init__(self, s, net, traffic):
+        self.lines, self.commands = [], []
+        self.s, self.net, self.traffic = s, net, traffic
+        self.default = "default" if net.ip == 4 else "default6"
+        self.ip_cmd = "ip" if net.ip == 4 else "ip -6"
+        self.batches = {}           # file name -> contents
+        self._write()
+
+    def add(self, *words):
+        self.lines.append(" ".join(str(w) for w in words))
+
+    def show(self, node, command):
+        self.commands.append(f"ip netns exec {node} {command}" if node else command)
+
+    def run(self, node, command):
+        self.add("exec", node, "-", command)
+        self.show(node, command)
+
+    def _write(self):
+        self._kernel()
+        for node in self.net.nodes:
+            self.add("ns", node)
+            self.show(None, f"ip netns add {node}")
+        self._links()
+        for node in self.net.nodes:
+            self._node(node)
+        self._qdiscs()
+        self._pins()
+        self._load()
+        self._collect()
+
+    def _kernel(self):
+        for path, value in KERNEL_SYSCTLS:
+            self.add("sysctl", "-", path, value)
+        kind = self.s.host.qdisc.split()
+        self.plain_host_qdisc = kind == ["pfifo"]
+        if self.plain_host_qdisc:
+            self.add("sysctl", "-", "/proc/sys/net/core/default_qdisc", "pfifo")
+            self.show(None, "sysctl -w net.core.default_qdisc=pfifo")
+
+    def _links(self):
+        t = self.s.topology
+        for a, b in self.net.links:
+            self.add("pair", a.node, a.dev, b.node, b.dev, a.rate, a.delay, t.mtu, t.ring)
+            self.commands.append(f"# link {a.node}:{a.dev} - {b.node}:{b.dev} {a.rate} bit/s {a.delay} ns "
+                                 f"mtu {t.mtu} ring {t.ring} (lablink)")
+        self.add("pairs")
+
+    def _sysctl(self, node, name, value, optional=False):
+        self.add("sysctl", node, ("?" if optional else "") + sysctl_path(name), value)
+        self.show(node, f"sysctl -w {name}='{value}'")
+
+    def _node(self, node):
+        s, net = self.s, self.net
+        host = node in net.host_set
+        defaults = HOST_SYSCTLS if host else SWITCH_SYSCTLS
+        if net.ip == 4:
+            self._sysctl(node, "net.ipv6.conf.all.disable_ipv6", 1, optional=True)
+            self._sysctl(node, "net.ipv6.conf.default.disable_ipv6", 1, optional=True)
+        else:
+            for name in ("net.ipv6.conf.default.addr_gen_mode", "net.ipv6.conf.all.addr_gen_mode"):
+                self._sysctl(node, name, 1, optional=True)
+            for port in net.ports[node]:
+                self._sysctl(node, f"net/ipv6/conf/{port.dev}/addr_gen_mode", 1, optional=True)
+        for name, value in defaults:
+            self._sysctl(node, name, value, optional="ipv6" in name)
+        for name, value in (s.host if host else s.switch).sysctl.items():
+            self._sysctl(node, name, value)
+        self.add("net", node)
+        self.add("dev", "lo", 0, 0)
+        for port in net.ports[node]:
+            # a host never drops its own packets: what TCP hands over it keeps
+            self.add("dev", port.dev, 100000 if host else 0, s.host.gso_segs if host else 0)
+            self.show(node, f"ip link set {port.dev} up arp off" +
+                      (f" txqueuelen 100000" if host else "") +
+                      (f" gso_max_segs {s.host.gso_segs}" if host and s.host.gso_segs else ""))
+        length = 32 if net.ip == 4 else 128
+        dev = "eth0" if host else "lo"
+        self.add("addr", dev, f"{net.address(node)}/{length}")
+        self.show(node, f"{self.ip_cmd} addr add {net.address(node)}/{length} dev {dev}")
+        if host:
+            h = s.host
+            self.add("route", self.default, "eth0", h.rto_min // 10**6, h.initcwnd, h.cwnd)
+            self.show(node, f"{self.ip_cmd} route add default dev eth0 rto_min {h.rto_min // 10**6}ms" +
+                      (f" initcwnd {h.initcwnd}" if h.initcwnd else "") +
+                      (f" cwnd lock {h.cwnd}" if h.cwnd else ""))
+        else:
+            for dst in net.hosts:
+                hops = net.next_hops(node, dst)
+                if not net.ecmp:
+                    hops = hops[:1]
+                self.add("route", f"{net.address(dst)}/{length}", ",".join(p.dev for p in hops[:8]), 0, 0, 0)
+                self.show(node, f"{self.ip_cmd} route add {net.address(dst)} " +
+                          (f"dev {hops[0].dev}" if len(hops) == 1 else
+                           " ".join(f"nexthop dev {p.dev}" for p in hops[:8])))
+        self.add("endnet")
+
+    def _qdiscs(self):
+        s, net = self.s, self.net
+        line = topology.expand_qdisc(s.switch.qdisc, s, "", "switch.qdisc")
+        self.switch_qdisc = line
+        for sw in net.switches:
+            batch = [f"qdisc replace dev {p.dev} root {line}" for p in net.ports[sw]]
+            self.batches[f"tc-{sw}"] = "\n".join(batch) + "\n"
+            self.add("exec", sw, "-", f"tc -b tc-{sw}")
+            for command in batch:
+                self.show(sw, f"tc {command}")
+        if not self.plain_host_qdisc:
+            line = topology.expand_qdisc(s.host.qdisc, s, "", "host.qdisc")
+            for h in net.hosts:
+                self.run(h, f"tc qdisc replace dev eth0 root {line}")
+
+    def _rule(self, pair, table, pref):
+        net = self.net
+        return (f"{self.ip_cmd} rule add pref {pref} from {net.address(pair.src)} to {net.address(pair.dst)} "
+                f"ipproto tcp sport {pair.sport} lookup {table}")
+
+    def _pins(self):
+        """A flow that is rerouted later is held on its first path until then."""
+        net = self.net
+        for i, e in enumerate(self.s.event):
+            if e.do != "reroute":
+                continue
+            pair = self.traffic.pairs[e.flow]
+            choices = net.alternatives(pair.src, pair.dst)
+            node = choices[0].node
+            table = PINNED_TABLE + 2 * i
+            for t, choice in ((table, choices[0]), (table + 1, choices[e.path])):
+                self.run(node, f"{self.ip_cmd} route add default dev {choice.dev} table {t}")
+            self.run(node, self._rule(pair, table, 30000))
+
+    def _load(self):
+        s, net, traffic = self.s, self.net, self.traffic
+        for port in watched(s, net, traffic):
+            self.add("watch", port.node, port.dev)
+        self.snd, self.rcv, need = buffers(s, traffic, net)
+        self.add("buffers", self.snd, self.rcv, need)
+        listeners = dict.fromkeys((p.dst, p.cc) for p in traffic.pairs if not p.fresh)
+        for dst, cc in listeners:
+            self.add("listen", dst, net.ip, cc)
+        for p in traffic.pairs:
+            self.add("conn", p.src, p.dst, net.address(p.dst), p.connections, p.cc, p.sport, int(p.fresh),
+                     p.sample_id)
+        self.add("connect")
+        for m in traffic.messages:
+            self.add("msg", m.id, m.pair, m.start, -1 if m.bytes is None else m.bytes)
+        for i, e in enumerate(s.event):
+            if e.do == "stop":
+                self.add("stop", e.flow, e.at)
+                continue
+            if e.do == "reroute":
+                pair = traffic.pairs[e.flow]
+                node = net.fork(pair.src, pair.dst)
+                command = self._rule(pair, PINNED_TABLE + 2 * i + 1, 20000 - i)
+            else:
+                node, command = e.node, e.command
+            self.add("at", node, e.at, command)
+            self.commands.append(f"# at {e.at} ns:")
+            self.show(node, command)
+        lead = max(LEAD_NS, LEAD_NS - min((m.start for m in traffic.messages), default=0))
+        drain = s.drain if any(m.bytes is not None for m in traffic.messages) else 0
+        self.add("go", s.duration, s.sample, drain, lead)
+
+    def _collect(self):
+        self.add("flows", "flows.txt")
+        self.add("save", "lablink.txt", "/proc/lablink")
+        self.add("save", "samples.bin", "/proc/lablink_samples")
+        self.add("save", "softnet.txt", "/proc/net/softnet_stat")
+        self.add("collect", "bolt.txt", "/proc/net/bolt_stat")
+        nodes = self.net.switches + ([] if self.plain_host_qdisc else self.net.hosts)
+        for node in nodes:
+            self.add("exec", node, f"tc-{node}.json", "tc -s -j qdisc show")
+            self.show(node, "tc -s qdisc show")
+
+    def text(self, env=()):
+        head = [f"env {k} {v}" for k, v in env]
+        return "\n".join(head + self.lines) + "\n"

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Plots beside result.json, one PNG per view, all congestion controls in one frame."""
+
+import os
+
+from . import results, series, units
+from .uml import RunError
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
+MAX_FLOWS = 8
+
+
+def bin_ns(result_run):
+    """Width of the bins rates are shown in: some 300 to the picture, at least a microsecond."""
+    return max(1000, result_run["sim_ns"] // 300)
+
+
+def views(result, out):
+    """[(key, title, y axis, [(label, cc, times_us, values)])]: what report and plots both show."""
+    queue, link, rate, window = [], [], [], []
+    for r in result["runs"]:
+        cc = r["cc"]
+        port = next((p for p in r["links"] if p["name"] == queue_port(result, r)), None)
+        if port and port["series"]:
+            data = results.read_series(out / port["series"])
+            t = data["time_ns"]
+            label = f"{cc}, port {port['name']}"
+            queue.append((label, cc, *scaled(*series.thin(t, data["queue_bytes"]), 1e-3)))
+            link.append((label, cc, *scaled(*series.throughput(t, data["tx_bytes"], bin_ns(r)), 1)))
+        for f in [f for f in r["flows"] if f["series"]][:MAX_FLOWS]:
+            data = results.read_series(out / f["series"])
+            t = data["time_ns"]
+            label = f"{cc}, flow {f['id']} ({f['from']} to {f['to']})"
+            rate.append((label, cc, *scaled(*series.throughput(t, data["acked_bytes"], bin_ns(r)), 1)))
+            window.append((label, cc, *scaled(*series.thin(t, data["cwnd_bytes"], 800), 1e-3)))
+    return [v for v in (
+        ("queue", "Queue of the bottleneck port", "KB", queue),
+        ("link", "What the bottleneck link carries", "Gb/s", link),
+        ("rate", "What each flow gets (acknowledged)", "Gb/s", rate),
+        ("window", "Congestion window of each flow", "KB", window)) if any(len(s[2]) for s in v[3])]
+
+
+def queue_port(result, r):
+    """The bottleneck of the run, or the longest queue's port where a host's own link is as busy."""
+    known = {p["name"]: p for p in r["links"]}
+    best = max((p for p in r["links"] if p["queue_bytes"] and p["series"]),
+               key=lambda p: (round(p["utilization"], 2), p["queue_bytes"]["max"]), default=None)
+    return (best or known.get(r["bottleneck"]) or {"name": None})["name"]
+
+
+def scaled(times, values, factor):
+    return [t / 1000 for t in times], [v * factor for v in values]
+
+
+def make(result, out):
+    """Writes the PNGs and returns the views for the report."""
+    shown = views(result, out)
+    os.environ.setdefault("MPLCONFIGDIR", str(out / ".matplotlib"))
+    try:
+        import matplotlib
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError:
+        raise RunError("matplotlib is missing: install python3-matplotlib (or run with --no-plots)") from None
+    for key, title, unit, lines in shown:
+        figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
+        for i, (label, _, t, v) in enumerate(lines):
+            axes.plot(t, v, label=label, color=COLOURS[i % len(COLOURS)], linewidth=1)
+        axes.set_title(f"{result['scenario']}: {title}", fontsize=11)
+        axes.set_xlabel("time, us")
+        axes.set_ylabel(unit)
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0.01)
+        axes.grid(True, color="#dddddd", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        if len(lines) <= 12:
+            axes.legend(fontsize=8, frameon=False)
+        figure.tight_layout()
+        # no date in the file: equal runs make equal pictures
+        figure.savefig(out / f"{key}.png", metadata={"Software": None})
+        pyplot.close(figure)
+    slowdowns(result, out, pyplot)
+    return shown
+
+
+def slowdowns(result, out, pyplot):
+    runs = [r for r in result["runs"] if r["fct"]["bins"]]
+    if not runs or max(len(r["fct"]["bins"]) for r in runs) < 2:
+        return
+    figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
+    for i, r in enumerate(runs):
+        x = [b["max_bytes"] for b in r["fct"]["bins"]]
+        axes.plot(x, [b["p99"] for b in r["fct"]["bins"]], "o-", color=COLOURS[i % len(COLOURS)], label=f"{r['cc']}, p99")
+        axes.plot(x, [b["p50"] for b in r["fct"]["bins"]], "o--", color=COLOURS[i % len(COLOURS)], label=f"{r['cc']}, p50", alpha=0.6)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_title(f"{result['scenario']}: slowdown by size of message", fontsize=11)
+    axes.set_xlabel("message, bytes")
+    axes.set_ylabel("time over ideal")
+    axes.grid(True, which="both", color="#dddddd", linewidth=0.6)
+    axes.legend(fontsize=8, frameon=False)
+    figure.tight_layout()
+    figure.savefig(out / "slowdown.png", metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def drain_us(nbytes, rate_bps):
+    return nbytes * 8e6 / rate_bps
+
+
+def headline(result):
+    """The rows of the summary: {what: text} per run, in words for someone new to it."""
+    rows = []
+    for r in result["runs"]:
+        name = queue_port(result, r)
+        port = next((p for p in r["links"] if p["name"] == name), None)
+        q = port and port["queue_bytes"]
+        done = [f for f in r["flows"] if f["slowdown"] is not None]
+        finite = [f for f in r["flows"] if f["finite"]]
+        slowest = max(done, key=lambda f: f["end_ns"], default=None)
+        rows.append({
+            "cc": r["cc"],
+            "port": name,
+            "peak_kb": q["max"] / 1000 if q else None,
+            "peak_us": drain_us(q["max"], port["rate_bps"]) if q else None,
+            "p99_kb": q["p99"] / 1000 if q else None,
+            "utilization": port["utilization"] if port else None,
+            "fct_p50": r["fct"]["p50"],
+            "fct_p99": r["fct"]["p99"],
+            "slowest_us": slowest["fct_ns"] / 1000 if slowest else None,
+            "last_over_ideal": r["fct"].get("makespan_over_ideal"),
+            "unfinished": len(finite) - len(done),
+            "drops": sum(p["drops"] for p in r["links"]),
+            "marks": sum(p["marks"] for p in r["links"]),
+            "retransmits": sum(f["retransmits"] for f in r["flows"]),
+            "jain": r["jain"],
+            "src": r["control"]["src_packets"],
+        })
+    return rows
+
+
+def cell(value, digits=1, none="-"):
+    if value is None:
+        return none
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return f"{value}"
+
+
+def time_text(ns):
+    return units.format_time(ns)

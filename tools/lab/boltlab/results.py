@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From the guest's raw results to one entry of result.json and its CSV series."""
+
+import csv
+import json
+from pathlib import Path
+
+from . import lablink, stats
+from .traffic import wire_bytes
+
+MARK_KEYS = ("marked", "ecn_mark", "ce_mark")
+
+
+def compute(cc, s, net, traffic, raw, out, wall_s, commands):
+    """One run's entry; series go to `out`/CC/."""
+    raw, series = Path(raw), Path(out) / cc
+    link = lablink.read(raw, net)
+    qdiscs = read_qdiscs(raw, net)
+    flows = read_flows(raw / "flows.txt", s, traffic)
+    links = [port_entry(port, link, qdiscs, s, series, cc) for port in interesting(net, link)]
+    busiest = max(links, key=lambda e: e["utilization"], default=None)
+    for f in flows:
+        name = f"flow-{f['id']}.csv"
+        f["series"] = f"{cc}/{name}" if write_series(
+            series / name, ("time_ns", "cwnd_bytes", "acked_bytes", "inflight_bytes"),
+            link.socks.get(f["id"])) else None
+    return {
+        "cc": cc,
+        "sim_ns": s.duration,
+        "wall_s": round(wall_s, 3),
+        "data_packets": link.totals.get("data_packets"),
+        "trace_hash": link.totals.get("trace_hash"),
+        "max_lateness_ns": link.totals.get("max_lateness_ns"),
+        "softnet_drops": softnet_drops(raw / "softnet.txt"),
+        "switch_qdisc": commands["switch"],
+        "host_qdisc": commands["host"],
+        "bottleneck": busiest["name"] if busiest else None,
+        "links": links,
+        "flows": flows,
+        "fct": stats.fct(flows) | makespan(flows, s, net),
+        "jain": stats.goodput_jain(flows, s.duration),
+        "control": control(raw, qdiscs),
+    }
+
+
+def makespan(flows, s, net):
+    """Transfers to one receiver, first start to last arrival, against all of them back to back at line rate."""
+    finite = [f for f in flows if f["finite"]]
+    done = [f for f in finite if f["end_ns"] is not None]
+    if not finite or len(done) < len(finite) or len({f["to"] for f in finite}) != 1:
+        return {"makespan_ns": None, "makespan_over_ideal": None}
+    span = max(f["end_ns"] for f in done) - min(f["start_ns"] for f in done)
+    rate = net.path(done[0]["from"], done[0]["to"])[-1].rate
+    serial = [wire_bytes(f["bytes"], s) * 8e9 / rate for f in done]
+    ideal = sum(serial) + min(f["ideal_ns"] - one for f, one in zip(done, serial))
+    return {"makespan_ns": span, "makespan_over_ideal": stats.rounded(span / ideal)}
+
+
+def interesting(net, link):
+    """Every switch port, and the host ports that sent anything."""
+    for node in net.switches + net.hosts:
+        for port in net.ports[node]:
+            if node not in net.host_set or link.ports.get((node, port.dev), {}).get("tx_bytes"):
+                yield port
+
+
+def port_entry(port, link, qdiscs, s, series, cc):
+    key = (port.node, port.dev)
+    counted = link.ports.get(key, {})
+    tx = counted.get("tx_bytes", 0)
+    qdisc = qdiscs.get(key, {})
+    entry = {
+        "name": port.name,
+        "rate_bps": port.rate,
+        "utilization": stats.rounded(tx * 8e9 / (port.rate * s.duration)),
+        "tx_bytes": tx,
+        "drops": qdisc.get("drops", 0) + counted.get("drops", 0),
+        "marks": sum(qdisc.get(k, 0) for k in MARK_KEYS),
+        "queue_bytes": None,
+        "series": None,
+    }
+    samples = link.queues.get(key)
+    if samples:
+        queue = samples[1]
+        ordered = sorted(queue)
+        entry["queue_bytes"] = {
+            "max": counted.get("queue_max", ordered[-1]), "mean": counted.get("queue_mean", stats.rounded(stats.mean(queue), 1)),
+            "p50": stats.percentile(ordered, 0.5), "p99": stats.percentile(ordered, 0.99)}
+        name = f"queue-{port.name}.csv"
+        if tx and write_series(series / name, ("time_ns", "queue_bytes", "tx_bytes"), samples):
+            entry["series"] = f"{cc}/{name}"
+    return entry
+
+
+def write_series(path, header, columns):
+    if not columns or not len(columns[0]):
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="") as f:
+        f.write(",".join(header) + "\n")
+        f.writelines(",".join(map(str, row)) + "\n" for row in zip(*columns))
+    return True
+
+
+def read_series(path):
+    """{column: [numbers]} of a CSV written above."""
+    with open(path, newline="") as f:
+        rows = csv.reader(f)
+        header = next(rows)
+        columns = list(zip(*((int(v) for v in row) for row in rows)))
+    return dict(zip(header, columns or [()] * len(header)))
+
+
+def read_flows(path, s, traffic):
+    measured = {}
+    for line in path.read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        ident, *rest = line.split()
+        measured[int(ident)] = [None if v == "-" else int(v) for v in rest]
+    flows = []
+    for m in traffic.messages:
+        pair = traffic.pairs[m.pair]
+        start, end, stop, acked, retransmits = measured.get(m.id, (None, None, None, 0, 0))
+        whole = end is not None
+        fct = end - start if whole else None
+        flows.append({
+            "id": m.id, "kind": m.kind, "from": pair.src, "to": pair.dst, "cc": pair.cc,
+            "start_ns": m.start if start is None else start, "end_ns": end, "stopped_ns": stop,
+            "bytes": m.bytes if whole else acked, "finite": m.bytes is not None,
+            "fct_ns": fct, "ideal_ns": m.ideal,
+            "slowdown": stats.rounded(fct / m.ideal) if whole else None,
+            "retransmits": retransmits})
+    return flows
+
+
+def read_qdiscs(raw, net):
+    """{(node, dev): the root qdisc's JSON}."""
+    result = {}
+    for node in net.nodes:
+        path = raw / f"tc-{node}.json"
+        if not path.exists():
+            continue
+        for q in json.loads(path.read_text() or "[]"):
+            if q.get("root"):
+                result[node, q.get("dev")] = q
+    return result
+
+
+def softnet_drops(path):
+    """Second and third column of /proc/net/softnet_stat: dropped, and budget squeezed (not a drop)."""
+    return sum(int(line.split()[1], 16) for line in path.read_text().splitlines())
+
+
+def counters(path):
+    """{name: sum over namespaces} of "ns NAME" parts with lines "Counter value"."""
+    total = {}
+    for line in path.read_text().splitlines() if path.exists() else ():
+        words = line.split()
+        if len(words) == 2 and words[0] != "ns" and words[1].lstrip("-").isdigit():
+            total[words[0]] = total.get(words[0], 0) + int(words[1])
+    return total
+
+
+def control(raw, qdiscs):
+    """Control messages sent by switches, and what hosts made of them."""
+    host = counters(raw / "bolt.txt")
+
+    def switch(*names):
+        return sum(q.get(n, 0) for q in qdiscs.values() for n in names if isinstance(q.get(n, 0), int))
+
+    # the host's refusals are its Ctl* counters, one for each reason
+    rejected = {k[3:]: v for k, v in sorted(host.items()) if v and k.startswith("Ctl") and k != "CtlRx"}
+
+    return {
+        "src_packets": switch("src_packets", "src_sent", "src"), "src_bytes": switch("src_bytes"),
+        "bts_packets": switch("bts_packets", "bts_sent"), "bts_bytes": switch("bts_bytes"),
+        "cached_bts": switch("cached_bts"), "suppressed": switch("suppressed"),
+        "cnm_packets": switch("cnm_packets"),
+        "pauses": host.get("Pauses", 0), "pause_ns": host.get("PauseNs", 0),
+        "rejected": rejected,
+        "host": dict(sorted(host.items())),
+    }

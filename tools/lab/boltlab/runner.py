@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Runs a scenario once for each congestion control and writes the result directory."""
+
+import concurrent.futures
+import json
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from . import build, plan, results, schema, topology, traffic, uml
+from .build import progress
+from .uml import RunError
+
+RESULT = "result.json"
+
+
+def run(path, out, cc=None, sets=(), seed=None, kernel="6.12", jobs=1, keep_raw=False, plots=True):
+    scenarios = schema.load(path, cc, sets, seed)
+    name = scenarios[0][1].name
+    out.mkdir(parents=True, exist_ok=True)
+    built = build.everything(kernel)
+
+    with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
+        futures = [pool.submit(run_one, built, one, s, out, kernel, keep_raw) for one, s in scenarios]
+        failures, runs = [], []
+        for (one, _), future in zip(scenarios, futures):
+            try:
+                runs.append(future.result())
+            except RunError as e:
+                failures.append(f"{name}: {one}: {e}")
+    result = {
+        "scenario": name,
+        "seed": scenarios[0][1].seed,
+        "backend": "uml",
+        "kernel": built.kernel_release,
+        "versions": versions(built),
+        "command": command(path, cc, sets, seed, kernel),
+        "runs": [r for r, _ in runs],
+    }
+    (out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
+    shutil.copyfile(path, out / "scenario.toml")
+    for r, commands in runs:
+        (out / r["cc"] / "commands.txt").write_text("\n".join(commands) + "\n")
+    if plots and runs:
+        plot(out)
+    if failures:
+        for extra in failures[1:]:
+            progress(extra)
+        raise RunError(failures[0])
+    return 0
+
+
+def run_one(built, cc, s, out, kernel, keep_raw):
+    began = time.monotonic()
+    net = topology.build(s, s.file.name)
+    load = traffic.build(s, net, s.file.name)
+    p = plan.Plan(s, net, load)
+    directory = out / cc
+    shutil.rmtree(directory, ignore_errors=True)
+    raw = directory / "raw"
+    raw.mkdir(parents=True)
+    progress(f"{s.name}: {cc}: {topology.describe(s, net)}; {len(load.messages)} transfers")
+    try:
+        wall_s = uml.run(built, p, raw, s.seed, plan.memory(s, net, load), kernel)
+        simulated = time.monotonic()
+        entry = results.compute(cc, s, net, load, raw, out, wall_s,
+                                {"switch": p.switch_qdisc, "host": s.host.qdisc})
+    finally:
+        console = raw / "console.log"
+        if console.exists():
+            shutil.copyfile(console, directory / "console.log")
+        if not keep_raw:
+            shutil.rmtree(raw, ignore_errors=True)
+    progress(f"{s.name}: {cc}: done in {simulated - began:.1f} s, of which the run itself {wall_s:.2f} s")
+    return entry, p.commands
+
+
+def versions(built):
+    return {"lab": build.TREE_VERSION, "sources": built.sources, "kernel": built.kernel_release,
+            "python": ".".join(map(str, sys.version_info[:3]))}
+
+
+def command(path, cc, sets, seed, kernel):
+    """What to type for the same again; without the output directory, which is no part of the result."""
+    words = ["tools/lab/lab", "run", path.name]
+    if cc:
+        words += ["--cc", ",".join(cc)]
+    for s in sets:
+        words += ["--set", s]
+    if seed is not None:
+        words += ["--seed", str(seed)]
+    if kernel != "6.12":
+        words += ["--kernel", kernel]
+    return shlex.join(words)
+
+
+def load_result(out):
+    try:
+        return json.loads((out / RESULT).read_text())
+    except FileNotFoundError:
+        raise RunError(f"{out}: there is no {RESULT} in it; `lab run ... --out {out}` makes one") from None
+    except ValueError as e:
+        raise RunError(f"{out / RESULT}: is not JSON: {e}") from None
+
+
+def plot(out):
+    from . import plots, report           # matplotlib is wanted for this only
+    result = load_result(out)
+    made = plots.make(result, out)
+    report.write(result, out, made)
+    progress(f"report: {out / 'report.html'}")
+    return 0

@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a scenario file may say: every table, key, unit, default and range.
+
+A table is a dataclass; each field carries its parser and its documentation.
+Nothing runs before the whole scenario, for each congestion control, has passed
+here.  A refusal is one line that names file, key and what is allowed.
+"""
+
+import copy
+import dataclasses
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import units
+
+
+class ScenarioError(Exception):
+    """One line for the user: where, which key, what is allowed."""
+
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,11}")
+KINDS = ("dumbbell", "star", "leaf-spine", "links")
+
+
+# ---- parsers: raise ValueError saying what is allowed ----
+
+def text(value):
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("is not a text")
+    if "\n" in value:
+        raise ValueError("holds more than one line")
+    return value.strip()
+
+
+def one_of(*choices):
+    def parse(value):
+        if value not in choices:
+            raise ValueError(f"is not one of {', '.join(map(str, choices))}")
+        return value
+    return parse
+
+
+def integer(low, high):
+    def parse(value):
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(f"is not a whole number from {low} to {high}")
+        return value
+    return parse
+
+
+def number(low, high):
+    def parse(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+            raise ValueError(f"is not a number from {low} to {high}")
+        return float(value)
+    return parse
+
+
+def boolean(value):
+    if not isinstance(value, bool):
+        raise ValueError("is not true or false")
+    return value
+
+
+def positive(parser, limit=None, show=str):
+    def parse(value):
+        result = parser(value)
+        if result <= 0:
+            raise ValueError("must be more than 0")
+        if limit is not None and result > limit:
+            raise ValueError(f"must be at most {show(limit)}")
+        return result
+    return parse
+
+
+def bounded(parser, low, high, show):
+    def parse(value):
+        result = parser(value)
+        if not low <= result <= high:
+            raise ValueError(f"must be from {show(low)} to {show(high)}")
+        return result
+    return parse
+
+
+rate = bounded(units.rate, 10**6, 1600 * 10**9, units.format_rate)
+duration = bounded(units.time, 1000, 3600 * 10**9, units.format_time)
+small_time = bounded(units.time, 0, 10 * 10**9, units.format_time)
+offset = bounded(units.signed_time, -100 * 10**9, 3600 * 10**9, units.format_time)
+message_size = bounded(units.size, 1, 10**13, units.format_size)
+
+
+def transfer(value):
+    """A size, or "forever" (None)."""
+    return None if value == "forever" else message_size(value)
+
+
+def whole_ms(value):
+    result = units.time(value)
+    if result % 10**6 or not 10**6 <= result <= 10**11:
+        raise ValueError("is not a time in whole milliseconds (the route's metric), 1ms to 100s")
+    return result
+
+
+def name(value):
+    if not isinstance(value, str) or not NAME.fullmatch(value):
+        raise ValueError("is not a name: a letter, then up to 11 letters, digits or _")
+    return value
+
+
+def names(value):
+    if not isinstance(value, list) or not value:
+        raise ValueError("is not a list of names, such as [\"bolt\", \"cubic\"]")
+    result = [congestion_control(v) for v in value]
+    if len(set(result)) != len(result):
+        raise ValueError("names one twice")
+    return result
+
+
+def congestion_control(value):
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z][a-z0-9_-]{0,14}", value):
+        raise ValueError("is not the name of a congestion control, such as bolt, cubic or dctcp")
+    return value
+
+
+def sysctls(value):
+    if not isinstance(value, dict):
+        raise ValueError("is not a table of sysctls")
+    flat = {}
+
+    def walk(prefix, table):
+        for key, val in table.items():
+            path = f"{prefix}{key}"
+            if isinstance(val, dict):
+                walk(path + ".", val)
+            elif isinstance(val, (int, str)) and not isinstance(val, bool):
+                flat[path] = str(val)
+            else:
+                raise ValueError(f"has {path} = {val!r}, which is not a number or text")
+            if not re.fullmatch(r"[A-Za-z0-9_./-]+", path):
+                raise ValueError(f"has {path}, which is not the name of a sysctl")
+    walk("", value)
+    return flat
+
+
+def key(parse, default=dataclasses.MISSING, doc=""):
+    """A key of a table; one without a default is required."""
+    metadata = {"parse": parse, "doc": doc}
+    if isinstance(default, (list, dict)):
+        return field(default_factory=lambda: copy.copy(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+# ---- tables ----
+
+@dataclass(kw_only=True)
+class Topology:
+    kind: str = key(one_of(*KINDS), doc="shape: " + ", ".join(KINDS))
+    senders: int = key(integer(1, 2000), 2, "dumbbell: hosts s0.. on switch a")
+    receivers: int = key(integer(1, 2000), None, "dumbbell: hosts r0.. on switch b; absent: as many as senders")
+    hosts: int = key(integer(2, 2000), 3, "star: hosts h0.. on switch sw")
+    leaves: int = key(integer(1, 64), 2, "leaf-spine: switches l0..")
+    spines: int = key(integer(1, 64), 2, "leaf-spine: switches p0.., each joined to every leaf")
+    hosts_per_leaf: int = key(integer(1, 512), 4, "leaf-spine: hosts h0.., leaf by leaf")
+    paths: int = key(integer(1, 8), 1, "dumbbell: parallel links between a and b, the first carries all until a reroute")
+    rate: int = key(rate, 100 * 10**9, "every link")
+    core_rate: int = key(rate, None, "links between switches; absent: rate")
+    rtt: int = key(small_time, 8000, "between the far ends, without serialization; spread evenly over the links")
+    mtu: int = key(integer(576, 65535), 1500, "bytes of IP packet")
+    buffer: int = key(positive(units.size, 10**12, units.format_size), 16 * 10**6, "per switch port, drop-tail beyond")
+    ring: int = key(integer(1, 4096), 1, "packets in a port's transmit ring, below the qdisc")
+    ip: int = key(one_of(4, 6), 4, "IP version of the hosts' traffic")
+
+
+@dataclass(kw_only=True)
+class Link:
+    a: str = key(name, doc="one end; h.., s.., r.. or any name: a node with one link is a host, others are switches")
+    b: str = key(name, doc="other end")
+    rate: int = key(rate, None, "absent: topology.rate")
+    delay: int = key(small_time, None, "one way; absent: 1us")
+
+
+@dataclass(kw_only=True)
+class Switch:
+    qdisc: str = key(text, "sfc", "what follows `root` in tc on every switch port")
+    sysctl: dict = key(sysctls, {}, "set in every switch namespace")
+
+
+@dataclass(kw_only=True)
+class Host:
+    qdisc: str = key(text, "pfifo", "what follows `root` in tc on every host's port")
+    sysctl: dict = key(sysctls, {}, "set in every host namespace")
+    rto_min: int = key(whole_ms, 5 * 10**6, "least retransmission timeout, by route")
+    initcwnd: int = key(integer(0, 10**6), 0, "initial window in packets, by route; 0: the congestion control's own")
+    cwnd: int = key(integer(0, 10**6), 0, "largest window in packets, locked by route; 0: none")
+    gso_segs: int = key(integer(0, 65535), 0, "most segments the stack sends as one burst; 0: as the device allows")
+    sndbuf: int = key(positive(units.size, 10**9, units.format_size), None, "send buffer; absent: shared out of memory")
+    rcvbuf: int = key(positive(units.size, 10**9, units.format_size), None, "receive buffer; absent: well above the BDP")
+
+
+@dataclass(kw_only=True)
+class Flow:
+    from_: str = key(name, doc="sending host")
+    to: str = key(name, doc="receiving host")
+    start: int = key(offset, 0, "against the start of the measurement; negative: before it")
+    bytes: int = key(transfer, None, "\"forever\", or a size")
+    connect: str = key(one_of("before", "fresh"), "before", "before: connected and warm; fresh: SYN at start")
+    cc: str = key(congestion_control, None, "another congestion control than the run's")
+
+
+@dataclass(kw_only=True)
+class Event:
+    at: int = key(offset, doc="against the start of the measurement")
+    do: str = key(one_of("stop", "reroute", "set"), doc="stop, reroute, or set (a command)")
+    flow: int = key(integer(0, 10**6), None, "stop, reroute: which [[flow]], from 0")
+    path: int = key(integer(0, 63), 1, "reroute: which of the equal paths, from 0; the flow is on path 0 before")
+    node: str = key(name, None, "set: the node whose namespace the command runs in")
+    command: str = key(text, None, "set: tc, ip or sysctl -w command")
+
+
+@dataclass(kw_only=True)
+class Workload:
+    cdf: str = key(text, None, "distribution of message sizes: a name under workloads/, or a file")
+    load: float = key(number(0.001, 2), 0.5, "of the receiver's (to=) or every host's link, headers counted")
+    to: str = key(name, None, "one receiver; absent: all to all")
+    messages: int = key(integer(1, 10**7), None, "how many; absent: until the duration ends")
+    connections: int = key(integer(1, 256), 4, "opened beforehand between each two hosts; a message takes an idle one")
+    trace: str = key(text, None, "HPCC flow list instead of a generator")
+
+
+@dataclass(kw_only=True)
+class Incast:
+    degree: int = key(integer(1, 20000), None, "messages per incast")
+    bytes: int = key(message_size, None, "of each message")
+    to: str = key(name, None, "receiver")
+    sync: int = key(small_time, 0, "starts are uniform in this window; 0us is perfectly synchronized")
+    load: float = key(number(0.0001, 2), None, "repeat at this share of the receiver's link; absent: once")
+    start: int = key(offset, 0, "of the first")
+    connections: int = key(integer(1, 256), 1, "opened beforehand per sender")
+    trace: str = key(text, None, "HPCC flow list instead of a generator")
+
+
+@dataclass(kw_only=True)
+class Scenario:
+    name: str = key(text, doc="as shown in results")
+    about: str = key(text, "", "one line for `lab list`")
+    duration: int = key(duration, doc="measured virtual time, after everything is connected and warm")
+    drain: int = key(small_time, 100 * 10**6, "how long after it transfers may still complete (not measured)")
+    sample: int = key(bounded(units.time, 10, 10**9, units.format_time), 100, "interval of the time series")
+    sample_flows: int = key(integer(0, 4096), 16, "flows with a time series, the first so many")
+    seed: int = key(integer(0, 2**32 - 1), 1, "of the generator and the kernel's randomness")
+    cc: list = key(names, ["bolt"], "congestion controls, one run each")
+    memory: str = key(text, None, "of the lab's kernel, such as \"2G\"; absent: by the number of hosts and buffers")
+    topology: Topology = field(metadata={"table": Topology})
+    link: list = field(default_factory=list, metadata={"tables": Link})
+    switch: Switch = field(default_factory=Switch, metadata={"table": Switch})
+    host: Host = field(default_factory=Host, metadata={"table": Host})
+    flow: list = field(default_factory=list, metadata={"tables": Flow})
+    event: list = field(default_factory=list, metadata={"tables": Event})
+    workload: Workload = field(default=None, metadata={"table": Workload})
+    incast: Incast = field(default=None, metadata={"table": Incast})
+
+
+# ---- reading ----
+
+def toml_name(fieldname):
+    return fieldname.rstrip("_")
+
+
+def _quote(value):
+    shown = repr(value) if not isinstance(value, str) else f'"{value}"'
+    return shown if len(shown) < 60 else shown[:57] + "..."
+
+
+def parse_table(cls, data, where, path):
+    """`data` as an instance of `cls`; `path` is the dotted key so far."""
+    if not isinstance(data, dict):
+        raise ScenarioError(f"{where}: {path}: is not a table")
+    fields = {toml_name(f.name): f for f in dataclasses.fields(cls)}
+    prefix = f"{path}." if path else ""
+    for k in data:
+        if k not in fields:
+            raise ScenarioError(f"{where}: {prefix}{k}: unknown key; allowed here: {', '.join(fields)}")
+    values = {}
+    for k, f in fields.items():
+        full = f"{prefix}{k}"
+        if k not in data:
+            if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
+                doc = f.metadata.get("doc")
+                raise ScenarioError(f"{where}: {full}: is missing" + (f" ({doc})" if doc else ""))
+            continue
+        raw = data[k]
+        if "table" in f.metadata:
+            values[f.name] = parse_table(f.metadata["table"], raw, where, full)
+        elif "tables" in f.metadata:
+            if not isinstance(raw, list):
+                raise ScenarioError(f"{where}: {full}: is not a list; write [[{k}]]")
+            values[f.name] = [parse_table(f.metadata["tables"], item, where, f"{full}.{i}")
+                              for i, item in enumerate(raw)]
+        else:
+            try:
+                values[f.name] = f.metadata["parse"](raw)
+            except ValueError as e:
+                raise ScenarioError(f"{where}: {full}: {_quote(raw)} {e}") from None
+    return cls(**values)
+
+
+def set_path(data, assignment, option="--set"):
+    """Carries out KEY.PATH=VALUE on parsed TOML; list items by index, one past the end appends."""
+    path, eq, text_value = assignment.partition("=")
+    path = path.strip()
+    if not eq or not path:
+        raise ScenarioError(f"{option} {assignment}: is not KEY.PATH=VALUE")
+    try:
+        value = tomllib.loads(f"v = {text_value}")["v"]
+    except tomllib.TOMLDecodeError:
+        value = text_value
+    parts = path.split(".")
+    # a sysctl's name has dots of its own
+    if "sysctl" in parts[:-1]:
+        i = parts.index("sysctl")
+        parts = parts[:i + 1] + [".".join(parts[i + 1:])]
+    node = data
+    for i, part in enumerate(parts):
+        last = i == len(parts) - 1
+        shown = ".".join(parts[:i + 1])
+        if isinstance(node, list):
+            if not part.isdigit() or int(part) > len(node):
+                raise ScenarioError(f"{option} {assignment}: {shown}: the list has items 0 to {len(node) - 1}")
+            index = int(part)
+            if index == len(node):
+                node.append({})
+            if last:
+                node[index] = value
+            else:
+                node = node[index]
+        elif isinstance(node, dict):
+            if last:
+                node[part] = value
+            else:
+                following = parts[i + 1]
+                node = node.setdefault(part, [] if following.isdigit() else {})
+        else:
+            raise ScenarioError(f"{option} {assignment}: {'.'.join(parts[:i])} has no keys below it")
+
+
+def merge(base, over):
+    """Tables merge key by key, anything else replaces."""
+    for k, v in over.items():
+        if isinstance(v, dict) and isinstance(base.get(k), dict):
+            merge(base[k], v)
+        else:
+            base[k] = copy.deepcopy(v)
+
+
+def read_toml(path):
+    try:
+        with open(path, "rb") as f:
+            return tomllib.load(f)
+    except FileNotFoundError:
+        raise ScenarioError(f"{path}: no such file; `lab list` shows the scenarios that come with the lab") from None
+    except (OSError, UnicodeDecodeError) as e:
+        raise ScenarioError(f"{path}: {e}") from None
+    except tomllib.TOMLDecodeError as e:
+        raise ScenarioError(f"{path}: is not TOML: {e}") from None
+
+
+def load(path, cc=None, sets=(), seed=None):
+    """The scenario once for each congestion control: [(cc, Scenario)].
+
+    The order in which a key is decided: the file, its [when.CC] table, --set.
+    """
+    path = Path(path)
+    data = read_toml(path)
+    where = path.name
+    plain_sets = [s for s in sets if not s.startswith("when.")]
+    for s in sets:
+        if s not in plain_sets:
+            set_path(data, s)
+    when = data.pop("when", {})
+    if not isinstance(when, dict):
+        raise ScenarioError(f"{where}: when: is not a table; write [when.CC]")
+    for ccs, table in when.items():
+        if not isinstance(table, dict):
+            raise ScenarioError(f"{where}: when.{ccs}: is not a table")
+        for k in ("name", "cc", "seed"):
+            if k in table:
+                raise ScenarioError(f"{where}: when.{ccs}.{k}: cannot depend on the congestion control")
+
+    chosen = data
+    if sets or seed is not None or cc:
+        chosen = copy.deepcopy(data)
+        for s in plain_sets:
+            set_path(chosen, s)
+    if cc:
+        try:
+            chosen["cc"] = names(cc)
+        except ValueError as e:
+            raise ScenarioError(f"--cc {','.join(cc)}: {e}") from None
+    base = parse_table(Scenario, chosen, where, "")
+
+    result = []
+    for one in base.cc:
+        merged = copy.deepcopy(data)
+        for ccs, table in when.items():
+            if one in [c.strip() for c in ccs.split(",")]:
+                merge(merged, table)
+        for s in plain_sets:
+            set_path(merged, s)
+        merged["cc"] = [one]
+        if seed is not None:
+            merged["seed"] = seed
+        scenario = parse_table(Scenario, merged, where, "")
+        scenario.file = path
+        check(scenario, where)
+        result.append((one, scenario))
+    # a [when] table nobody asked for is checked too: a typing error must not wait for its run
+    for ccs, table in when.items():
+        merged = copy.deepcopy(data)
+        merge(merged, table)
+        parse_table(Scenario, merged, f"{where}: when.{ccs}", "")
+    return result
+
+
+# ---- sense beyond single keys ----
+
+def check(s, where):
+    from . import topology, traffic            # they use this module's errors
+
+    def bad(k, why):
+        raise ScenarioError(f"{where}: {k}: {why}")
+
+    t = s.topology
+    if t.receivers is None:
+        t.receivers = t.senders
+    if t.kind == "links" and not s.link:
+        bad("link", "topology.kind is \"links\": write at least one [[link]] with a= and b=")
+    if t.kind != "links" and s.link:
+        bad("link", f"belongs to topology.kind \"links\", which is \"{t.kind}\" here")
+    net = topology.build(s, where)
+    hosts = net.hosts
+
+    def host(k, value):
+        if value not in hosts:
+            some = ", ".join(hosts[:6]) + (" ..." if len(hosts) > 6 else "")
+            bad(k, f"\"{value}\" is not a host; the hosts are {some}")
+
+    for i, f in enumerate(s.flow):
+        host(f"flow.{i}.from", f.from_)
+        host(f"flow.{i}.to", f.to)
+        if f.from_ == f.to:
+            bad(f"flow.{i}.to", "is the sender itself")
+        if f.start >= s.duration:
+            bad(f"flow.{i}.start", f"is not before the duration ends ({units.format_time(s.duration)})")
+    for i, e in enumerate(s.event):
+        k = f"event.{i}"
+        if e.at > s.duration:
+            bad(f"{k}.at", f"is after the duration ends ({units.format_time(s.duration)})")
+        if e.do in ("stop", "reroute"):
+            if e.flow is None:
+                bad(f"{k}.flow", f"is missing: which [[flow]] to {e.do}, from 0")
+            if e.flow >= len(s.flow):
+                bad(f"{k}.flow", f"{e.flow} is not a flow; there are {len(s.flow)}, from 0")
+            for wrong in ("node", "command"):
+                if getattr(e, wrong) is not None:
+                    bad(f"{k}.{wrong}", "belongs to do = \"set\"")
+        else:
+            if e.command is None or e.node is None:
+                bad(f"{k}.{'command' if e.command is None else 'node'}", "is missing for do = \"set\"")
+            if e.node not in net.nodes:
+                bad(f"{k}.node", f"\"{e.node}\" is not a node; the switches are {', '.join(net.switches)}")
+            if e.command.split()[0] not in ("tc", "ip", "sysctl", "ethtool"):
+                bad(f"{k}.command", "must start with tc, ip or sysctl")
+        if e.do == "reroute":
+            f = s.flow[e.flow]
+            choices = net.alternatives(f.from_, f.to)
+            if len(choices) < 2:
+                bad(f"{k}.do", f"there is one path only from {f.from_} to {f.to}; a dumbbell has more with topology.paths")
+            if e.path >= len(choices):
+                bad(f"{k}.path", f"must be below {len(choices)}")
+    for k, g in (("workload", s.workload), ("incast", s.incast)):
+        if g is None:
+            continue
+        if g.to is not None:
+            host(f"{k}.to", g.to)
+        if g.trace is not None:
+            continue
+        for need in {"workload": ("cdf",), "incast": ("degree", "bytes", "to")}[k]:
+            if getattr(g, need) is None:
+                bad(f"{k}.{need}", "is missing (or give trace)")
+    if s.incast and s.incast.trace is None and s.incast.start >= s.duration:
+        bad("incast.start", "is not before the duration ends")
+    if not s.flow and not s.workload and not s.incast:
+        bad("flow", "nothing sends: write a [[flow]], a [workload] or an [incast]")
+    if s.memory is not None and not re.fullmatch(r"[1-9]\d*[MG]", s.memory):
+        bad("memory", f"\"{s.memory}\" is not a size such as \"512M\" or \"2G\"")
+    if s.duration // s.sample > 20_000_000:
+        bad("sample", f"would take {s.duration // s.sample} samples per port; at most 20000000")
+    topology.expand_qdisc(s.switch.qdisc, s, where, "switch.qdisc")
+    topology.expand_qdisc(s.host.qdisc, s, where, "host.qdisc")
+    traffic.build(s, net, where)

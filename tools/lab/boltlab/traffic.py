@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Who sends what to whom when: explicit flows, Poisson workloads, incasts, HPCC flow lists.
+
+All is generated before the run from the seed (open loop), so that every
+congestion control meets exactly the same arrivals.
+"""
+
+import bisect
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import topology
+from .schema import ScenarioError
+
+WORKLOADS = Path(__file__).resolve().parent.parent / "workloads"
+FIRST_SPORT = 10000
+MAX_MESSAGES = 10**7
+
+
+@dataclass
+class Pair:
+    """Connections opened from one host to another; a message takes an idle one."""
+    src: str
+    dst: str
+    cc: str
+    sport: int
+    connections: int = 1
+    fresh: bool = False
+    sample_id: int = -1
+
+
+@dataclass
+class Message:
+    id: int
+    pair: int
+    start: int
+    bytes: int              # None: forever
+    kind: str               # flow, workload or incast
+    ideal: int = None
+
+
+@dataclass
+class Traffic:
+    pairs: list = field(default_factory=list)
+    messages: list = field(default_factory=list)
+
+
+class Cdf:
+    """Sizes with linear interpolation between the points, as the HPCC simulator reads these files."""
+
+    def __init__(self, points):
+        self.sizes = [p[0] for p in points]
+        self.percents = [p[1] for p in points]
+
+    def mean(self):
+        total = 0.0
+        for i in range(1, len(self.sizes)):
+            share = (self.percents[i] - self.percents[i - 1]) / 100
+            total += share * (self.sizes[i] + self.sizes[i - 1]) / 2
+        return total
+
+    def sample(self, uniform):
+        percent = uniform * 100
+        i = bisect.bisect_left(self.percents, percent)
+        if i == 0:
+            return max(1, round(self.sizes[0]))
+        low, high = self.percents[i - 1], self.percents[i]
+        part = (percent - low) / (high - low)
+        return max(1, round(self.sizes[i - 1] + part * (self.sizes[i] - self.sizes[i - 1])))
+
+
+def read_cdf(value, s, where, k):
+    shipped = sorted(p.stem for p in WORKLOADS.glob("*.cdf"))
+    if value in shipped:
+        path = WORKLOADS / f"{value}.cdf"
+    else:
+        path = Path(value)
+        if not path.is_absolute():
+            path = s.file.parent / path
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        raise ScenarioError(f"{where}: {k}: \"{value}\" is no file, and not one of {', '.join(shipped)}") from None
+    points = []
+    for n, line in enumerate(lines, 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        try:
+            size, percent = (float(w) for w in line.split())
+        except ValueError:
+            raise ScenarioError(f"{where}: {k}: {value} line {n}: is not SIZE PERCENT") from None
+        if points and (size < points[-1][0] or percent < points[-1][1]):
+            raise ScenarioError(f"{where}: {k}: {value} line {n}: goes down")
+        points.append((size, percent))
+    if len(points) < 2 or points[-1][1] != 100:
+        raise ScenarioError(f"{where}: {k}: {value}: must end at 100 percent")
+    return Cdf(points)
+
+
+def wire_bytes(payload, s):
+    """With headers, as links count it."""
+    t = s.topology
+    mss = t.mtu - (40 if t.ip == 4 else 60) - 12
+    return payload + -(-payload // mss) * (t.mtu - mss + topology.FRAME_BYTES)
+
+
+def build(s, net, where):
+    cc = s.cc[0]
+    traffic = Traffic()
+    next_sport = {}
+    shared = {}
+
+    def open_pair(src, dst, flow_cc, connections=1, fresh=False, sample_id=-1):
+        sport = next_sport.get(src, FIRST_SPORT)
+        next_sport[src] = sport + connections
+        if sport + connections > 60000:
+            raise ScenarioError(f"{where}: workload: {src} would open more than 50000 connections; "
+                                "lower connections or the number of hosts")
+        traffic.pairs.append(Pair(src, dst, flow_cc, sport, connections, fresh, sample_id))
+        return len(traffic.pairs) - 1
+
+    def shared_pair(src, dst, connections):
+        if (src, dst) not in shared:
+            sampled = len(traffic.messages) < s.sample_flows and connections == 1
+            shared[src, dst] = open_pair(src, dst, cc, connections,
+                                         sample_id=len(traffic.messages) if sampled else -1)
+        return shared[src, dst]
+
+    def send(pair, start, size, kind):
+        if len(traffic.messages) >= MAX_MESSAGES:
+            raise ScenarioError(f"{where}: workload.messages: more than {MAX_MESSAGES} messages")
+        p = traffic.pairs[pair]
+        ideal = None
+        if size is not None:
+            key = (p.src, p.dst, size)
+            ideal = ideals.get(key)
+            if ideal is None:
+                ideal = topology.ideal_ns(size, net.path(p.src, p.dst), s.topology.mtu, s.topology.ip)
+                ideals[key] = ideal
+        traffic.messages.append(Message(len(traffic.messages), pair, start, size, kind, ideal))
+
+    ideals = {}
+    for i, f in enumerate(s.flow):
+        pair = open_pair(f.from_, f.to, f.cc or cc, fresh=f.connect == "fresh",
+                         sample_id=i if i < s.sample_flows else -1)
+        send(pair, f.start, f.bytes, "flow")
+
+    for k, g in (("workload", s.workload), ("incast", s.incast)):
+        if g is not None and g.trace is not None:
+            for src, dst, start, size in read_trace(g.trace, s, net, where, f"{k}.trace"):
+                if start < s.duration:
+                    send(shared_pair(src, dst, g.connections), start, size, k)
+    if s.workload and s.workload.trace is None:
+        for src, dst, start, size in poisson(s, net, where):
+            send(shared_pair(src, dst, s.workload.connections), start, size, "workload")
+    if s.incast and s.incast.trace is None:
+        # pairs of their own: an incast must not queue behind the background on one connection
+        shared.clear()
+        for src, start in incasts(s, net):
+            send(shared_pair(src, s.incast.to, s.incast.connections), start, s.incast.bytes, "incast")
+    if not traffic.messages:
+        raise ScenarioError(f"{where}: workload: nothing would be sent within the duration")
+    return traffic
+
+
+def poisson(s, net, where):
+    """Open-loop arrivals at the load asked for, uniform over senders (and receivers)."""
+    w = s.workload
+    cdf = read_cdf(w.cdf, s, where, "workload.cdf")
+    rng = random.Random(f"workload {s.seed}")
+    # the mean on the wire, by the very sampling that is used: headers make small messages dear
+    probe = 4096
+    mean_wire = sum(wire_bytes(cdf.sample((i + 0.5) / probe), s) for i in range(probe)) / probe
+    per_link = w.load * s.topology.rate / (8 * mean_wire * 10**9)     # arrivals per ns
+    arrivals = per_link * (1 if w.to else len(net.hosts))
+    now, n = 0.0, 0
+    while w.messages is None or n < w.messages:
+        now += rng.expovariate(arrivals)
+        if now >= s.duration:
+            return
+        size = cdf.sample(rng.random())
+        dst = w.to or rng.choice(net.hosts)
+        src = rng.choice(net.hosts)
+        while src == dst or (s.topology.kind == "dumbbell" and src[0] == dst[0]):
+            src = rng.choice(net.hosts)
+        yield src, dst, round(now), size
+        n += 1
+
+
+def incasts(s, net):
+    g = s.incast
+    rng = random.Random(f"incast {s.seed}")
+    others = [h for h in net.hosts if h != g.to]
+    if s.topology.kind == "dumbbell":
+        others = [h for h in others if h[0] != g.to[0]]
+    start = float(g.start)
+    gap = None
+    if g.load is not None:
+        gap = g.degree * wire_bytes(g.bytes, s) * 8 * 10**9 / (g.load * s.topology.rate)
+    result = []
+    while start < s.duration:
+        # every sender once before any twice
+        senders = others * (g.degree // len(others)) + rng.sample(others, g.degree % len(others))
+        for src in senders:
+            result.append((src, round(start + rng.uniform(0, g.sync))))
+        if gap is None:
+            break
+        start += rng.expovariate(1 / gap)
+    result.sort(key=lambda item: item[1])
+    return result
+
+
+def read_trace(value, s, net, where, k):
+    """HPCC's flow list: the count, then SRC DST PRIORITY DPORT BYTES START_SECONDS; time from the first start."""
+    path = Path(value)
+    if not path.is_absolute():
+        path = s.file.parent / path
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as e:
+        raise ScenarioError(f"{where}: {k}: {value}: {e.strerror}") from None
+    flows = []
+    for n, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        try:
+            src, dst, _, _, size, start = line.split()[:6]
+            src, dst, size, start = int(src), int(dst), int(size), round(float(start) * 10**9)
+        except ValueError:
+            raise ScenarioError(f"{where}: {k}: {value} line {n}: is not "
+                                "SRC DST PRIORITY DPORT BYTES START_SECONDS") from None
+        if not (0 <= src < len(net.hosts) and 0 <= dst < len(net.hosts)) or src == dst or size < 1:
+            raise ScenarioError(f"{where}: {k}: {value} line {n}: host {src} to {dst}, {size} bytes; there are "
+                                f"hosts 0 to {len(net.hosts) - 1}")
+        flows.append((start, src, dst, size))
+    try:
+        announced = int(lines[0].split()[0])
+    except (IndexError, ValueError):
+        raise ScenarioError(f"{where}: {k}: {value} line 1: is not the number of flows") from None
+    if announced != len(flows):
+        raise ScenarioError(f"{where}: {k}: {value}: announces {announced} flows and has {len(flows)}")
+    flows.sort()
+    first = flows[0][0] if flows else 0
+    return [(net.hosts[src], net.hosts[dst], start - first, size) for start, src, dst, size in flows]

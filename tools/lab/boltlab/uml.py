@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Backend uml: one boot of the lab's kernel carries out one plan in virtual time."""
+
+import subprocess
+from pathlib import Path
+
+from .build import LAB
+
+WALL_LIMIT_S = 3600
+
+
+class RunError(Exception):
+    pass
+
+
+def run(built, plan, raw, seed, memory, version):
+    """Leaves the guest's raw results in the directory `raw`; returns the seconds the load took."""
+    raw = Path(raw)
+    env = [("TC_LIB_DIR", built.tools)] if (built.tools / "q_sfc.so").exists() else []
+    (raw / "plan").write_text(plan.text(env))
+    for name, text in plan.batches.items():
+        (raw / name).write_text(text)
+    command = [str(LAB / "kernel" / "run"), "--flavour", "lab", "--version", version, "--mem", memory,
+               "--seed", str(seed), "--modules", str(built.modules), "--log", str(raw / "console.log"),
+               "--timeout", str(WALL_LIMIT_S), "--", str(built.tools / "labguest"), "plan"]
+    result = subprocess.run(command, cwd=raw, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, errors="replace")
+    if result.returncode:
+        lines = [line for line in (result.stderr + result.stdout).splitlines() if line.strip()]
+        if not lines:
+            lines = [f"the lab kernel ended with status {result.returncode} and said nothing"]
+        hint = _plan_hint(raw, lines[-1])
+        raise RunError("; ".join(dict.fromkeys(line.strip() for line in lines[-3:])) + hint)
+    begin, end = (raw / f"wall.{which}" for which in ("begin", "end"))
+    return (end.stat().st_mtime_ns - begin.stat().st_mtime_ns) / 1e9
+
+
+def _plan_hint(raw, line):
+    """A message of the guest names the line of its plan; show what stands there."""
+    parts = line.split(":")
+    if len(parts) > 2 and parts[0] == "labguest" and parts[2].isdigit():
+        lines = (raw / "plan").read_text().splitlines()
+        n = int(parts[2])
+        if 0 < n <= len(lines):
+            return f" [{lines[n - 1][:120]}]"
+    return ""
