@@ -207,6 +207,9 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	struct bolt_flow *f = bolt_flow_locked(sk);
 	u32 inc;
 
+	/* the SYN-ACK acknowledges the SYN before init() runs */
+	if (unlikely(!f))
+		return;
 	if (unlikely(atomic_read(&f->pending)))
 		bolt_flow_take_up(f, sk);
 	bolt_limit_bursts(sk);

@@ -86,9 +86,12 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	bh_lock_sock(sk);
-	/* TCP checks the acknowledgment later (RFC 9293, 3.10.7.3): a blind guess gets no object */
+	/*
+	 * TCP checks the acknowledgment later (RFC 9293, 3.10.7.3): a blind guess gets no object.
+	 * On a short path the answer is here before tcp_connect() has moved snd_nxt.
+	 */
 	if (sk->sk_state == TCP_SYN_SENT && bolt_sk_uses(sk) &&
-	    after(ack_seq, tp->snd_una) && !after(ack_seq, tp->snd_nxt)) {
+	    after(ack_seq, tp->snd_una) && !after(ack_seq, tp->write_seq)) {
 		BOLT_INC_STATS(bn, SynAckRx);
 		if (!bolt_flow_create(sk))
 			BOLT_INC_STATS(bn, NoMem);
