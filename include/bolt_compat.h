@@ -21,6 +21,13 @@
 #include <asm/unaligned.h>
 #endif
 
+/* 6.5 moved skb_gso_segment() */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <net/gso.h>
+#else
+#include <linux/netdevice.h>
+#endif
+
 /* 6.10 gave cong_control() the acknowledged sequence and the flags of the ACK */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #define BOLT_CONG_CONTROL(name, sk, rs) \

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The qdisc "sfc": one port of a switch, as in "Bolt: Sub-RTT Congestion Control for
+ * Ultra-Low Latency" (NSDI '23).
+ *
+ *	enqueue                                              dequeue
+ *	  |  super-packet: split       +-> high: ACK, control -+
+ *	  +-> Algorithm 1: tokens,     |                       +-> shaper -> device
+ *	      INC, DEC, SRC -----------+-> data ---------------+
+ *	               |
+ *	               +- control message --> input queue of this CPU --> routing
+ *
+ * The queue the algorithm sees is everything that waits here: both bands, without the
+ * packet that is arriving and without the one the device or the shaper has
+ * taken.  Hence a device below that takes many packets at once hides its
+ * queue from the algorithm; see Documentation/sch_sfc.rst.
+ *
+ * TCQ_F_CAN_BYPASS must stay clear: a bypassed packet would pass no decision.
+ */
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+
+#include "sfc.h"
+
+/* Every sfc, for events of its device.  Under RTNL. */
+static LIST_HEAD(sfc_list);
+
+/* Algorithm 1 and its consequences, but for the flags themselves: they are returned. */
+static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
+		       const struct sfc_pkt *pkt, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_decision out;
+	struct sfc_alg_in in = {
+		.now = now,
+		.queue = sch->qstats.backlog,
+		.segs = 1,
+		.flags = pkt->flags,
+		.can_src = sfc_can_src(q, pkt),
+	};
+
+	if (skb_is_gso(skb))
+		in.segs = clamp_t(u32, skb_shinfo(skb)->gso_segs, 1, SFC_SEGS_MAX);
+	in.size = qdisc_pkt_len(skb) + in.segs * q->cfg.overhead;
+
+	sfc_decide(&q->alg, &q->state, &in, &out);
+	if (!out.data)
+		return pkt->flags;
+
+	q->stats.data += in.segs;
+	if (out.congested) {
+		q->stats.congested += in.segs;
+		if (pkt->flags & BOLT_F_DEC)
+			q->stats.dec_seen += in.segs;
+		else if (out.src && !sfc_send_src(sch, skb, pkt, in.queue, now))
+			out.flags &= ~BOLT_F_DEC;
+	}
+	q->stats.pru_added += out.pru_added;
+	if (out.grant == SFC_GRANT_PRU)
+		q->stats.inc_pru += in.segs;
+	else if (out.grant == SFC_GRANT_SM)
+		q->stats.inc_sm += in.segs;
+	return out.flags;
+}
+
+static void sfc_mark(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags)
+{
+	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1;
+	struct sfc_sched *q = qdisc_priv(sch);
+	u8 changed = flags ^ pkt->flags;
+
+	if (!changed)
+		return;
+	if (!sfc_write_flags(skb, pkt, flags)) {
+		q->stats.mark_failed += segs;
+		return;
+	}
+	if (changed & BOLT_F_DEC)
+		q->stats.dec_set += segs;
+	if (changed & BOLT_F_INC)
+		q->stats.inc_cleared += segs;
+}
+
+/*
+ * One packet, or one super-packet that stays whole: decide, and queue.  SRC goes out even for a
+ * packet that finds no room, and before it joins the queue.  Returns false when
+ * it was dropped; it is on @to_free then, and counted.
+ */
+static bool sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
+			    struct sk_buff **to_free)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	enum sfc_band_id band;
+	struct sfc_pkt pkt;
+	u8 flags;
+
+	sfc_parse(skb, q->cfg.port, &pkt);
+	if (unlikely(pkt.form == BOLT_OPT_BAD))
+		q->stats.opt_bad++;
+	flags = pkt.flags;
+	if (q->cfg.flags & TC_SFC_F_BOLT)
+		flags = sfc_run_bolt(sch, skb, &pkt, now);
+
+	band = pkt.high ? SFC_BAND_HIGH : SFC_BAND_DATA;
+	if (unlikely(!sfc_queue_has_room(sch, band, qdisc_pkt_len(skb)))) {
+		if (band == SFC_BAND_HIGH)
+			q->stats.drop_high++;
+		else
+			q->stats.drop_data++;
+		qdisc_drop(skb, sch, to_free);
+		return false;
+	}
+
+	sfc_mark(sch, skb, &pkt, flags);
+	if (band == SFC_BAND_HIGH)
+		q->stats.high++;
+	sfc_queue_add(sch, band, skb);
+	return true;
+}
+
+/*
+ * A super-packet becomes its segments, each with its own decision, as from the NIC of a
+ * switch.  Parents count one packet of @len on success; tell them what it became.
+ */
+static int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u64 now,
+			     struct sk_buff **to_free)
+{
+	netdev_features_t features = netif_skb_features(skb);
+	unsigned int len = qdisc_pkt_len(skb), slen = 0;
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sk_buff *segs, *next;
+	int queued = 0;
+
+	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segs)) {
+		q->stats.gso_failed++;
+		return qdisc_drop(skb, sch, to_free);
+	}
+
+	q->stats.gso_split++;
+	skb_list_walk_safe(segs, segs, next) {
+		unsigned int seg_len = segs->len;
+
+		skb_mark_not_on_list(segs);
+		qdisc_skb_cb(segs)->pkt_len = seg_len;
+		q->stats.gso_segs++;
+		if (sfc_enqueue_one(segs, sch, now, to_free)) {
+			queued++;
+			slen += seg_len;
+		}
+	}
+	if (!queued) {
+		/* each segment counted as a drop, so this is only its shell */
+		kfree_skb(skb);
+		return NET_XMIT_DROP;
+	}
+	qdisc_tree_reduce_backlog(sch, 1 - queued, len - slen);
+	consume_skb(skb);
+	return NET_XMIT_SUCCESS;
+}
+
+static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u64 now = ktime_get_ns();
+
+	/* an idle shaper saves nothing up */
+	if (!sch->q.qlen && q->next_ns < now) {
+		q->next_ns = now;
+		q->next_frac = 0;
+	}
+	if (skb_is_gso(skb) && q->cfg.flags & TC_SFC_F_SPLIT_GSO)
+		return sfc_enqueue_split(skb, sch, now, to_free);
+	return sfc_enqueue_one(skb, sch, now, to_free) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
+/* The packet holds the link from when it was free, or from a little before now. */
+static void sfc_shape(struct sfc_sched *q, const struct sk_buff *skb, u64 now)
+{
+	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1;
+	u64 start = max_t(u64, q->next_ns, now - min_t(u64, now, SFC_CATCHUP_NS));
+
+	q->next_ns = start + sfc_serialize_ns(&q->alg.rate,
+					      qdisc_pkt_len(skb) + segs * q->cfg.overhead,
+					      &q->next_frac);
+}
+
+static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+	u64 now = 0;
+
+	if (q->cfg.rate_bps) {
+		if (!sch->q.qlen)
+			return NULL;
+		now = ktime_get_ns();
+		if (now < q->next_ns) {
+			qdisc_qstats_overlimit(sch);
+			qdisc_watchdog_schedule_ns(&q->watchdog, q->next_ns);
+			return NULL;
+		}
+	}
+
+	skb = sfc_queue_remove(sch);
+	if (!skb)
+		return NULL;
+	if (q->cfg.rate_bps)
+		sfc_shape(q, skb, now);
+	qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+static void sfc_reset(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	sfc_queue_purge(sch);
+	q->state = (struct sfc_alg_state){ };
+	q->next_ns = 0;
+	q->next_frac = 0;
+	q->stats.backlog_peak = 0;
+}
+
+static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	int err;
+
+	/* destroy() runs even when the rest fails */
+	qdisc_watchdog_init(&q->watchdog, sch);
+	INIT_LIST_HEAD(&q->list);
+	q->sch = sch;
+	sfc_config_default(&q->cfg);
+	sfc_limiter_set(&q->src_limiter, q->cfg.srcrate, ktime_get_ns());
+
+	err = sfc_change(sch, opt, extack);
+	if (err)
+		return err;
+	list_add(&q->list, &sfc_list);
+	return 0;
+}
+
+static void sfc_destroy(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	list_del_init(&q->list);
+	qdisc_watchdog_cancel(&q->watchdog);
+	memzero_explicit(&q->cfg.key, sizeof(q->cfg.key));
+}
+
+static struct Qdisc_ops sfc_qdisc_ops __read_mostly = {
+	.id		= "sfc",
+	.priv_size	= sizeof(struct sfc_sched),
+	.enqueue	= sfc_enqueue,
+	.dequeue	= sfc_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= sfc_init,
+	.reset		= sfc_reset,
+	.destroy	= sfc_destroy,
+	.change		= sfc_change,
+	.dump		= sfc_dump,
+	.dump_stats	= sfc_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+/* Speed is known, or another, when the link comes up; thresholds follow the MTU. */
+static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct sfc_sched *q;
+
+	if (event != NETDEV_UP && event != NETDEV_CHANGE && event != NETDEV_CHANGEMTU)
+		return NOTIFY_DONE;
+
+	ASSERT_RTNL();
+	list_for_each_entry(q, &sfc_list, list) {
+		if (qdisc_dev(q->sch) == dev)
+			sfc_config_refresh(q->sch);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block sfc_netdev_notifier = {
+	.notifier_call	= sfc_netdev_event,
+};
+
+static int __init sfc_module_init(void)
+{
+	int err;
+
+	err = register_netdevice_notifier(&sfc_netdev_notifier);
+	if (err)
+		return err;
+	err = register_qdisc(&sfc_qdisc_ops);
+	if (err)
+		unregister_netdevice_notifier(&sfc_netdev_notifier);
+	return err;
+}
+
+/* No sfc exists any more: each holds a reference on the module. */
+static void __exit sfc_module_exit(void)
+{
+	unregister_qdisc(&sfc_qdisc_ops);
+	unregister_netdevice_notifier(&sfc_netdev_notifier);
+}
+
+module_init(sfc_module_init);
+module_exit(sfc_module_exit);
+MODULE_DESCRIPTION("Bolt at a switch port: SRC, proactive ramp-up, supply matching");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS("net-sch-sfc");

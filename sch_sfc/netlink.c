@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Configuration and statistics: everything is parsed into a copy and checked as a
+ * whole, then committed with the tree locked; a refusal leaves no trace.
+ */
+#include <linux/ethtool.h>
+#include <linux/rtnetlink.h>
+#include <net/ipv6.h>
+#include <net/netlink.h>
+
+#include "sfc.h"
+
+static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
+	[TCA_SFC_FLAGS]		= NLA_POLICY_BITFIELD32(TC_SFC_F_ALL),
+	[TCA_SFC_RATE64]	= { .type = NLA_U64 },
+	[TCA_SFC_LIMIT]		= NLA_POLICY_MIN(NLA_U32, 1),
+	[TCA_SFC_CCTHRESH]	= { .type = NLA_U32 },
+	[TCA_SFC_SWITCH_ID]	= { .type = NLA_U32 },
+	[TCA_SFC_SRCRATE]	= NLA_POLICY_MIN(NLA_U32, 1),
+	[TCA_SFC_PORT]		= NLA_POLICY_MIN(NLA_U16, 1),
+	[TCA_SFC_TTL]		= NLA_POLICY_MIN(NLA_U8, 1),
+	[TCA_SFC_ADDR4]		= { .type = NLA_U32 },
+	[TCA_SFC_ADDR6]		= NLA_POLICY_EXACT_LEN(sizeof(struct in6_addr)),
+	[TCA_SFC_TAGKEY]	= { .type = NLA_BINARY, .len = sizeof(siphash_key_t) },
+	[TCA_SFC_OVERHEAD]	= NLA_POLICY_MAX(NLA_U32, TC_SFC_OVERHEAD_MAX),
+};
+
+void sfc_config_default(struct sfc_config *cfg)
+{
+	*cfg = (struct sfc_config){
+		.flags = SFC_FLAGS_DEFAULT,
+		.limit = SFC_LIMIT_DEFAULT,
+		.srcrate = SFC_SRCRATE_DEFAULT,
+		.port = BOLT_CTL_PORT,
+		.ttl = SFC_TTL_DEFAULT,
+	};
+}
+
+/* Overwrite in @cfg what the request says; each value by itself. */
+static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
+			    struct netlink_ext_ack *extack)
+{
+	if (tb[TCA_SFC_FLAGS]) {
+		struct nla_bitfield32 f = nla_get_bitfield32(tb[TCA_SFC_FLAGS]);
+
+		cfg->flags = (cfg->flags & ~f.selector) | f.value;
+	}
+	if (tb[TCA_SFC_RATE64]) {
+		cfg->rate_bps = nla_get_u64(tb[TCA_SFC_RATE64]);
+		if (cfg->rate_bps &&
+		    (cfg->rate_bps < TC_SFC_RATE_MIN || cfg->rate_bps > TC_SFC_RATE_MAX)) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SFC_RATE64],
+					    "rate must be 0 or 8 kbit/s to 4294 Gbit/s");
+			return -ERANGE;
+		}
+	}
+	if (tb[TCA_SFC_LIMIT])
+		cfg->limit = nla_get_u32(tb[TCA_SFC_LIMIT]);
+	if (tb[TCA_SFC_CCTHRESH])
+		cfg->ccthresh = nla_get_u32(tb[TCA_SFC_CCTHRESH]);
+	if (tb[TCA_SFC_OVERHEAD])
+		cfg->overhead = nla_get_u32(tb[TCA_SFC_OVERHEAD]);
+	if (tb[TCA_SFC_SWITCH_ID])
+		cfg->switch_id = nla_get_u32(tb[TCA_SFC_SWITCH_ID]);
+	if (tb[TCA_SFC_SRCRATE])
+		cfg->srcrate = nla_get_u32(tb[TCA_SFC_SRCRATE]);
+	if (tb[TCA_SFC_PORT])
+		cfg->port = nla_get_u16(tb[TCA_SFC_PORT]);
+	if (tb[TCA_SFC_TTL])
+		cfg->ttl = nla_get_u8(tb[TCA_SFC_TTL]);
+	if (tb[TCA_SFC_ADDR4]) {
+		cfg->addr4 = nla_get_in_addr(tb[TCA_SFC_ADDR4]);
+		if (cfg->addr4 && (ipv4_is_multicast(cfg->addr4) ||
+				   ipv4_is_lbcast(cfg->addr4) ||
+				   ipv4_is_zeronet(cfg->addr4) ||
+				   ipv4_is_loopback(cfg->addr4))) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SFC_ADDR4],
+					    "addr must be a unicast address");
+			return -EINVAL;
+		}
+	}
+	if (tb[TCA_SFC_ADDR6]) {
+		cfg->addr6 = nla_get_in6_addr(tb[TCA_SFC_ADDR6]);
+		if (!ipv6_addr_any(&cfg->addr6) &&
+		    (!(ipv6_addr_type(&cfg->addr6) & IPV6_ADDR_UNICAST) ||
+		     ipv6_addr_loopback(&cfg->addr6))) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SFC_ADDR6],
+					    "addr must be a unicast address");
+			return -EINVAL;
+		}
+	}
+	if (tb[TCA_SFC_TAGKEY]) {
+		int len = nla_len(tb[TCA_SFC_TAGKEY]);
+
+		if (len && len != sizeof(cfg->key)) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SFC_TAGKEY],
+					    "tagkey must be 16 bytes, or none");
+			return -EINVAL;
+		}
+		cfg->tagged = len;
+		memset(&cfg->key, 0, sizeof(cfg->key));
+		memcpy(&cfg->key, nla_data(tb[TCA_SFC_TAGKEY]), len);
+	}
+	return 0;
+}
+
+/* What values must be to each other and to the device */
+static int sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev,
+			    struct netlink_ext_ack *extack)
+{
+	if (cfg->limit < psched_mtu(dev)) {
+		NL_SET_ERR_MSG(extack, "limit is below one packet of the device's MTU");
+		return -EINVAL;
+	}
+	if (cfg->ccthresh > cfg->limit) {
+		NL_SET_ERR_MSG(extack, "ccthresh is beyond limit");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Bytes/s of the device by its own account, 0 when it has none.  RTNL, may sleep. */
+static u64 sfc_link_speed(struct net_device *dev)
+{
+	struct ethtool_link_ksettings k = { };
+
+	ASSERT_RTNL();
+	if (__ethtool_get_link_ksettings(dev, &k) ||
+	    !k.base.speed || k.base.speed == (u32)SPEED_UNKNOWN)
+		return 0;
+	return min_t(u64, (u64)k.base.speed * 125000, TC_SFC_RATE_MAX);
+}
+
+/* What the algorithm goes by: the configuration, and where it is silent, the device */
+static void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
+			      struct sfc_alg_cfg *alg)
+{
+	*alg = (struct sfc_alg_cfg){
+		.mtu = psched_mtu(dev) + cfg->overhead,
+		.ccthresh = cfg->ccthresh ?: min(2 * psched_mtu(dev), cfg->limit),
+		.floor = cfg->limit,
+		.pru = cfg->flags & TC_SFC_F_PRU,
+		.sm = cfg->flags & TC_SFC_F_SM,
+	};
+	sfc_rate_set(&alg->rate, cfg->rate_bps ?: sfc_link_speed(dev));
+}
+
+/* The device's MTU or speed may have changed.  RTNL. */
+void sfc_config_refresh(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_alg_cfg alg;
+
+	sfc_config_derive(&q->cfg, qdisc_dev(sch), &alg);
+	sch_tree_lock(sch);
+	q->alg = alg;
+	sch_tree_unlock(sch);
+}
+
+static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
+			      const struct sfc_alg_cfg *alg)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u64 now = ktime_get_ns();
+
+	sch_tree_lock(sch);
+	if (cfg->srcrate != q->cfg.srcrate)
+		sfc_limiter_set(&q->src_limiter, cfg->srcrate, now);
+	if (cfg->rate_bps != q->cfg.rate_bps) {
+		/* what the old rate has left on the wire may be hours of it */
+		q->next_ns = 0;
+		q->next_frac = 0;
+		if (sch->q.qlen)
+			qdisc_watchdog_schedule_ns(&q->watchdog, now);
+	}
+	q->cfg = *cfg;
+	q->alg = *alg;
+	sfc_queue_shrink(sch);
+	q->stats.backlog_peak = sch->qstats.backlog;
+	sch_tree_unlock(sch);
+}
+
+/* Also the first configuration; @opt may be absent then. */
+int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct net_device *dev = qdisc_dev(sch);
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct nlattr *tb[TCA_SFC_MAX + 1];
+	struct sfc_config cfg = q->cfg;
+	struct sfc_alg_cfg alg;
+	int err;
+
+	if (opt) {
+		err = nla_parse_nested(tb, TCA_SFC_MAX, opt, sfc_policy, extack);
+		if (err)
+			return err;
+		err = sfc_config_parse(&cfg, tb, extack);
+		if (err)
+			goto out;
+	}
+	err = sfc_config_check(&cfg, dev, extack);
+	if (err)
+		goto out;
+
+	sfc_config_derive(&cfg, dev, &alg);
+	if (cfg.flags & TC_SFC_F_BOLT && !alg.rate.bytes_ps)
+		NL_SET_ERR_MSG(extack, "link speed unknown: no SRC, no supply matching; give rate");
+	sfc_config_commit(sch, &cfg, &alg);
+out:
+	memzero_explicit(&cfg.key, sizeof(cfg.key));
+	return err;
+}
+
+int sfc_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+	const struct sfc_config *cfg = &q->cfg;
+	struct nlattr *nest;
+
+	nest = nla_nest_start(skb, TCA_OPTIONS);
+	if (!nest)
+		return -EMSGSIZE;
+
+	if (nla_put_bitfield32(skb, TCA_SFC_FLAGS, cfg->flags, TC_SFC_F_ALL) ||
+	    nla_put_u64_64bit(skb, TCA_SFC_RATE64, cfg->rate_bps, TCA_SFC_PAD) ||
+	    nla_put_u32(skb, TCA_SFC_LIMIT, cfg->limit) ||
+	    nla_put_u32(skb, TCA_SFC_CCTHRESH, cfg->ccthresh) ||
+	    nla_put_u32(skb, TCA_SFC_OVERHEAD, cfg->overhead) ||
+	    nla_put_u32(skb, TCA_SFC_SWITCH_ID, cfg->switch_id) ||
+	    nla_put_u32(skb, TCA_SFC_SRCRATE, cfg->srcrate) ||
+	    nla_put_u16(skb, TCA_SFC_PORT, cfg->port) ||
+	    nla_put_u8(skb, TCA_SFC_TTL, cfg->ttl))
+		goto cancel;
+	if (cfg->addr4 && nla_put_in_addr(skb, TCA_SFC_ADDR4, cfg->addr4))
+		goto cancel;
+	if (!ipv6_addr_any(&cfg->addr6) && nla_put_in6_addr(skb, TCA_SFC_ADDR6, &cfg->addr6))
+		goto cancel;
+
+	return nla_nest_end(skb, nest);
+
+cancel:
+	nla_nest_cancel(skb, nest);
+	return -EMSGSIZE;
+}
+
+int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct tc_sfc_xstats st;
+
+	sch_tree_lock(sch);
+	st = q->stats;
+	st.link_rate = q->alg.rate.bytes_ps;
+	st.ccthresh = q->alg.ccthresh;
+	st.mtu = q->alg.mtu;
+	st.sm_token = sfc_sm_bytes(&q->state.sm);
+	st.pru_token = q->state.pru_token;
+	st.tagged = q->cfg.tagged;
+	sch_tree_unlock(sch);
+
+	return gnet_stats_copy_app(d, &st, sizeof(st));
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is this packet?  Reads headers in place or by copy, never changes the packet;
+ * the one function that does is at the end.
+ *
+ * High band (Bolt, section 3.1: ACK and SRC before data):
+ * - TCP segments that carry an ACK and nothing that takes sequence space: payload, SYN
+ *   and FIN must not overtake data of their own flow, nor must RST, which the receiver checks
+ *   against the next sequence number (RFC 5961).
+ * - Control messages: UDP, both ports the control port, no longer than one can be.
+ * All else, ARP and ICMP included, queues with the data, as in any FIFO.
+ *
+ * Fragments and packets in tunnels have no option as far as a port is concerned.
+ */
+#include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <net/checksum.h>
+#include <net/dsfield.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+
+#include "sfc.h"
+
+/* L3: find L4.  Returns its protocol and the bytes from l4_off on, or -1. */
+static int sfc_parse_ip4(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4_len)
+{
+	const struct iphdr *iph;
+	struct iphdr buf;
+	u32 hlen, tot;
+
+	iph = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
+	if (!iph || iph->version != 4 || iph->ihl < 5)
+		return -1;
+	pkt->family = AF_INET;
+	pkt->dscp = ipv4_get_dsfield(iph) >> 2;
+	if (ip_is_fragment(iph))
+		return -1;
+
+	hlen = iph->ihl * 4;
+	/* 0: BIG TCP.  Less than the rest: padded to the shortest frame. */
+	tot = ntohs(iph->tot_len) ?: skb->len - pkt->l3_off;
+	if (tot < hlen || tot > skb->len - pkt->l3_off)
+		return -1;
+	pkt->l4_off = pkt->l3_off + hlen;
+	*l4_len = tot - hlen;
+	return iph->protocol;
+}
+
+static int sfc_parse_ip6(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4_len)
+{
+	const struct ipv6hdr *ip6h;
+	struct ipv6hdr buf;
+	__be16 frag_off;
+	u32 tot;
+	u8 next;
+	int off;
+
+	ip6h = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
+	if (!ip6h || ip6h->version != 6)
+		return -1;
+	pkt->family = AF_INET6;
+	pkt->dscp = ipv6_get_dsfield(ip6h) >> 2;
+
+	/* 0: BIG TCP behind a jumbo option */
+	tot = ntohs(ip6h->payload_len);
+	tot = tot ? tot + sizeof(*ip6h) : skb->len - pkt->l3_off;
+	if (tot > skb->len - pkt->l3_off)
+		return -1;
+	next = ip6h->nexthdr;
+	off = ipv6_skip_exthdr(skb, pkt->l3_off + sizeof(*ip6h), &next, &frag_off);
+	if (off < 0 || frag_off || off - pkt->l3_off > tot)
+		return -1;
+	pkt->l4_off = off;
+	*l4_len = tot - (off - pkt->l3_off);
+	return next;
+}
+
+static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4_len)
+{
+	u8 opts[BOLT_TCPOPT_SPACE];
+	unsigned int off, opts_len;
+	const struct tcphdr *th;
+	struct bolt_opt opt;
+	struct tcphdr buf;
+	const u8 *p;
+
+	th = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), &buf);
+	if (!th || th->doff < 5 || th->doff * 4 > l4_len)
+		return;
+	pkt->l4 = true;
+	pkt->high = th->ack && !th->syn && !th->fin && !th->rst && th->doff * 4 == l4_len;
+
+	opts_len = th->doff * 4 - sizeof(*th);
+	if (opts_len < BOLT_TCPOPT_LEN_SYN)
+		return;
+	p = skb_header_pointer(skb, pkt->l4_off + sizeof(*th), opts_len, opts);
+	if (!p)
+		return;
+	pkt->form = bolt_opt_find(p, opts_len, &off);
+	if (pkt->form != BOLT_OPT_FULL)
+		return;
+
+	bolt_opt_read(p + off, &opt);
+	/* DATA on a segment without payload, or without a departure time, is a lie */
+	if (opt.flags & BOLT_F_DATA && (!opt.t_data_tx || th->doff * 4 == l4_len)) {
+		pkt->form = BOLT_OPT_BAD;
+		return;
+	}
+	pkt->opt_off = pkt->l4_off + sizeof(*th) + off;
+	pkt->flags = opt.flags;
+	pkt->t_data_tx = opt.t_data_tx;
+}
+
+static bool sfc_is_control(const struct sk_buff *skb, const struct sfc_pkt *pkt,
+			   u32 l4_len, u16 port)
+{
+	const struct udphdr *uh;
+	struct udphdr buf;
+
+	if (l4_len > sizeof(*uh) + BOLT_CTL_LEN_MAX)
+		return false;
+	uh = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), &buf);
+	return uh && uh->source == htons(port) && uh->dest == htons(port);
+}
+
+/* Fill in @pkt.  @port is the control port in host byte order. */
+void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
+{
+	u32 l4_len = 0;
+	int proto;
+
+	*pkt = (struct sfc_pkt){ .l3_off = skb_network_offset(skb) };
+	if (unlikely(pkt->l3_off < 0 || pkt->l3_off > skb->len))
+		return;
+
+	switch (skb_protocol(skb, true)) {
+	case htons(ETH_P_IP):
+		proto = sfc_parse_ip4(skb, pkt, &l4_len);
+		break;
+	case htons(ETH_P_IPV6):
+		proto = sfc_parse_ip6(skb, pkt, &l4_len);
+		break;
+	default:
+		return;
+	}
+
+	if (proto == IPPROTO_TCP)
+		sfc_parse_tcp(skb, pkt, l4_len);
+	else if (proto == IPPROTO_UDP)
+		pkt->high = sfc_is_control(skb, pkt, l4_len, port);
+}
+
+/*
+ * Put @flags into the option and mend the TCP checksum (RFC 1624).
+ *
+ * The checksum sums 16-bit words of the segment, and the option may start at an odd byte: then the
+ * flags are the low half of their word.  The other half cancels out and can be left out of
+ * both sides.  CHECKSUM_PARTIAL needs nothing, the sum over the final bytes is yet
+ * to come; under CHECKSUM_COMPLETE the sum of the whole is as before, since the
+ * check field makes up for the flags.
+ *
+ * Returns false, packet untouched, when the header cannot be made writable.
+ */
+bool sfc_write_flags(struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags)
+{
+	int off = pkt->opt_off + BOLT_TCPOPT_OFF_FLAGS;
+	unsigned int shift = (off - pkt->l4_off) & 1 ? 0 : 8;
+	struct tcphdr *th;
+	u8 *p;
+
+	if (skb_shared(skb) || skb_ensure_writable(skb, off + 1))
+		return false;
+
+	th = (struct tcphdr *)(skb->data + pkt->l4_off);
+	p = skb->data + off;
+	inet_proto_csum_replace2(&th->check, skb, htons(*p << shift),
+				 htons(flags << shift), false);
+	*p = flags;
+	return true;
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Control messages: may this packet be answered, build the answer, hand it over.
+ *
+ * A message is a UDP datagram that enters the stack as if it had arrived on the very
+ * device the data was about to leave by: __netif_rx() queues it on this CPU, and a
+ * softirq routes it once the qdisc's lock is gone.  It comes from where
+ * the data goes (or from a configured address), so that strict reverse-path
+ * filters agree; it goes to the data's source, by the routing table, through the
+ * high band of whatever sfc it meets.
+ *
+ * Its link-layer header is the data's with the addresses swapped, VLAN tags included.  So
+ * a router takes it for its own, a VLAN or macvlan device on top of this one
+ * gets what is its, and a bridge forwards it to the port of the sender.
+ */
+#include <linux/etherdevice.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/udp.h>
+#include <net/ip.h>
+#include <net/ip6_checksum.h>
+#include <net/ipv6.h>
+
+#include <bolt_msg.h>
+#include "sfc.h"
+
+#define SFC_SIGNAL_TOS	(48 << 2)	/* CS6, network control */
+
+/* Ethernet and two tags; anything longer is not Ethernet as we know it */
+#define SFC_L2_MAX	(ETH_HLEN + 2 * VLAN_HLEN)
+
+/*
+ * struct sfc_reply - where an answer goes, and what it says
+ * @l2_len:	bytes of link-layer header to mirror, 0: the device has none
+ * @l3_len:	bytes of its own IP header
+ * @quote_len:	bytes of the causing packet, through eight of L4
+ * @msg:	the numbers
+ * @src4, @dst4: with AF_INET
+ * @src6, @dst6: with AF_INET6
+ */
+struct sfc_reply {
+	u32		l2_len;
+	u32		l3_len;
+	u32		quote_len;
+	struct bolt_msg	msg;
+	union {
+		struct {
+			__be32 src4, dst4;
+		};
+		struct {
+			struct in6_addr src6, dst6;
+		};
+	};
+};
+
+/* As RFC 1122 section 3.2.2 says of ICMP errors: never to, nor because of, more than one host. */
+static bool sfc_reply_ip4(const struct sfc_sched *q, const struct sk_buff *skb,
+			  const struct sfc_pkt *pkt, struct sfc_reply *r)
+{
+	const struct iphdr *iph;
+	struct iphdr buf;
+
+	iph = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
+	if (!iph || iph->saddr == iph->daddr)
+		return false;
+	if (ipv4_is_multicast(iph->saddr) || ipv4_is_lbcast(iph->saddr) ||
+	    ipv4_is_zeronet(iph->saddr) || ipv4_is_loopback(iph->saddr))
+		return false;
+	if (ipv4_is_multicast(iph->daddr) || ipv4_is_lbcast(iph->daddr) ||
+	    ipv4_is_zeronet(iph->daddr) || ipv4_is_loopback(iph->daddr))
+		return false;
+
+	r->l3_len = sizeof(*iph);
+	r->dst4 = iph->saddr;
+	r->src4 = q->cfg.addr4 ?: iph->daddr;
+	return true;
+}
+
+static bool sfc_reply_ip6(const struct sfc_sched *q, const struct sk_buff *skb,
+			  const struct sfc_pkt *pkt, struct sfc_reply *r)
+{
+	const struct ipv6hdr *ip6h;
+	struct ipv6hdr buf;
+
+	ip6h = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
+	if (!ip6h || ipv6_addr_equal(&ip6h->saddr, &ip6h->daddr))
+		return false;
+	if (!(ipv6_addr_type(&ip6h->saddr) & IPV6_ADDR_UNICAST) ||
+	    !(ipv6_addr_type(&ip6h->daddr) & IPV6_ADDR_UNICAST) ||
+	    ipv6_addr_loopback(&ip6h->saddr) || ipv6_addr_loopback(&ip6h->daddr))
+		return false;
+
+	r->l3_len = sizeof(*ip6h);
+	r->dst6 = ip6h->saddr;
+	r->src6 = ipv6_addr_any(&q->cfg.addr6) ? ip6h->daddr : q->cfg.addr6;
+	return true;
+}
+
+static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
+			   const struct sfc_pkt *pkt, struct sfc_reply *r)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	r->l2_len = 0;
+	if (qdisc_dev(sch)->type == ARPHRD_ETHER) {
+		if (pkt->l3_off < ETH_HLEN || pkt->l3_off > SFC_L2_MAX)
+			return false;
+		r->l2_len = pkt->l3_off;
+	}
+	r->quote_len = pkt->l4_off - pkt->l3_off + BOLT_CTL_L4_QUOTE;
+	if (r->quote_len > BOLT_CTL_QUOTE_MAX)
+		return false;
+
+	return pkt->family == AF_INET ? sfc_reply_ip4(q, skb, pkt, r) :
+					sfc_reply_ip6(q, skb, pkt, r);
+}
+
+/* Mirror the link-layer header.  On return skb->data is at L3, as a driver leaves it. */
+static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
+			   const struct sfc_reply *r, struct net_device *dev)
+{
+	u8 addr[ETH_ALEN];
+	struct ethhdr *eth;
+
+	if (!r->l2_len) {
+		n->dev = dev;
+		skb_reset_mac_header(n);
+		n->protocol = r->msg.family == AF_INET ? htons(ETH_P_IP) : htons(ETH_P_IPV6);
+		return;
+	}
+
+	eth = (struct ethhdr *)n->data;
+	memcpy(addr, eth->h_source, ETH_ALEN);
+	memcpy(eth->h_source, eth->h_dest, ETH_ALEN);
+	memcpy(eth->h_dest, addr, ETH_ALEN);
+	n->protocol = eth_type_trans(n, dev);
+	/*
+	 * With nothing stacked on the device, the message is for this host, whatever
+	 * address the data was sent from (NOARP links, packet sockets).
+	 */
+	if (!rcu_access_pointer(dev->rx_handler))
+		n->pkt_type = PACKET_HOST;
+	if (skb_vlan_tag_present(skb))
+		__vlan_hwaccel_put_tag(n, skb->vlan_proto, skb_vlan_tag_get(skb));
+}
+
+static void sfc_reply_headers(const struct sfc_sched *q, const struct sfc_reply *r,
+			      u8 *l3, u32 payload)
+{
+	struct udphdr *uh = (struct udphdr *)(l3 + r->l3_len);
+	u32 ulen = sizeof(*uh) + payload;
+	__sum16 check;
+	__wsum csum;
+
+	uh->source = htons(q->cfg.port);
+	uh->dest = htons(q->cfg.port);
+	uh->len = htons(ulen);
+	uh->check = 0;
+	csum = csum_partial(uh, ulen, 0);
+
+	if (r->msg.family == AF_INET) {
+		struct iphdr *iph = (struct iphdr *)l3;
+
+		*iph = (struct iphdr){
+			.version = 4,
+			.ihl = sizeof(*iph) / 4,
+			.tos = SFC_SIGNAL_TOS,
+			.tot_len = htons(sizeof(*iph) + ulen),
+			.frag_off = htons(IP_DF),	/* atomic, so no id: RFC 6864 */
+			.ttl = q->cfg.ttl,
+			.protocol = IPPROTO_UDP,
+			.saddr = r->src4,
+			.daddr = r->dst4,
+		};
+		ip_send_check(iph);
+		check = csum_tcpudp_magic(r->src4, r->dst4, ulen, IPPROTO_UDP, csum);
+	} else {
+		struct ipv6hdr *ip6h = (struct ipv6hdr *)l3;
+
+		ip6_flow_hdr(ip6h, SFC_SIGNAL_TOS, 0);
+		ip6h->payload_len = htons(ulen);
+		ip6h->nexthdr = IPPROTO_UDP;
+		ip6h->hop_limit = q->cfg.ttl;
+		ip6h->saddr = r->src6;
+		ip6h->daddr = r->dst6;
+		check = csum_ipv6_magic(&r->src6, &r->dst6, ulen, IPPROTO_UDP, csum);
+	}
+	uh->check = check ?: CSUM_MANGLED_0;
+}
+
+/*
+ * Build the whole packet.  NULL: no memory, or (*unfit) the quote cannot be had.  Its
+ * tail is all that is ever appended, so one allocation of the exact size will do.
+ */
+static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *skb,
+				       const struct sfc_pkt *pkt, struct sfc_reply *r,
+				       bool *unfit)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+	u32 head = r->l3_len + sizeof(struct udphdr);
+	struct bolt_msg quoted;
+	struct sk_buff *n;
+	u8 *l3, *payload;
+	u32 len;
+
+	n = alloc_skb(NET_SKB_PAD + NET_IP_ALIGN + r->l2_len + head + sizeof(struct bolt_ctl) +
+		      r->quote_len, GFP_ATOMIC | __GFP_NOWARN);
+	if (!n)
+		return NULL;
+	skb_reserve(n, NET_SKB_PAD + NET_IP_ALIGN);
+	l3 = (u8 *)skb_put(n, r->l2_len + head + sizeof(struct bolt_ctl) + r->quote_len) +
+	     r->l2_len;
+	payload = l3 + head;
+
+	/* the quote must be one that the other end can take apart */
+	if (skb_copy_bits(skb, 0, n->data, r->l2_len) ||
+	    skb_copy_bits(skb, pkt->l3_off, payload + sizeof(struct bolt_ctl), r->quote_len) ||
+	    !bolt_msg_parse_quote(payload + sizeof(struct bolt_ctl), r->quote_len, &quoted)) {
+		*unfit = true;
+		kfree_skb(n);
+		return NULL;
+	}
+
+	len = bolt_msg_build(payload, &r->msg, r->quote_len);
+	if (q->cfg.tagged) {
+		u64 tag;
+
+		payload[offsetof(struct bolt_ctl, flags)] |= BOLT_CTL_F_TAGGED;
+		tag = bolt_msg_tag(payload, len, &q->cfg.key);
+		put_unaligned_be64(tag, payload + offsetof(struct bolt_ctl, tag));
+	}
+	sfc_reply_headers(q, r, l3, len);
+
+	sfc_reply_link(n, skb, r, qdisc_dev(sch));
+	skb_set_network_header(n, l3 - n->data);
+	skb_set_transport_header(n, l3 + r->l3_len - n->data);
+	n->ip_summed = CHECKSUM_UNNECESSARY;
+	n->priority = TC_PRIO_CONTROL;
+	/* one packet each way would fill the table with flows that never answer */
+	skb_set_nfct(n, IP_CT_UNTRACKED);
+	return n;
+}
+
+/* Can this port send SRC at all, and is this a packet that asks for one? */
+bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)
+{
+	return q->cfg.flags & TC_SFC_F_SRC && q->alg.rate.kbps && pkt->t_data_tx;
+}
+
+/*
+ * Algorithm 1, lines 6-9.  Called with the qdisc locked and BH off, before the data
+ * packet joins the queue; a full input queue or a lack of memory must not hold up the
+ * data.  Returns whether an SRC is on its way.
+ */
+bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
+		  const struct sfc_pkt *pkt, u32 queue, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_reply r;
+	struct sk_buff *n;
+	bool unfit = false;
+
+	if (!sfc_reply_init(sch, skb, pkt, &r)) {
+		q->stats.src_unfit++;
+		return false;
+	}
+	if (!sfc_limiter_take(&q->src_limiter, now)) {
+		q->stats.src_limited++;
+		return false;
+	}
+
+	r.msg = (struct bolt_msg){
+		.type = BOLT_CTL_SRC,
+		.family = pkt->family,
+		.dscp = pkt->dscp,
+		.queue_bytes = queue,			/* line 6 */
+		.link_rate = q->alg.rate.kbps,		/* line 7 */
+		.t_data_tx = pkt->t_data_tx,		/* line 8 */
+		.switch_id = q->cfg.switch_id,
+	};
+	n = sfc_reply_build(sch, skb, pkt, &r, &unfit);
+	if (!n) {
+		if (unfit)
+			q->stats.src_unfit++;
+		else
+			q->stats.src_nomem++;
+		return false;
+	}
+
+	if (__netif_rx(n) == NET_RX_DROP) {		/* line 9 */
+		q->stats.src_dropped++;
+		return false;
+	}
+	q->stats.src_sent++;
+	return true;
+}
