@@ -21,6 +21,7 @@
 #include <linux/types.h>
 #include <linux/minmax.h>
 #include <linux/math64.h>
+#include <linux/overflow.h>
 #endif
 
 /* Echoes older than this are not from this incarnation of the clock's low word. */
@@ -96,10 +97,11 @@ static inline u64 bolt_core_target_q(u32 queue_bytes, u32 pkt_bytes, u32 flow_kb
  */
 static inline bool bolt_core_dec_due(u32 rtt_src_ns, u64 target_q16, u64 since_dec_ns)
 {
-	/* Operands below 2^31: beyond, the test is true whatever the exact value */
-	since_dec_ns = min_t(u64, since_dec_ns, 1U << 31);
-	target_q16 = min_t(u64, target_q16, U32_MAX);
-	return target_q16 && (u64)rtt_src_ns << 16 <= since_dec_ns * target_q16;
+	u64 product;
+
+	/* a product beyond 64 bits is beyond any rtt_src */
+	return target_q16 && (check_mul_overflow(since_dec_ns, target_q16, &product) ||
+			      (u64)rtt_src_ns << 16 <= product);
 }
 
 /**
