@@ -12,7 +12,8 @@ KUNIT	?= $(if $(filter um,$(ARCH)),m,n)
 W	?=
 C	?=
 
-KBUILD	= $(MAKE) -C $(KDIR) M=$(MOD) $(ARCH_ARG) CONFIG_BOLT_LAB=$(LAB) CONFIG_BOLT_KUNIT=$(KUNIT) \
+# O= means something else to the kernel's own Makefile
+KBUILD	= $(MAKE) -C $(KDIR) O= M=$(MOD) $(ARCH_ARG) CONFIG_BOLT_LAB=$(LAB) CONFIG_BOLT_KUNIT=$(KUNIT) \
 	  $(if $(W),W=$(W)) $(if $(C),C=$(C))
 
 all: modules tools ## build the modules for KDIR and the tools
