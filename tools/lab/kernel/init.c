@@ -48,7 +48,8 @@ static void finish(int status)
 	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
 		;
 	sync();
-	n = snprintf(line, sizeof(line), "%d", status);
+	/* The newline matters: UML parses what lies behind the number, too. */
+	n = snprintf(line, sizeof(line), "%d\n", status);
 	fd = open("/proc/exitcode", O_WRONLY);
 	if (fd < 0 || write(fd, line, n) != n)
 		dprintf(err_fd, "lab init: cannot leave the exit status\n");
