@@ -28,10 +28,10 @@ def compute(cc, s, net, traffic, raw, out, wall_s, commands):
         "cc": cc,
         "sim_ns": s.duration,
         "wall_s": round(wall_s, 3),
-        "data_packets": link.totals.get("data_packets"),
+        "data_packets": link.totals["delivered"],
         "trace_hash": link.totals.get("trace_hash"),
         "max_lateness_ns": link.totals.get("max_lateness_ns"),
-        "softnet_drops": softnet_drops(raw / "softnet.txt"),
+        "softnet_drops": max(softnet_drops(raw / "softnet.txt"), link.totals.get("softnet_drops", 0)),
         "switch_qdisc": commands["switch"],
         "host_qdisc": commands["host"],
         "bottleneck": busiest["name"] if busiest else None,
@@ -74,20 +74,15 @@ def port_entry(port, link, qdiscs, s, series, cc):
         "rate_bps": port.rate,
         "utilization": stats.rounded(tx * 8e9 / (port.rate * s.duration)),
         "tx_bytes": tx,
-        "drops": qdisc.get("drops", 0) + counted.get("drops", 0),
+        "drops": qdisc.get("drops", counted.get("drops", 0)) + counted.get("tx_drops", 0) + counted.get("rx_drops", 0),
         "marks": sum(qdisc.get(k, 0) for k in MARK_KEYS),
         "queue_bytes": None,
         "series": None,
     }
-    samples = link.queues.get(key)
-    if samples:
-        queue = samples[1]
-        ordered = sorted(queue)
-        entry["queue_bytes"] = {
-            "max": counted.get("queue_max", ordered[-1]), "mean": counted.get("queue_mean", stats.rounded(stats.mean(queue), 1)),
-            "p50": stats.percentile(ordered, 0.5), "p99": stats.percentile(ordered, 0.99)}
+    if counted.get("watched"):
+        entry["queue_bytes"] = {k: counted[f"queue_{k}"] for k in ("max", "mean", "p50", "p99")}
         name = f"queue-{port.name}.csv"
-        if tx and write_series(series / name, ("time_ns", "queue_bytes", "tx_bytes"), samples):
+        if tx and write_series(series / name, ("time_ns", "queue_bytes", "tx_bytes"), link.queues.get(key)):
             entry["series"] = f"{cc}/{name}"
     return entry
 

@@ -84,8 +84,8 @@ def bounded(parser, low, high, show):
     return parse
 
 
-rate = bounded(units.rate, 10**6, 1600 * 10**9, units.format_rate)
-duration = bounded(units.time, 1000, 3600 * 10**9, units.format_time)
+link_rate = bounded(units.rate, 10**6, 1600 * 10**9, units.format_rate)
+run_duration = bounded(units.time, 1000, 3600 * 10**9, units.format_time)
 small_time = bounded(units.time, 0, 10 * 10**9, units.format_time)
 offset = bounded(units.signed_time, -100 * 10**9, 3600 * 10**9, units.format_time)
 message_size = bounded(units.size, 1, 10**13, units.format_size)
@@ -164,8 +164,8 @@ class Topology:
     spines: int = key(integer(1, 64), 2, "leaf-spine: switches p0.., each joined to every leaf")
     hosts_per_leaf: int = key(integer(1, 512), 4, "leaf-spine: hosts h0.., leaf by leaf")
     paths: int = key(integer(1, 8), 1, "dumbbell: parallel links between a and b, the first carries all until a reroute")
-    rate: int = key(rate, 100 * 10**9, "every link")
-    core_rate: int = key(rate, None, "links between switches; absent: rate")
+    rate: int = key(link_rate, 100 * 10**9, "every link")
+    core_rate: int = key(link_rate, None, "links between switches; absent: rate")
     rtt: int = key(small_time, 8000, "between the far ends, without serialization; spread evenly over the links")
     mtu: int = key(integer(576, 65535), 1500, "bytes of IP packet")
     buffer: int = key(positive(units.size, 10**12, units.format_size), 16 * 10**6, "per switch port, drop-tail beyond")
@@ -177,7 +177,7 @@ class Topology:
 class Link:
     a: str = key(name, doc="one end; h.., s.., r.. or any name: a node with one link is a host, others are switches")
     b: str = key(name, doc="other end")
-    rate: int = key(rate, None, "absent: topology.rate")
+    rate: int = key(link_rate, None, "absent: topology.rate")
     delay: int = key(small_time, None, "one way; absent: 1us")
 
 
@@ -245,7 +245,7 @@ class Incast:
 class Scenario:
     name: str = key(text, doc="as shown in results")
     about: str = key(text, "", "one line for `lab list`")
-    duration: int = key(duration, doc="measured virtual time, after everything is connected and warm")
+    duration: int = key(run_duration, doc="measured virtual time, after everything is connected and warm")
     drain: int = key(small_time, 100 * 10**6, "how long after it transfers may still complete (not measured)")
     sample: int = key(bounded(units.time, 10, 10**9, units.format_time), 100, "interval of the time series")
     sample_flows: int = key(integer(0, 4096), 16, "flows with a time series, the first so many")

@@ -35,6 +35,7 @@
 
 #define PORT_SHARED	5000		/* + index of the congestion control */
 #define PORT_FRESH	20000		/* + index of the pair: one connection each */
+#define SETTLE_NS	(50 * NSEC_PER_MSEC)	/* the first timers after boot fire late */
 #define WARM_BYTES	100
 #define WARM_QUIET_NS	(2 * NSEC_PER_MSEC)
 #define START_GRID_NS	(100 * NSEC_PER_MSEC)
@@ -374,6 +375,7 @@ void load_connect(void)
 	if (epfd < 0 || timer < 0 || !payload)
 		die("epoll or timerfd: %s", strerror(errno));
 	memset(payload, 0x5a, WRITE_BYTES);
+	sleep_until(now_ns() + SETTLE_NS);
 
 	for (unsigned int i = 0; i < conns.n; i++) {
 		struct conn *c = &conns.v[i];
@@ -578,7 +580,6 @@ static void accept_fresh(struct conn *c)
 	if (c->rx < 0 || epoll_ctl(epfd, EPOLL_CTL_ADD, c->rx, &rx))
 		die("accept in namespace %s: %s", net_ns_name(p->to), strerror(errno));
 	close(p->listener);
-	sample_conn(c);
 	set_lowat(c);
 }
 

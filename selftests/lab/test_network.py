@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Topologies, routes, qdisc lines, ideal times."""
+
+import unittest
+
+import context
+from boltlab import plan, topology
+
+
+class Topologies(unittest.TestCase):
+    def test_dumbbell_rtt_is_exact(self):
+        for rtt in ("8us", "10us", "8.002us", "50us"):
+            s, net, _ = context.one(sets=[f"topology.rtt={rtt}"])
+            self.assertEqual(sum(p.delay for p in net.path("s0", "r1")), s.topology.rtt // 2, rtt)
+
+    def test_star(self):
+        s, net, _ = context.one(sets=["topology.kind=star", "topology.hosts=5", "topology.rtt=5us", "flow.0.from=h0", "flow.0.to=h4",
+                                      "flow.1.from=h1", "flow.1.to=h4"])
+        self.assertEqual([p.name for p in net.path("h0", "h4")], ["h0-sw", "sw-h4"])
+        self.assertEqual(net.path("h0", "h4")[0].delay, 1250)
+
+    def test_leaf_spine_has_a_path_over_every_spine(self):
+        s, net, _ = context.one(sets=["topology.kind=leaf-spine", "topology.spines=3", "flow.0.from=h0", "flow.0.to=h7",
+                                      "flow.1.from=h1", "flow.1.to=h2"])
+        self.assertEqual([p.peer for p in net.alternatives("h0", "h7")], ["p0", "p1", "p2"])
+        self.assertEqual([p.name for p in net.path("h0", "h7", 2)], ["h0-l0", "l0-p2", "p2-l1", "l1-h7"])
+        self.assertEqual([p.name for p in net.path("h1", "h2")], ["h1-l0", "l0-h2"])
+
+    def test_links_one_by_one(self):
+        s, net, _ = context.one(context.BASE.replace('"dumbbell"', '"links"') + """
+[[link]]
+a = "s0"
+b = "x"
+delay = "1us"
+[[link]]
+a = "s1"
+b = "x"
+[[link]]
+a = "x"
+b = "y"
+rate = "40gbit"
+delay = "3us"
+[[link]]
+a = "y"
+b = "r0"
+[[link]]
+a = "y"
+b = "r1"
+""")
+        self.assertEqual((net.hosts, net.switches), (["s0", "s1", "r0", "r1"], ["x", "y"]))
+        self.assertEqual([p.name for p in net.path("s0", "r1")], ["s0-x", "x-y", "y-r1"])
+        self.assertEqual(net.path("s0", "r1")[1].rate, 40 * 10**9)
+
+    def test_parallel_links_have_names_of_their_own(self):
+        _, net, _ = context.one(sets=["topology.paths=2"])
+        names = [p.name for p in net.ports["a"]]
+        devs = [p.dev for p in net.ports["a"]]
+        self.assertEqual(len(set(names)), len(names))
+        self.assertEqual(len(set(devs)), len(devs))
+        self.assertEqual([p.name for p in net.alternatives("s0", "r0")], ["a-b", "a-b.1"])
+
+    def test_addresses_are_distinct(self):
+        for ip in (4, 6):
+            _, net, _ = context.one(sets=["topology.senders=300", f"topology.ip={ip}"])
+            addresses = [net.address(n) for n in net.nodes]
+            self.assertEqual(len(set(addresses)), len(addresses))
+
+
+class Qdiscs(unittest.TestCase):
+    def expand(self, line, *sets):
+        s, _, _ = context.one(sets=sets)
+        return topology.expand_qdisc(line, s, "test.toml", "switch.qdisc")
+
+    def test_quantities_scale_with_the_scenario(self):
+        self.assertEqual(self.expand("x {bdp} {0.5*bdp} {bdp/4} {mtu} {pkt} {rtt} {rate}"),
+                         "x 100000 50000 25000 1500 1514 8000ns 100000000000bit")
+        self.assertEqual(self.expand("x {bdp}", "topology.rate=400gbit", "topology.rtt=50us"), "x 2500000")
+        self.assertEqual(self.expand("x {bdp}", "topology.core_rate=10gbit"), "x 10000")
+
+    def test_the_port_buffer_is_the_limit_where_none_is_given(self):
+        self.assertEqual(self.expand("sfc"), "sfc limit 16000000")
+        self.assertEqual(self.expand("pfifo"), "pfifo limit 10568")
+        self.assertEqual(self.expand("bfifo limit 5000"), "bfifo limit 5000")
+        self.assertEqual(self.expand("fq_codel"), "fq_codel")
+
+
+class Ideal(unittest.TestCase):
+    def test_one_packet_pays_every_link(self):
+        _, net, _ = context.one()
+        # 100 bytes + 52 of headers + 14, three times at 100 Gb/s (13.28 ns, rounded up), and 4 us
+        self.assertEqual(topology.ideal_ns(100, net.path("s0", "r0"), 1500, 4), 4000 + 3 * 14)
+
+    def test_bulk_is_serialized_once(self):
+        _, net, _ = context.one()
+        wire = 1448 * 1000 + 1000 * 66
+        got = topology.ideal_ns(1448 * 1000, net.path("s0", "r0"), 1500, 4)
+        self.assertEqual(got, 4000 + wire * 8 // 100 + 2 * 122)
+
+    def test_the_slowest_link_counts(self):
+        _, net, _ = context.one(sets=["topology.core_rate=10gbit"])
+        wire = 1448 * 1000 + 1000 * 66
+        self.assertEqual(topology.ideal_ns(1448 * 1000, net.path("s0", "r0"), 1500, 4), 4000 + wire * 8 // 10 + 2 * 122)
+
+
+class Plans(unittest.TestCase):
+    def test_rerouted_flow_is_pinned_and_then_moved(self):
+        s, net, load = context.one(sets=["topology.paths=2", "event.0.at=500us", "event.0.do=reroute", "event.0.flow=1"])
+        lines = plan.Plan(s, net, load).lines
+        pins = [line for line in lines if "rule add" in line and line.startswith("exec a")]
+        moves = [line for line in lines if line.startswith("at a 500000 ")]
+        self.assertEqual((len(pins), len(moves)), (1, 1))
+        self.assertIn("lookup 1000", pins[0])
+        self.assertIn("lookup 1001", moves[0])
+        self.assertLess(int(moves[0].split("pref ")[1].split()[0]), int(pins[0].split("pref ")[1].split()[0]))
+
+    def test_plan_is_the_same_every_time(self):
+        text = context.BASE + '[workload]\ncdf = "websearch"\nload = 0.4\nmessages = 50\n'
+        plans = [plan.Plan(*context.one(text, sets=["duration=100ms"])).text() for _ in range(2)]
+        self.assertEqual(plans[0], plans[1])
+
+    def test_setup_precedes_load_and_load_precedes_collection(self):
+        s, net, load = context.one()
+        lines = plan.Plan(s, net, load).lines
+        order = [next(i for i, line in enumerate(lines) if line.startswith(w)) for w in
+                 ("ns ", "pair ", "net ", "exec a - tc", "listen ", "conn ", "connect", "msg ", "go ", "flows ")]
+        self.assertEqual(order, sorted(order))
+
+    def test_congestion_control_of_a_single_flow(self):
+        s, net, load = context.one(sets=["flow.1.cc=cubic"])
+        conns = [line.split() for line in plan.Plan(s, net, load).lines if line.startswith("conn ")]
+        self.assertEqual([c[5] for c in conns], ["bolt", "cubic"])
+
+
+if __name__ == "__main__":
+    unittest.main()

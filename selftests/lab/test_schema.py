@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a scenario may say, and what is said about one that may not."""
+
+import dataclasses
+import unittest
+
+import context
+from boltlab import schema
+from boltlab.schema import ScenarioError
+
+
+class Accepts(unittest.TestCase):
+    def test_defaults(self):
+        s, _, _ = context.one()
+        self.assertEqual((s.topology.rate, s.topology.rtt, s.topology.mtu, s.topology.receivers), (10**11, 8000, 1500, 2))
+        self.assertEqual((s.switch.qdisc, s.host.qdisc, s.host.rto_min, s.cc), ("sfc", "pfifo", 5_000_000, ["bolt"]))
+        self.assertIsNone(s.flow[0].bytes)
+
+    def test_set_reaches_tables_lists_and_sysctls(self):
+        s, _, _ = context.one(sets=["topology.rate=400gbit", "switch.qdisc=sfc nopru", "flow.1.start=\"900us\"",
+                                    "host.sysctl.net.ipv4.tcp_sack=0", "topology.senders=3", "flow.2.from=s2", "flow.2.to=r0"])
+        self.assertEqual(s.topology.rate, 400 * 10**9)
+        self.assertEqual(s.switch.qdisc, "sfc nopru")
+        self.assertEqual(s.flow[1].start, 900_000)
+        self.assertEqual(s.host.sysctl, {"net.ipv4.tcp_sack": "0"})
+        self.assertEqual((len(s.flow), s.flow[2].from_), (3, "s2"))
+
+    def test_cc_and_seed_of_the_command_line(self):
+        loaded = context.load(cc=["cubic", "dctcp"], seed=7)
+        self.assertEqual([cc for cc, _ in loaded], ["cubic", "dctcp"])
+        self.assertEqual([s.seed for _, s in loaded], [7, 7])
+
+    def test_when_applies_to_its_congestion_controls_only(self):
+        text = context.BASE + '[when."cubic,reno"]\nswitch.qdisc = "pfifo"\n[when.dctcp]\ntopology.mtu = 9000\n'
+        by = dict(context.load(text, cc=["bolt", "cubic", "reno", "dctcp"]))
+        self.assertEqual([by[c].switch.qdisc for c in ("bolt", "cubic", "reno", "dctcp")], ["sfc", "pfifo", "pfifo", "sfc"])
+        self.assertEqual([by[c].topology.mtu for c in ("bolt", "dctcp")], [1500, 9000])
+
+    def test_set_has_the_last_word_over_when(self):
+        text = context.BASE + '[when.cubic]\nswitch.qdisc = "pfifo"\n'
+        by = dict(context.load(text, cc=["cubic"], sets=["switch.qdisc=fq_codel"]))
+        self.assertEqual(by["cubic"].switch.qdisc, "fq_codel")
+        by = dict(context.load(text, cc=["cubic", "bolt"], sets=["when.cubic.switch.qdisc=codel"]))
+        self.assertEqual((by["cubic"].switch.qdisc, by["bolt"].switch.qdisc), ("codel", "sfc"))
+
+    def test_shipped_scenarios(self):
+        shipped = sorted((context.TREE / "tools/lab/scenarios").glob("*.toml"))
+        self.assertGreaterEqual(len(shipped), 7)
+        for path in shipped:
+            for _, s in schema.load(path, cc=["bolt", "cubic", "dctcp"]):
+                self.assertTrue(s.about, path)
+
+
+class Refuses(unittest.TestCase):
+    def refused(self, key, *sets, text=context.BASE, cc=None):
+        with self.assertRaises(ScenarioError) as caught:
+            context.load(text, cc=cc, sets=sets)
+        message = str(caught.exception)
+        self.assertNotIn("\n", message)
+        self.assertIn(key, message)
+        return message
+
+    def test_unknown_keys_name_file_key_and_what_is_allowed(self):
+        message = self.refused("topology.speed", "topology.speed=1gbit")
+        self.assertIn("test.toml", message)
+        self.assertIn("rate", message)
+        self.refused("flow.0.size", "flow.0.size=1KB")
+        self.refused("topolgy", "topolgy.rate=1gbit")
+
+    def test_impossible_values(self):
+        for key, value in (("topology.rate", "fast"), ("topology.rate", "1bit"), ("topology.mtu", "100"), ("topology.kind", "ring"),
+                           ("topology.senders", "0"), ("topology.buffer", "0B"), ("topology.rtt", "-8us"), ("topology.ip", "5"),
+                           ("duration", "0us"), ("duration", "10"), ("sample", "1ns"), ("seed", "-1"), ("seed", "1.5"),
+                           ("cc", "[]"), ("cc", "[\"Bolt\"]"), ("cc", "[\"bolt\", \"bolt\"]"), ("flow.0.bytes", "never"),
+                           ("flow.0.bytes", "0B"), ("flow.0.connect", "later"), ("host.rto_min", "1.5ms"), ("memory", "lots"),
+                           ("topology.ring", "true")):
+            message = self.refused(key, f"{key}={value}")
+            self.assertTrue(message.startswith("test.toml: "), message)
+
+    def test_hosts_that_do_not_exist(self):
+        self.assertIn("s0, s1", self.refused("flow.0.to", "flow.0.to=r9"))
+        self.refused("flow.0.to", "flow.0.to=s0")
+        self.refused("flow.1.from", "flow.1.from=a")
+
+    def test_events(self):
+        self.refused("event.0.flow", "event.0.at=1us", "event.0.do=stop")
+        self.refused("event.0.flow", "event.0.at=1us", "event.0.do=stop", "event.0.flow=2")
+        self.refused("event.0.at", "event.0.at=2ms", "event.0.do=stop", "event.0.flow=0")
+        self.assertIn("topology.paths", self.refused("event.0.do", "event.0.at=1us", "event.0.do=reroute", "event.0.flow=0"))
+        self.refused("event.0.path", "topology.paths=2", "event.0.at=1us", "event.0.do=reroute", "event.0.flow=0", "event.0.path=2")
+        self.refused("event.0.command", "event.0.at=1us", "event.0.do=set", "event.0.node=a")
+        self.refused("event.0.node", "event.0.at=1us", "event.0.do=set", "event.0.node=x", "event.0.command=tc qdisc show")
+        self.refused("event.0.command", "event.0.at=1us", "event.0.do=set", "event.0.node=a", "event.0.command=reboot")
+
+    def test_missing_keys_and_tables(self):
+        self.refused("name", text=context.BASE.replace('name = "test"\n', ""))
+        self.refused("topology", text='name = "x"\nduration = "1ms"\n')
+        self.refused("flow", text='name = "x"\nduration = "1ms"\n[topology]\nkind = "star"\n')
+        self.refused("incast.degree", "incast.bytes=1KB", "incast.to=r0")
+        self.refused("workload.cdf", "workload.load=0.5")
+
+    def test_missing_files(self):
+        with self.assertRaises(ScenarioError) as caught:
+            schema.load("/nonexistent/x.toml")
+        self.assertIn("/nonexistent/x.toml", str(caught.exception))
+        self.assertIn("websearch", self.refused("workload.cdf", "workload.cdf=nothere"))
+        self.refused("incast.trace", "incast.trace=nothere.txt")
+
+    def test_not_toml(self):
+        self.refused("is not TOML", text="name = \n")
+
+    def test_set_itself(self):
+        for bad in ("topology.rate", "=1", "flow.7.start=1us", "duration.x=1", "flow.x.start=1us"):
+            self.refused(f"--set {bad}", bad)
+
+    def test_links(self):
+        self.refused("link", "topology.kind=links")
+        self.refused("link", "link.0.a=x", "link.0.b=y")
+        text = context.BASE.replace('"dumbbell"', '"links"')
+        self.refused("link.0.b", "link.0.a=s0", "link.0.b=s0", text=text)
+        self.refused("no path", "link.0.a=s0", "link.0.b=x", "link.1.a=x", "link.1.b=y", "link.2.a=p", "link.2.b=q",
+                     "link.3.a=q", "link.3.b=o", text=text)
+
+    def test_qdisc_braces(self):
+        self.refused("{bpd}", "switch.qdisc=red min {bpd}")
+        self.refused("switch.qdisc", "switch.qdisc=red min {bdp")
+
+    def test_when_is_checked_though_not_run(self):
+        text = context.BASE + "[when.cubic]\nswitch.qdsic = \"pfifo\"\n"
+        self.refused("when.cubic", text=text, cc=["bolt"])
+        self.refused("when.cubic.name", text=context.BASE + "[when.cubic]\nname = \"x\"\n")
+
+    def test_flow_beyond_the_end(self):
+        self.refused("flow.1.start", "flow.1.start=1ms")
+
+
+class Documented(unittest.TestCase):
+    def test_every_key_is_in_the_documentation(self):
+        text = (context.TREE / "Documentation/lab-scenarios.rst").read_text()
+        for cls in (schema.Scenario, schema.Topology, schema.Link, schema.Switch, schema.Host, schema.Flow, schema.Event,
+                    schema.Workload, schema.Incast):
+            for f in dataclasses.fields(cls):
+                self.assertIn(f"``{schema.toml_name(f.name)}``", text, f"{cls.__name__}.{f.name}")
+
+
+if __name__ == "__main__":
+    unittest.main()

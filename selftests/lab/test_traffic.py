@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Arrivals: CDFs, Poisson, incast, HPCC flow lists."""
+
+import unittest
+
+import context
+from boltlab import traffic
+from boltlab.schema import ScenarioError
+
+STAR = """
+name = "test"
+duration = "{duration}"
+[topology]
+kind = "star"
+hosts = 9
+"""
+
+
+class Cdfs(unittest.TestCase):
+    def test_interpolates_between_points(self):
+        cdf = traffic.Cdf([(0, 0), (100, 50), (300, 100)])
+        self.assertEqual([cdf.sample(u) for u in (0.25, 0.5, 0.75, 0.999999)], [50, 100, 200, 300])
+        self.assertAlmostEqual(cdf.mean(), 0.5 * 50 + 0.5 * 200)
+
+    def test_shipped_files_are_readable(self):
+        s, _, _ = context.one()
+        names = [p.stem for p in traffic.WORKLOADS.glob("*.cdf")]
+        self.assertGreaterEqual(len(names), 4)
+        for name in names:
+            self.assertGreater(traffic.read_cdf(name, s, "test.toml", "workload.cdf").mean(), 0, name)
+
+    def test_broken_files_are_named_with_their_line(self):
+        s, _, _ = context.one()
+        for text, what in (("0 0\n10 x\n", "line 2"), ("0 0\n10 50\n5 100\n", "line 3"), ("0 0\n10 50\n", "100 percent")):
+            path = s.file.parent / "bad.cdf"
+            path.write_text(text)
+            with self.assertRaises(ScenarioError) as caught:
+                traffic.read_cdf("bad.cdf", s, "test.toml", "workload.cdf")
+            self.assertIn(what, str(caught.exception))
+
+
+class Poisson(unittest.TestCase):
+    TEXT = STAR.format(duration="400ms") + '[workload]\ncdf = "facebook-hadoop"\nload = {load}\n{more}'
+
+    def offered(self, load, more="", sets=()):
+        s, net, t = context.one(self.TEXT.format(load=load, more=more), sets=sets)
+        wire = sum(traffic.wire_bytes(m.bytes, s) for m in t.messages)
+        return s, net, t, wire * 8e9 / (s.topology.rate * s.duration)
+
+    def test_load_is_of_the_receivers_link(self):
+        s, net, t, offered = self.offered(0.3, 'to = "h0"\n', ["topology.rate=\"10gbit\""])
+        self.assertAlmostEqual(offered, 0.3, delta=0.05)
+        self.assertEqual({t.pairs[m.pair].dst for m in t.messages}, {"h0"})
+        self.assertNotIn("h0", {t.pairs[m.pair].src for m in t.messages})
+
+    def test_load_of_all_to_all_is_per_host(self):
+        _, net, _, offered = self.offered(0.2, "", ["topology.rate=\"10gbit\"", "duration=\"100ms\""])
+        self.assertAlmostEqual(offered / len(net.hosts), 0.2, delta=0.03)
+
+    def test_seed_decides(self):
+        first, again, other = (
+            [(m.start, m.bytes, m.pair) for m in context.one(self.TEXT.format(load=0.3, more="messages = 40\n"), seed=seed)[2].messages]
+            for seed in (1, 1, 2))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+
+    def test_messages_bounds_the_number(self):
+        self.assertEqual(len(self.offered(0.3, "messages = 40\n")[2].messages), 40)
+
+    def test_same_arrivals_for_every_congestion_control(self):
+        loaded = context.load(self.TEXT.format(load=0.3, more="messages = 40\n"), cc=["bolt", "cubic"])
+        from boltlab import topology
+        a, b = ([(m.start, m.bytes) for m in traffic.build(s, topology.build(s, ""), "").messages] for _, s in loaded)
+        self.assertEqual(a, b)
+
+
+class Incast(unittest.TestCase):
+    def messages(self, *sets):
+        return context.one(STAR.format(duration="10ms") + '[incast]\ndegree = 8\nbytes = "50KB"\nto = "h0"\n', sets=sets)
+
+    def test_once_and_synchronized(self):
+        _, _, t = self.messages()
+        self.assertEqual(len(t.messages), 8)
+        self.assertEqual({m.start for m in t.messages}, {0})
+        self.assertEqual(len({t.pairs[m.pair].src for m in t.messages}), 8)
+
+    def test_sync_window(self):
+        _, _, t = self.messages("incast.sync=100us")
+        starts = [m.start for m in t.messages]
+        self.assertTrue(0 <= min(starts) and max(starts) <= 100_000 and len(set(starts)) > 1)
+
+    def test_more_flows_than_hosts(self):
+        _, _, t = self.messages("incast.degree=20")
+        per_host = [sum(1 for m in t.messages if t.pairs[m.pair].src == f"h{i}") for i in range(1, 9)]
+        self.assertEqual(sum(per_host), 20)
+        self.assertEqual((min(per_host), max(per_host)), (2, 3))
+
+    def test_load_repeats(self):
+        s, _, t = self.messages("incast.load=0.3", "duration=\"50ms\"")
+        offered = sum(traffic.wire_bytes(m.bytes, s) for m in t.messages) * 8e9 / (s.topology.rate * s.duration)
+        self.assertAlmostEqual(offered, 0.3, delta=0.1)
+
+
+class Trace(unittest.TestCase):
+    def read(self, text):
+        path = context.write(STAR.format(duration="10ms") + '[workload]\ntrace = "flows.txt"\n')
+        (path.parent / "flows.txt").write_text(text)
+        from boltlab import schema, topology
+        s = schema.load(path)[0][1]
+        return traffic.build(s, topology.build(s, ""), "")
+
+    def test_hpcc_list(self):
+        t = self.read("2\n1 0 3 100 4000 2.000001\n8 2 3 100 900 2.000000\n")
+        self.assertEqual([(t.pairs[m.pair].src, t.pairs[m.pair].dst, m.start, m.bytes) for m in t.messages],
+                         [("h8", "h2", 0, 900), ("h1", "h0", 1000, 4000)])
+
+    def test_refusals(self):
+        for text, what in (("x\n", "line 1"), ("1\n1 0 3\n", "line 2"), ("1\n1 9 3 100 4000 2\n", "line 2"), ("2\n1 0 3 100 4000 2\n", "announces 2")):
+            with self.assertRaises(ScenarioError) as caught:
+                self.read(text)
+            self.assertIn(what, str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
