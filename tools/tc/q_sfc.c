@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Plugin for tc(8): parse and print the qdisc "sfc".
+ *
+ * tc looks for q_NAME.so in its library directory and in it for NAME_qdisc_util.
+ * iproute2 installs no header for that, so the few declarations needed are made here, by what
+ * iproute2 5.10 to 6.15 look like; the functions are resolved from the tc binary.  A tc whose
+ * struct differs would fail at the first call, not silently: parse and print come first.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/netlink.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/bolt.h>
+#include <linux/pkt_sch_sfc.h>
+
+/* --- what tc provides --- */
+
+struct qdisc_util {
+	struct qdisc_util *next;
+	const char *id;
+	int (*parse_qopt)(struct qdisc_util *qu, int argc, char **argv,
+			  struct nlmsghdr *n, const char *dev);
+	int (*print_qopt)(struct qdisc_util *qu, FILE *f, struct rtattr *opt);
+	int (*print_xstats)(struct qdisc_util *qu, FILE *f, struct rtattr *xstats);
+	int (*parse_copt)(struct qdisc_util *qu, int argc, char **argv,
+			  struct nlmsghdr *n, const char *dev);
+	int (*print_copt)(struct qdisc_util *qu, FILE *f, struct rtattr *opt);
+	int (*has_block)(struct qdisc_util *qu, struct rtattr *opt, __u32 block, bool *has);
+};
+
+/* JSON, plain text, or whichever is asked for */
+enum output_type {
+	PRINT_FP = 1,
+	PRINT_JSON = 2,
+	PRINT_ANY = 4,
+};
+
+int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int alen);
+struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
+int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
+int get_rate64(__u64 *rate, const char *str);
+int get_size(unsigned int *size, const char *str);
+bool is_json_context(void);
+void print_nl(void);
+int print_color_string(enum output_type t, int color, const char *key, const char *fmt,
+		       const char *value);
+int print_color_uint(enum output_type t, int color, const char *key, const char *fmt,
+		     unsigned int value);
+int print_color_u64(enum output_type t, int color, const char *key, const char *fmt,
+		    unsigned long long value);
+int print_color_s64(enum output_type t, int color, const char *key, const char *fmt,
+		    long long value);
+int print_color_bool(enum output_type t, int color, const char *key, const char *fmt,
+		     bool value);
+
+#define COLOR_NONE	6	/* what tc itself passes for text without colour */
+#define TCA_BUF_MAX	(64 * 1024)
+
+/* --- options that are on or off --- */
+
+static const struct {
+	const char *on, *off, *json;
+	__u32 flag;
+} sfc_switches[] = {
+	{ "bolt",	"nobolt",	"bolt",		TC_SFC_F_BOLT },
+	{ "src",	"nosrc",	"src",		TC_SFC_F_SRC },
+	{ "pru",	"nopru",	"pru",		TC_SFC_F_PRU },
+	{ "sm",		"nosm",		"sm",		TC_SFC_F_SM },
+	{ "split-gso",	"no-split-gso",	"split_gso",	TC_SFC_F_SPLIT_GSO },
+};
+
+#define N_SWITCHES	(sizeof(sfc_switches) / sizeof(sfc_switches[0]))
+
+static void explain(void)
+{
+	fprintf(stderr,
+		"Usage: ... sfc [ rate RATE ] [ limit BYTES ] [ overhead BYTES ]\n"
+		"               [ bolt | nobolt ] [ ccthresh { auto | BYTES } ]\n"
+		"               [ src | nosrc ] [ pru | nopru ] [ sm | nosm ]\n"
+		"               [ split-gso | no-split-gso ]\n"
+		"               [ switch_id N ] [ srcrate PPS ] [ port UDPPORT ] [ ttl N ]\n"
+		"               [ addr { auto | ADDRESS } ] [ tagkey HEX | notagkey ]\n"
+		"\n"
+		"rate      shape to RATE; 0, the default: the device is the link\n"
+		"limit     drop beyond so much backlog (16Mb)\n"
+		"overhead  bytes a packet costs on the wire beyond what is counted; Ethernet: 24 (0)\n"
+		"ccthresh  queue from which SRC is sent (auto: two packets of the device's MTU)\n"
+		"src       sub-RTT control: notify senders at once\n"
+		"pru       proactive ramp-up: pass on bandwidth that a last window frees\n"
+		"sm        supply matching: pass on bandwidth that nobody uses\n"
+		"switch_id number that control messages carry (0)\n"
+		"srcrate   most SRC per second (100000000)\n"
+		"port      UDP port of control messages (45079)\n"
+		"ttl       TTL or hop limit of control messages (64)\n"
+		"addr      their source, once per family (auto: the destination of the data)\n"
+		"tagkey    32 hex digits; control messages carry a SipHash tag under this key\n");
+}
+
+/* One line that says which option, which word, and what would do. */
+static int bad(const char *option, const char *arg, const char *want)
+{
+	fprintf(stderr, "sfc: %s: \"%s\" is not %s\n", option, arg, want);
+	return -1;
+}
+
+static int get_number(__u32 *v, const char *option, const char *arg, __u32 min, __u32 max)
+{
+	unsigned long long n;
+	char want[64], *end;
+
+	errno = 0;
+	n = strtoull(arg, &end, 0);
+	if (errno || !*arg || *end || strchr(arg, '-') || n < min || n > max) {
+		snprintf(want, sizeof(want), "a number from %u to %u", min, max);
+		return bad(option, arg, want);
+	}
+	*v = n;
+	return 0;
+}
+
+static int get_bytes(__u32 *v, const char *option, const char *arg)
+{
+	unsigned int n;
+
+	if (strchr(arg, '-') || get_size(&n, arg))
+		return bad(option, arg, "a size such as 3000, 64kb or 16mb");
+	*v = n;
+	return 0;
+}
+
+static int get_key(__u8 key[16], const char *arg)
+{
+	unsigned int i, byte;
+
+	if (strlen(arg) != 32 || strspn(arg, "0123456789abcdefABCDEF") != 32)
+		return bad("tagkey", arg, "32 hex digits");
+	for (i = 0; i < 16; i++) {
+		sscanf(arg + 2 * i, "%2x", &byte);
+		key[i] = byte;
+	}
+	return 0;
+}
+
+/* Both addresses may be given, by two options; auto takes both back. */
+static int put_addr(struct nlmsghdr *n, const char *arg)
+{
+	struct in6_addr a6 = { 0 };
+	struct in_addr a4 = { 0 };
+	bool automatic = !strcmp(arg, "auto");
+	int err = 0;
+
+	if (automatic || inet_pton(AF_INET, arg, &a4) == 1)
+		err = addattr_l(n, TCA_BUF_MAX, TCA_SFC_ADDR4, &a4, sizeof(a4));
+	if (automatic || (strchr(arg, ':') && inet_pton(AF_INET6, arg, &a6) == 1))
+		err |= addattr_l(n, TCA_BUF_MAX, TCA_SFC_ADDR6, &a6, sizeof(a6));
+	else if (strchr(arg, ':') || inet_pton(AF_INET, arg, &a4) != 1)
+		return bad("addr", arg, "auto, an IPv4 or an IPv6 address");
+	return err;
+}
+
+/* Sets @flags when @arg is a switch. */
+static bool parse_switch(const char *arg, struct nla_bitfield32 *flags)
+{
+	unsigned int i;
+
+	for (i = 0; i < N_SWITCHES; i++) {
+		bool on = !strcmp(arg, sfc_switches[i].on);
+
+		if (!on && strcmp(arg, sfc_switches[i].off))
+			continue;
+		flags->selector |= sfc_switches[i].flag;
+		flags->value &= ~sfc_switches[i].flag;
+		if (on)
+			flags->value |= sfc_switches[i].flag;
+		return true;
+	}
+	return false;
+}
+
+/* An option with a value.  Returns 1 when @opt is none. */
+static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
+{
+	__u8 key[16], v8;
+	__u64 rate;
+	__u16 v16;
+	__u32 v;
+
+	if (!strcmp(opt, "rate")) {
+		if (!strcmp(arg, "0"))
+			rate = 0;
+		else if (strchr(arg, '-') || get_rate64(&rate, arg))
+			return bad(opt, arg, "a rate such as 10gbit");
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_RATE64, &rate, sizeof(rate));
+	}
+	if (!strcmp(opt, "limit")) {
+		if (get_bytes(&v, opt, arg))
+			return -1;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_LIMIT, &v, sizeof(v));
+	}
+	if (!strcmp(opt, "overhead")) {
+		if (get_number(&v, opt, arg, 0, TC_SFC_OVERHEAD_MAX))
+			return -1;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_OVERHEAD, &v, sizeof(v));
+	}
+	if (!strcmp(opt, "ccthresh")) {
+		v = 0;
+		if (strcmp(arg, "auto") && get_bytes(&v, opt, arg))
+			return -1;
+		if (!v && strcmp(arg, "auto"))
+			return bad(opt, arg, "auto or a size above 0");
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_CCTHRESH, &v, sizeof(v));
+	}
+	if (!strcmp(opt, "switch_id")) {
+		if (get_number(&v, opt, arg, 0, UINT_MAX))
+			return -1;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_SWITCH_ID, &v, sizeof(v));
+	}
+	if (!strcmp(opt, "srcrate")) {
+		if (get_number(&v, opt, arg, 1, UINT_MAX))
+			return -1;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_SRCRATE, &v, sizeof(v));
+	}
+	if (!strcmp(opt, "port")) {
+		if (get_number(&v, opt, arg, 1, 65535))
+			return -1;
+		v16 = v;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_PORT, &v16, sizeof(v16));
+	}
+	if (!strcmp(opt, "ttl")) {
+		if (get_number(&v, opt, arg, 1, 255))
+			return -1;
+		v8 = v;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_TTL, &v8, sizeof(v8));
+	}
+	if (!strcmp(opt, "addr"))
+		return put_addr(n, arg);
+	if (!strcmp(opt, "tagkey")) {
+		if (get_key(key, arg))
+			return -1;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_TAGKEY, key, sizeof(key));
+	}
+	return 1;
+}
+
+static bool takes_value(const char *opt)
+{
+	static const char * const names[] = {
+		"rate", "limit", "overhead", "ccthresh", "switch_id", "srcrate", "port", "ttl",
+		"addr", "tagkey",
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(opt, names[i]))
+			return true;
+	return false;
+}
+
+static int sfc_parse_opt(struct qdisc_util *qu, int argc, char **argv,
+			 struct nlmsghdr *n, const char *dev)
+{
+	struct nla_bitfield32 flags = { 0 };
+	struct rtattr *nest;
+
+	(void)qu;
+	(void)dev;
+	nest = addattr_nest(n, TCA_BUF_MAX, TCA_OPTIONS | NLA_F_NESTED);
+	for (; argc > 0; argc--, argv++) {
+		if (parse_switch(*argv, &flags))
+			continue;
+		if (!strcmp(*argv, "notagkey")) {
+			addattr_l(n, TCA_BUF_MAX, TCA_SFC_TAGKEY, NULL, 0);
+			continue;
+		}
+		if (!strcmp(*argv, "help")) {
+			explain();
+			return -1;
+		}
+		if (!takes_value(*argv)) {
+			fprintf(stderr, "sfc: what is \"%s\"?\n", *argv);
+			explain();
+			return -1;
+		}
+		if (argc < 2) {
+			fprintf(stderr, "sfc: %s: value missing\n", *argv);
+			return -1;
+		}
+		if (parse_value(n, argv[0], argv[1]))
+			return -1;
+		argc--;
+		argv++;
+	}
+	if (flags.selector)
+		addattr_l(n, TCA_BUF_MAX, TCA_SFC_FLAGS, &flags, sizeof(flags));
+	addattr_nest_end(n, nest);
+	return 0;
+}
+
+/* --- printing --- */
+
+/*
+ * Text: exactly what can be typed again, so sizes and rates are whole numbers with the
+ * largest unit that divides them.
+ */
+static void print_bytes(const char *key, __u32 v)
+{
+	char s[32];
+
+	if (is_json_context()) {
+		print_color_uint(PRINT_JSON, COLOR_NONE, key, NULL, v);
+		return;
+	}
+	if (v && !(v & ((1 << 20) - 1)))
+		snprintf(s, sizeof(s), "%s %uMb ", key, v >> 20);
+	else if (v && !(v & 1023))
+		snprintf(s, sizeof(s), "%s %uKb ", key, v >> 10);
+	else
+		snprintf(s, sizeof(s), "%s %ub ", key, v);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", s);
+}
+
+static void format_rate(char *s, size_t len, __u64 bytes_ps)
+{
+	__u64 bit = bytes_ps * 8;
+
+	if (!(bit % 1000000000))
+		snprintf(s, len, "%lluGbit", (unsigned long long)bit / 1000000000);
+	else if (!(bit % 1000000))
+		snprintf(s, len, "%lluMbit", (unsigned long long)bit / 1000000);
+	else if (!(bit % 1000))
+		snprintf(s, len, "%lluKbit", (unsigned long long)bit / 1000);
+	else
+		snprintf(s, len, "%llubit", (unsigned long long)bit);
+}
+
+static void print_rate_bps(const char *key, __u64 bytes_ps)
+{
+	char s[32];
+
+	print_color_u64(PRINT_JSON, COLOR_NONE, key, NULL, bytes_ps);
+	format_rate(s, sizeof(s), bytes_ps);
+	if (!is_json_context()) {
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s ", key);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s ", s);
+	}
+}
+
+/* The attribute's payload, or NULL when it is absent or shorter than @len */
+static const void *attr(struct rtattr **tb, int type, unsigned int len)
+{
+	return tb[type] && RTA_PAYLOAD(tb[type]) >= len ? RTA_DATA(tb[type]) : NULL;
+}
+
+static void print_switches(const struct nla_bitfield32 *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < N_SWITCHES; i++) {
+		bool on = f->value & sfc_switches[i].flag;
+
+		if (!(f->selector & sfc_switches[i].flag))
+			continue;
+		print_color_bool(PRINT_JSON, COLOR_NONE, sfc_switches[i].json, NULL, on);
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s ",
+				   on ? sfc_switches[i].on : sfc_switches[i].off);
+	}
+}
+
+static void print_addr(const char *key, int family, const void *addr)
+{
+	char s[INET6_ADDRSTRLEN];
+
+	if (!addr || !inet_ntop(family, addr, s, sizeof(s)))
+		return;
+	print_color_string(PRINT_ANY, COLOR_NONE, key, "addr %s ", s);
+}
+
+static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
+{
+	struct rtattr *tb[TCA_SFC_MAX + 1] = { NULL }, *a;
+	struct nla_bitfield32 flags;
+	const void *p;
+	__u64 v64;
+	__u32 v32;
+	__u16 v16;
+	int len;
+
+	(void)qu;
+	(void)f;
+	if (!opt)
+		return 0;
+	len = RTA_PAYLOAD(opt);
+	for (a = RTA_DATA(opt); RTA_OK(a, len); a = RTA_NEXT(a, len))
+		if ((a->rta_type & NLA_TYPE_MASK) <= TCA_SFC_MAX)
+			tb[a->rta_type & NLA_TYPE_MASK] = a;
+
+	p = attr(tb, TCA_SFC_RATE64, sizeof(v64));
+	if (p) {
+		memcpy(&v64, p, sizeof(v64));
+		if (v64)
+			print_rate_bps("rate", v64);
+	}
+	p = attr(tb, TCA_SFC_LIMIT, sizeof(v32));
+	if (p) {
+		memcpy(&v32, p, sizeof(v32));
+		print_bytes("limit", v32);
+	}
+	p = attr(tb, TCA_SFC_OVERHEAD, sizeof(v32));
+	if (p) {
+		memcpy(&v32, p, sizeof(v32));
+		print_color_uint(PRINT_ANY, COLOR_NONE, "overhead", "overhead %u ", v32);
+	}
+	p = attr(tb, TCA_SFC_CCTHRESH, sizeof(v32));
+	if (p) {
+		memcpy(&v32, p, sizeof(v32));
+		if (v32)
+			print_bytes("ccthresh", v32);
+		else
+			print_color_string(PRINT_ANY, COLOR_NONE, "ccthresh", "ccthresh %s ",
+					   "auto");
+	}
+	p = attr(tb, TCA_SFC_FLAGS, sizeof(flags));
+	if (p) {
+		memcpy(&flags, p, sizeof(flags));
+		print_switches(&flags);
+	}
+	p = attr(tb, TCA_SFC_SWITCH_ID, sizeof(v32));
+	if (p) {
+		memcpy(&v32, p, sizeof(v32));
+		print_color_uint(PRINT_ANY, COLOR_NONE, "switch_id", "switch_id %u ", v32);
+	}
+	p = attr(tb, TCA_SFC_SRCRATE, sizeof(v32));
+	if (p) {
+		memcpy(&v32, p, sizeof(v32));
+		print_color_uint(PRINT_ANY, COLOR_NONE, "srcrate", "srcrate %u ", v32);
+	}
+	p = attr(tb, TCA_SFC_PORT, sizeof(v16));
+	if (p) {
+		memcpy(&v16, p, sizeof(v16));
+		print_color_uint(PRINT_ANY, COLOR_NONE, "port", "port %u ", v16);
+	}
+	p = attr(tb, TCA_SFC_TTL, sizeof(__u8));
+	if (p)
+		print_color_uint(PRINT_ANY, COLOR_NONE, "ttl", "ttl %u ", *(const __u8 *)p);
+	print_addr("addr4", AF_INET, attr(tb, TCA_SFC_ADDR4, 4));
+	print_addr("addr6", AF_INET6, attr(tb, TCA_SFC_ADDR6, 16));
+	return 0;
+}
+
+/* A line of text per group; a newer or older module may send more or fewer fields */
+static const struct {
+	const char *name;
+	unsigned int off;
+	bool newline;
+} sfc_counters[] = {
+#define C(name, newline)	{ #name, offsetof(struct tc_sfc_xstats, name), newline }
+	C(ccthresh, false), C(mtu, false), C(backlog_peak, false),
+	C(sm_token, false), C(pru_token, false), C(tagged, false),
+	C(data, true), C(congested, false), C(dec_set, false), C(dec_seen, false),
+	C(pru_added, true), C(inc_pru, false), C(inc_sm, false), C(inc_cleared, false),
+	C(opt_bad, false), C(mark_failed, false),
+	C(src_sent, true), C(src_limited, false), C(src_nomem, false), C(src_dropped, false),
+	C(src_unfit, false),
+	C(high, true), C(gso_split, false), C(gso_segs, false), C(gso_failed, false),
+	C(drop_data, true), C(drop_high, false), C(drop_change, false),
+#undef C
+};
+
+static int sfc_print_xstats(struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
+{
+	struct tc_sfc_xstats st = { 0 };
+	unsigned int i, len;
+	char s[32];
+	__u64 v;
+
+	(void)qu;
+	(void)f;
+	if (!xstats)
+		return 0;
+	len = RTA_PAYLOAD(xstats);
+	memcpy(&st, RTA_DATA(xstats), len < sizeof(st) ? len : sizeof(st));
+
+	print_color_u64(PRINT_JSON, COLOR_NONE, "link_rate", NULL, st.link_rate);
+	format_rate(s, sizeof(s), st.link_rate);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "  link_rate %s",
+			   st.link_rate ? s : "unknown");
+	for (i = 0; i < sizeof(sfc_counters) / sizeof(sfc_counters[0]); i++) {
+		const char *name = sfc_counters[i].name;
+
+		if (sfc_counters[i].off + sizeof(v) > len)
+			break;
+		memcpy(&v, (const char *)&st + sfc_counters[i].off, sizeof(v));
+		if (is_json_context()) {
+			if (sfc_counters[i].off == offsetof(struct tc_sfc_xstats, sm_token))
+				print_color_s64(PRINT_JSON, COLOR_NONE, name, NULL, (__s64)v);
+			else
+				print_color_u64(PRINT_JSON, COLOR_NONE, name, NULL, v);
+			continue;
+		}
+		if (sfc_counters[i].newline)
+			print_nl();
+		print_color_string(PRINT_FP, COLOR_NONE, NULL,
+				   sfc_counters[i].newline ? "  %s" : " %s", name);
+		print_color_s64(PRINT_FP, COLOR_NONE, NULL, " %lld", (__s64)v);
+	}
+	return 0;
+}
+
+extern struct qdisc_util sfc_qdisc_util;
+struct qdisc_util sfc_qdisc_util = {
+	.id = "sfc",
+	.parse_qopt = sfc_parse_opt,
+	.print_qopt = sfc_print_opt,
+	.print_xstats = sfc_print_xstats,
+};
