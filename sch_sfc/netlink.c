@@ -13,6 +13,7 @@
 static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_FLAGS]		= NLA_POLICY_BITFIELD32(TC_SFC_F_ALL),
 	[TCA_SFC_RATE64]	= { .type = NLA_U64 },
+	[TCA_SFC_LINK64]	= { .type = NLA_U64 },
 	[TCA_SFC_LIMIT]		= NLA_POLICY_MIN(NLA_U32, 1),
 	[TCA_SFC_CCTHRESH]	= { .type = NLA_U32 },
 	[TCA_SFC_SWITCH_ID]	= { .type = NLA_U32 },
@@ -36,23 +37,39 @@ void sfc_config_default(struct sfc_config *cfg)
 	};
 }
 
+/* A rate in bytes/s, or 0 for none */
+static int sfc_get_rate(u64 *bps, const struct nlattr *attr, struct netlink_ext_ack *extack)
+{
+	u64 v = nla_get_u64(attr);
+
+	if (v && (v < TC_SFC_RATE_MIN || v > TC_SFC_RATE_MAX)) {
+		NL_SET_ERR_MSG_ATTR(extack, attr, "rates go from 8 kbit/s to 4294 Gbit/s");
+		return -ERANGE;
+	}
+	*bps = v;
+	return 0;
+}
+
 /* Overwrite in @cfg what the request says; each value by itself. */
 static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 			    struct netlink_ext_ack *extack)
 {
+	int err;
+
 	if (tb[TCA_SFC_FLAGS]) {
 		struct nla_bitfield32 f = nla_get_bitfield32(tb[TCA_SFC_FLAGS]);
 
 		cfg->flags = (cfg->flags & ~f.selector) | f.value;
 	}
 	if (tb[TCA_SFC_RATE64]) {
-		cfg->rate_bps = nla_get_u64(tb[TCA_SFC_RATE64]);
-		if (cfg->rate_bps &&
-		    (cfg->rate_bps < TC_SFC_RATE_MIN || cfg->rate_bps > TC_SFC_RATE_MAX)) {
-			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SFC_RATE64],
-					    "rate must be 0 or 8 kbit/s to 4294 Gbit/s");
-			return -ERANGE;
-		}
+		err = sfc_get_rate(&cfg->rate_bps, tb[TCA_SFC_RATE64], extack);
+		if (err)
+			return err;
+	}
+	if (tb[TCA_SFC_LINK64]) {
+		err = sfc_get_rate(&cfg->link_bps, tb[TCA_SFC_LINK64], extack);
+		if (err)
+			return err;
 	}
 	if (tb[TCA_SFC_LIMIT])
 		cfg->limit = nla_get_u32(tb[TCA_SFC_LIMIT]);
@@ -142,7 +159,7 @@ static void sfc_config_derive(const struct sfc_config *cfg, struct net_device *d
 		.pru = cfg->flags & TC_SFC_F_PRU,
 		.sm = cfg->flags & TC_SFC_F_SM,
 	};
-	sfc_rate_set(&alg->rate, cfg->rate_bps ?: sfc_link_speed(dev));
+	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: sfc_link_speed(dev));
 }
 
 /* The device's MTU or speed may have changed.  RTNL. */
@@ -204,7 +221,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 
 	sfc_config_derive(&cfg, dev, &alg);
 	if (cfg.flags & TC_SFC_F_BOLT && !alg.rate.bytes_ps)
-		NL_SET_ERR_MSG(extack, "link speed unknown: no SRC, no supply matching; give rate");
+		NL_SET_ERR_MSG(extack, "link speed unknown: no SRC, no supply matching; give link or rate");
 	sfc_config_commit(sch, &cfg, &alg);
 out:
 	memzero_explicit(&cfg.key, sizeof(cfg.key));
@@ -223,6 +240,7 @@ int sfc_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 	if (nla_put_bitfield32(skb, TCA_SFC_FLAGS, cfg->flags, TC_SFC_F_ALL) ||
 	    nla_put_u64_64bit(skb, TCA_SFC_RATE64, cfg->rate_bps, TCA_SFC_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_SFC_LINK64, cfg->link_bps, TCA_SFC_PAD) ||
 	    nla_put_u32(skb, TCA_SFC_LIMIT, cfg->limit) ||
 	    nla_put_u32(skb, TCA_SFC_CCTHRESH, cfg->ccthresh) ||
 	    nla_put_u32(skb, TCA_SFC_OVERHEAD, cfg->overhead) ||

@@ -44,6 +44,7 @@ enum sfc_band_id {
 /* As configured; what follows from it and from the device is struct sfc_alg_cfg */
 struct sfc_config {
 	u64			rate_bps;	/* bytes/s; 0: the device is the link */
+	u64			link_bps;	/* bytes/s, if not shaped; 0: ask the device */
 	u32			flags;		/* TC_SFC_F_* */
 	u32			limit;		/* bytes */
 	u32			ccthresh;	/* bytes; 0: two MTU */

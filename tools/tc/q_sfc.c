@@ -83,7 +83,8 @@ static const struct {
 static void explain(void)
 {
 	fprintf(stderr,
-		"Usage: ... sfc [ rate RATE ] [ limit BYTES ] [ overhead BYTES ]\n"
+		"Usage: ... sfc [ rate RATE | link RATE ] [ limit BYTES ]\n"
+		"               [ overhead BYTES ]\n"
 		"               [ bolt | nobolt ] [ ccthresh { auto | BYTES } ]\n"
 		"               [ src | nosrc ] [ pru | nopru ] [ sm | nosm ]\n"
 		"               [ split-gso | no-split-gso ]\n"
@@ -91,6 +92,7 @@ static void explain(void)
 		"               [ addr { auto | ADDRESS } ] [ tagkey HEX | notagkey ]\n"
 		"\n"
 		"rate      shape to RATE; 0, the default: the device is the link\n"
+		"link      what the link below carries, without shaping; 0, the default: ask the device\n"
 		"limit     drop beyond so much backlog (16Mb)\n"
 		"overhead  bytes a packet costs on the wire beyond what is counted; Ethernet: 24 (0)\n"
 		"ccthresh  queue from which SRC is sent (auto: two packets of the device's MTU)\n"
@@ -194,12 +196,14 @@ static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 	__u16 v16;
 	__u32 v;
 
-	if (!strcmp(opt, "rate")) {
+	if (!strcmp(opt, "rate") || !strcmp(opt, "link")) {
 		if (!strcmp(arg, "0"))
 			rate = 0;
-		else if (strchr(arg, '-') || get_rate64(&rate, arg))
-			return bad(opt, arg, "a rate such as 10gbit");
-		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_RATE64, &rate, sizeof(rate));
+		else if (strchr(arg, '-') || get_rate64(&rate, arg) || rate < TC_SFC_RATE_MIN)
+			return bad(opt, arg, "0 or a rate such as 10gbit, from 8kbit");
+		return addattr_l(n, TCA_BUF_MAX,
+				 opt[0] == 'r' ? TCA_SFC_RATE64 : TCA_SFC_LINK64,
+				 &rate, sizeof(rate));
 	}
 	if (!strcmp(opt, "limit")) {
 		if (get_bytes(&v, opt, arg))
@@ -254,7 +258,7 @@ static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 static bool takes_value(const char *opt)
 {
 	static const char * const names[] = {
-		"rate", "limit", "overhead", "ccthresh", "switch_id", "srcrate", "port", "ttl",
+		"rate", "link", "limit", "overhead", "ccthresh", "switch_id", "srcrate", "port", "ttl",
 		"addr", "tagkey",
 	};
 	unsigned int i;
@@ -408,6 +412,12 @@ static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		memcpy(&v64, p, sizeof(v64));
 		if (v64)
 			print_rate_bps("rate", v64);
+	}
+	p = attr(tb, TCA_SFC_LINK64, sizeof(v64));
+	if (p) {
+		memcpy(&v64, p, sizeof(v64));
+		if (v64)
+			print_rate_bps("link", v64);
 	}
 	p = attr(tb, TCA_SFC_LIMIT, sizeof(v32));
 	if (p) {
