@@ -83,7 +83,8 @@ def _make(args, log):
         status = subprocess.run(["make", "-C", str(TREE), *args], stdout=out, stderr=subprocess.STDOUT).returncode
     if status:
         lines = Path(log).read_text(errors="replace").splitlines()
-        errors = [line for line in lines if re.search(r"\b(error|Error|fatal)\b", line)]
+        errors = [line for line in lines if re.search(r"\b(error|fatal error|No rule)\b", line)]
+        errors += [line for line in lines if "Error" in line]
         raise BuildError(f"make {' '.join(a for a in args if '=' not in a)} failed: "
                          f"{(errors or lines or ['no output'])[0].strip()} (all of it: {log})")
 

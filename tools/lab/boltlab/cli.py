@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from . import build, doctor, runner
+from . import build, doctor, runner, show
 from .schema import ScenarioError
 from .uml import RunError
 
@@ -34,6 +34,10 @@ def parser():
     sub.add_parser("list", help="the scenarios that come with the lab")
     plot = sub.add_parser("plot", help="make plots and report of a run's directory again")
     plot.add_argument("dir")
+    shown = sub.add_parser("show", help="the summary of runs' directories as text")
+    shown.add_argument("dirs", nargs="+", metavar="DIR")
+    prepare = sub.add_parser("build", help="build what runs need (kernel, modules, tools) and print where it is")
+    prepare.add_argument("--kernel", choices=("6.1", "6.12"), default="6.12")
     sub.add_parser("doctor", help="say what is missing and the command that mends it")
     return p
 
@@ -61,6 +65,12 @@ def main(argv=None):
             return doctor.main()
         if args.what == "plot":
             return runner.plot(Path(args.dir))
+        if args.what == "show":
+            return show.main([Path(d) for d in args.dirs])
+        if args.what == "build":
+            built = build.everything(args.kernel)
+            print(f"kernel {built.kdir}\nmodules {built.modules}\ntools {built.tools}")
+            return 0
         if args.backend not in AVAILABLE:
             raise RunError(f"backend {args.backend} is not available yet; available: {', '.join(AVAILABLE)}")
         if args.jobs < 1:

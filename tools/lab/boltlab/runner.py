@@ -32,6 +32,7 @@ def run(path, out, cc=None, sets=(), seed=None, kernel="6.12", jobs=1, keep_raw=
                 failures.append(f"{name}: {one}: {e}")
     result = {
         "scenario": name,
+        "about": scenarios[0][1].about,
         "seed": scenarios[0][1].seed,
         "backend": "uml",
         "kernel": built.kernel_release,
