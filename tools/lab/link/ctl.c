@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /proc/lablink: commands in, results out. /proc/lablink_samples: samples out.
+ *
+ * The files are those of every namespace (links cross them), so only root of the
+ * initial user namespace may write. Commands are serialized by RTNL, which
+ * most of them need anyway.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/net.h>
+#include <linux/proc_fs.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+#include "lablink.h"
+
+#define LAB_WRITE_MAX	(1U << 20)
+#define LAB_ARGS_MAX	10
+
+#define LAB_RATE_MIN	1000ULL			/* 1 kbit/s: 0.5 s for 64 KB */
+#define LAB_RATE_MAX	8000000000000ULL	/* 1 byte per ps */
+#define LAB_DELAY_MAX	(10ULL * NSEC_PER_SEC)
+#define LAB_TIME_MAX	(1ULL << 53)		/* 104 days in ns, which fit in ps */
+
+/*
+ * One command: its words, and why it is refused.
+ */
+struct lab_cmd {
+	int argc;
+	char *argv[LAB_ARGS_MAX];
+	const char *why;
+};
+
+static int lab_refuse(struct lab_cmd *c, const char *why)
+{
+	c->why = why;
+	return -EINVAL;
+}
+
+static int lab_number(struct lab_cmd *c, int i, u64 min, u64 max, u64 *value, const char *what)
+{
+	if (kstrtoull(c->argv[i], 0, value) || *value < min || *value > max)
+		return lab_refuse(c, what);
+	return 0;
+}
+
+static int lab_name(struct lab_cmd *c, int i)
+{
+	/* a % would ask for a number to be filled in */
+	if (!dev_valid_name(c->argv[i]) || strchr(c->argv[i], '%'))
+		return lab_refuse(c, "device name");
+	return 0;
+}
+
+static struct net *lab_net(struct lab_cmd *c, int i)
+{
+	struct net *net;
+	u64 fd;
+
+	if (lab_number(c, i, 0, INT_MAX, &fd, "descriptor"))
+		return ERR_PTR(-EINVAL);
+	net = get_net_ns_by_fd(fd);
+	if (IS_ERR(net))
+		c->why = "descriptor is not of a network namespace";
+	return net;
+}
+
+/* RATE_BPS DELAY_NS, then, behind skip words, RING */
+static int lab_direction(struct lab_cmd *c, int i, int skip, u64 *rate, u64 *delay, u64 *ring)
+{
+	int err;
+
+	err = lab_number(c, i, LAB_RATE_MIN, LAB_RATE_MAX, rate, "rate (1000 to 8e12 bit/s)");
+	if (!err)
+		err = lab_number(c, i + 1, 0, LAB_DELAY_MAX, delay, "delay (0 to 1e10 ns)");
+	if (!err)
+		err = lab_number(c, i + 2 + skip, 1, LAB_RING_MAX, ring, "ring (1 to 1024)");
+	return err;
+}
+
+/* pair FD_A NAME_A FD_B NAME_B RATE_BPS DELAY_NS MTU RING */
+static int lab_cmd_pair(struct lab_cmd *c)
+{
+	u64 rate, delay, mtu, ring;
+	struct net *a, *b;
+	int err;
+
+	err = lab_name(c, 2);
+	if (!err)
+		err = lab_name(c, 4);
+	if (!err)
+		err = lab_direction(c, 5, 1, &rate, &delay, &ring);
+	if (!err)
+		err = lab_number(c, 7, ETH_MIN_MTU, LAB_MTU_MAX, &mtu, "mtu (68 to 65521)");
+	if (err)
+		return err;
+	a = lab_net(c, 1);
+	if (IS_ERR(a))
+		return PTR_ERR(a);
+	b = lab_net(c, 3);
+	if (IS_ERR(b)) {
+		put_net(a);
+		return PTR_ERR(b);
+	}
+	err = lab_pair_create(a, c->argv[2], b, c->argv[4], rate, delay, mtu, ring);
+	put_net(b);
+	put_net(a);
+	return err;
+}
+
+/* Find FD NAME, words 1 and 2, and apply fn under RTNL. */
+static int lab_for_link(struct lab_cmd *c, int (*fn)(struct lab_cmd *c, struct lablink *l))
+{
+	struct net *net = lab_net(c, 1);
+	struct lablink *l;
+	int err;
+
+	if (IS_ERR(net))
+		return PTR_ERR(net);
+	rtnl_lock();
+	l = lab_link_find(net, c->argv[2]);
+	if (l) {
+		err = fn(c, l);
+	} else {
+		c->why = "no such lab device";
+		err = -ENODEV;
+	}
+	rtnl_unlock();
+	put_net(net);
+	return err;
+}
+
+static int lab_do_set(struct lab_cmd *c, struct lablink *l)
+{
+	u64 rate, delay, ring;
+	int err = lab_direction(c, 3, 0, &rate, &delay, &ring);
+
+	return err ? err : lab_link_set(l, rate, delay, ring);
+}
+
+static int lab_do_watch(struct lab_cmd *c, struct lablink *l)
+{
+	return lab_watch(l);
+}
+
+/* set FD NAME RATE_BPS DELAY_NS RING */
+static int lab_cmd_set(struct lab_cmd *c)
+{
+	return lab_for_link(c, lab_do_set);
+}
+
+/* watch FD NAME */
+static int lab_cmd_watch(struct lab_cmd *c)
+{
+	return lab_for_link(c, lab_do_watch);
+}
+
+static void lab_unwatch_all(void)
+{
+	struct lablink *l;
+
+	list_for_each_entry(l, &lab_links, list)
+		lab_unwatch(l);
+}
+
+static int lab_cmd_unwatch(struct lab_cmd *c)
+{
+	rtnl_lock();
+	lab_measure_forget();
+	lab_unwatch_all();
+	rtnl_unlock();
+	return 0;
+}
+
+/* sock FD_SOCKET ID */
+static int lab_cmd_sock(struct lab_cmd *c)
+{
+	struct socket *socket;
+	struct sock *sk;
+	u64 fd, id;
+	int err;
+
+	err = lab_number(c, 1, 0, INT_MAX, &fd, "descriptor");
+	if (!err)
+		err = lab_number(c, 2, 0, U32_MAX, &id, "ID (0 to 2^32 - 1)");
+	if (err)
+		return err;
+	socket = sockfd_lookup(fd, &err);
+	if (!socket)
+		return err;
+	sk = socket->sk;
+	if (!sk || !sk_is_tcp(sk)) {
+		sockfd_put(socket);
+		return lab_refuse(c, "descriptor is not a TCP socket");
+	}
+	sock_hold(sk);
+	sockfd_put(socket);
+	rtnl_lock();
+	err = lab_sock(sk, id);
+	rtnl_unlock();
+	return err;
+}
+
+static int lab_cmd_unsock(struct lab_cmd *c)
+{
+	rtnl_lock();
+	lab_measure_forget();
+	lab_unsock();
+	rtnl_unlock();
+	return 0;
+}
+
+/* measure START_NS DURATION_NS INTERVAL_NS */
+static int lab_cmd_measure(struct lab_cmd *c)
+{
+	u64 begin, duration, interval;
+	int err;
+
+	err = lab_number(c, 1, 1, LAB_TIME_MAX, &begin, "start");
+	if (!err)
+		err = lab_number(c, 2, 1, LAB_TIME_MAX, &duration, "duration");
+	if (!err)
+		err = lab_number(c, 3, 0, LAB_TIME_MAX, &interval, "interval");
+	if (err)
+		return err;
+	rtnl_lock();
+	err = lab_measure(begin, duration, interval);
+	rtnl_unlock();
+	if (err == -EINVAL)
+		c->why = "start has passed";
+	else if (err == -ENOMEM)
+		c->why = "samples need more memory than samples_max_mb, or than there is";
+	return err;
+}
+
+static int lab_cmd_reset(struct lab_cmd *c)
+{
+	rtnl_lock();
+	lab_measure_forget();
+	lab_unsock();
+	rtnl_unlock();
+	lab_remove_all();
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int argc;
+	int (*fn)(struct lab_cmd *c);
+} lab_cmds[] = {
+	{ "pair",	9,	lab_cmd_pair },
+	{ "set",	6,	lab_cmd_set },
+	{ "watch",	3,	lab_cmd_watch },
+	{ "unwatch",	1,	lab_cmd_unwatch },
+	{ "sock",	3,	lab_cmd_sock },
+	{ "unsock",	1,	lab_cmd_unsock },
+	{ "measure",	4,	lab_cmd_measure },
+	{ "reset",	1,	lab_cmd_reset },
+};
+
+static int lab_execute(char *line)
+{
+	struct lab_cmd c = { };
+	char *copy, *word;
+	int err = -EINVAL;
+	size_t i;
+
+	line = strim(line);
+	if (!*line || *line == '#')
+		return 0;
+	copy = kstrdup(line, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	while ((word = strsep(&line, " \t")) && c.argc < LAB_ARGS_MAX) {
+		if (*word)
+			c.argv[c.argc++] = word;
+	}
+	c.why = "unknown command";
+	for (i = 0; i < ARRAY_SIZE(lab_cmds); i++) {
+		if (strcmp(c.argv[0], lab_cmds[i].name))
+			continue;
+		c.why = "wrong number of words";
+		if (c.argc == lab_cmds[i].argc) {
+			c.why = NULL;
+			err = lab_cmds[i].fn(&c);
+		}
+	}
+	if (err)
+		pr_err("lablink: refused \"%s\": %s (%d)\n", copy, c.why ? c.why : "failed", err);
+	kfree(copy);
+	return err;
+}
+
+static ssize_t lab_write(struct file *file, const char __user *from, size_t count, loff_t *pos)
+{
+	char *text, *rest, *line;
+	int err = 0;
+
+	if (count > LAB_WRITE_MAX)
+		return -E2BIG;
+	text = kvmalloc(count + 1, GFP_KERNEL);
+	if (!text)
+		return -ENOMEM;
+	if (copy_from_user(text, from, count)) {
+		kvfree(text);
+		return -EFAULT;
+	}
+	text[count] = '\0';
+	rest = text;
+	while (!err && (line = strsep(&rest, "\n")))
+		err = lab_execute(line);
+	kvfree(text);
+	return err ? err : count;
+}
+
+/* ---- results ---- */
+
+static void *lab_seq_start(struct seq_file *m, loff_t *pos)
+{
+	rtnl_lock();
+	return seq_list_start_head(&lab_links, *pos);
+}
+
+static void *lab_seq_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	return seq_list_next(v, &lab_links, pos);
+}
+
+static void lab_seq_stop(struct seq_file *m, void *v)
+{
+	rtnl_unlock();
+}
+
+static int lab_seq_show(struct seq_file *m, void *v)
+{
+	if (v == &lab_links)
+		lab_show_global(m);
+	else
+		lab_show_link(m, list_entry(v, struct lablink, list));
+	return 0;
+}
+
+static const struct seq_operations lab_seq_ops = {
+	.start	= lab_seq_start,
+	.next	= lab_seq_next,
+	.stop	= lab_seq_stop,
+	.show	= lab_seq_show,
+};
+
+static int lab_open(struct inode *inode, struct file *file)
+{
+	return seq_open(file, &lab_seq_ops);
+}
+
+static const struct proc_ops lab_ctl_ops = {
+	.proc_open	= lab_open,
+	.proc_read	= seq_read,
+	.proc_write	= lab_write,
+	.proc_lseek	= seq_lseek,
+	.proc_release	= seq_release,
+};
+
+static ssize_t lab_read_samples(struct file *file, char __user *to, size_t count, loff_t *pos)
+{
+	return lab_samples_read(to, count, pos);
+}
+
+static const struct proc_ops lab_samples_ops = {
+	.proc_read	= lab_read_samples,
+	.proc_lseek	= default_llseek,
+};
+
+int lab_ctl_init(void)
+{
+	if (!proc_create("lablink", 0600, NULL, &lab_ctl_ops))
+		return -ENOMEM;
+	if (!proc_create("lablink_samples", 0400, NULL, &lab_samples_ops)) {
+		remove_proc_entry("lablink", NULL);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void lab_ctl_exit(void)
+{
+	remove_proc_entry("lablink_samples", NULL);
+	remove_proc_entry("lablink", NULL);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the parts of lablink.ko share.
+ *
+ *	main.c		module init and exit
+ *	dev.c		the device: a packet's way from ndo_start_xmit() to the peer
+ *	event.c		the event heap and the two time sources below it
+ *	measure.c	the window: counters, hash, queue statistics, samples
+ *	ctl.c		/proc/lablink, /proc/lablink_samples
+ *
+ * One lock, lab_lock, serializes all that happens on any link: an event is short
+ * and their order is the point. It is taken with interrupts off.
+ */
+#ifndef _LABLINK_H
+#define _LABLINK_H
+
+#include <linux/netdevice.h>
+#include <linux/netfilter.h>
+#include <linux/seq_file.h>
+#include <linux/spinlock.h>
+#include <linux/version.h>
+#include "lablink_uapi.h"
+
+#define LAB_PS_PER_NS		1000ULL
+#define LAB_PS_BITS_PER_S	8000000000000ULL	/* ps * bit/s in one byte */
+#define LAB_RING_MAX		1024
+#define LAB_MTU_MAX		65521			/* 65535 with the Ethernet header */
+
+extern raw_spinlock_t lab_lock;
+
+/* ---- event.c ---- */
+
+/* In one nanosecond: the window first, then what frees a link, then arrivals. */
+enum lab_event_kind {
+	LAB_EVENT_WINDOW_BEGIN,
+	LAB_EVENT_WINDOW_END,
+	LAB_EVENT_TX_DONE,
+	LAB_EVENT_ARRIVAL,
+};
+
+#define LAB_EVENT_ID_BITS	24
+
+/**
+ * struct lab_event - a point in time, a node of the heap
+ * @ns: ktime_get() time
+ * @order: kind, then link id: decides among events of one nanosecond
+ * @pos: index in the heap, or -1
+ */
+struct lab_event {
+	u64 ns;
+	u32 order;
+	int pos;
+};
+
+static inline void lab_event_init(struct lab_event *ev, enum lab_event_kind kind, u32 id)
+{
+	ev->order = kind << LAB_EVENT_ID_BITS | id;
+	ev->pos = -1;
+}
+
+int lab_events_init(void);
+void lab_events_exit(void);
+int lab_events_reserve(unsigned int more);
+void lab_events_unreserve(unsigned int fewer);
+const char *lab_events_backend(void);
+void lab_event_set(struct lab_event *ev, u64 ns);
+void lab_event_cancel(struct lab_event *ev);
+void lab_events_arm(u64 now);
+u64 lab_catch_up_ns(void);
+
+/* With interrupts off: on UML a clock read with interrupts on lets time pass. */
+static inline u64 lab_now(void)
+{
+	return ktime_get_ns();
+}
+
+/* ---- dev.c ---- */
+
+/**
+ * struct lab_counters - what one device has seen since it was made
+ * @tx_bytes: accepted for serialization
+ * @tx_busy_ps: time that takes
+ */
+struct lab_counters {
+	u64 tx_bytes;
+	u64 tx_packets;
+	u64 tx_skbs;
+	u64 tx_busy_ps;
+	u64 tx_drops;
+	u64 rx_bytes;
+	u64 rx_packets;
+	u64 rx_data_packets;
+	u64 rx_drops;
+	u64 ce_packets;
+	u64 qdisc_drops;
+};
+
+/* Packets linked through skb->next, oldest first. */
+struct lab_fifo {
+	struct sk_buff *head;
+	struct sk_buff *tail;
+};
+
+/**
+ * struct lab_slot - one place of the transmit ring
+ * @done: what its completion frees: the unsplit GSO packet, or a proxy that holds
+ *	the socket's claim on a packet which travels on; NULL for nobody's packet
+ * @end_ps: end of serialization
+ */
+struct lab_slot {
+	struct sk_buff *done;
+	u64 end_ps;
+};
+
+struct lab_watch;
+
+/**
+ * struct lablink - one end: transmits towards @peer, receives from it
+ *
+ * All but the configuration is under lab_lock.
+ */
+struct lablink {
+	struct net_device *dev;
+	struct lablink *peer;
+	u32 id;
+
+	/* configuration of the direction that leaves here */
+	u64 rate_bps;
+	u64 delay_ns;
+	u32 ps_per_byte;	/* 0: not a whole number */
+	u32 ring;
+
+	/* transmitter */
+	u64 busy_until_ps;
+	u64 rounding;		/* remainder of the division, when ps_per_byte is 0 */
+	u64 resume_ns;		/* time of the last TX_DONE, whose end_ps goes on */
+	struct lab_event tx_done;
+	struct lab_slot *slots;	/* LAB_RING_MAX of them, head first */
+	u32 slot_head;
+	u32 slots_used;
+	u32 wake_first;		/* transmit queue to wake first */
+	bool stopped;
+
+	/* on the line */
+	struct lab_event arrival;
+	struct lab_fifo flight;
+	u64 last_arrival_ns;
+
+	/* for the softirq */
+	bool up;
+	struct lab_fifo done;	/* of this end's transmitter */
+	struct lab_fifo rx;	/* from the peer */
+	struct sk_buff *proxies;
+	struct napi_struct napi;
+
+	struct lab_counters count;
+	struct lab_counters at_begin;
+	struct lab_counters at_end;
+	struct lab_watch __rcu *watch;
+	struct list_head list;	/* of all ends, under RTNL and lab_lock */
+};
+
+extern struct list_head lab_links;
+
+struct net;
+int lab_dev_init(void);
+void lab_dev_exit(void);
+int lab_pair_create(struct net *net_a, const char *name_a, struct net *net_b, const char *name_b,
+		    u64 rate_bps, u64 delay_ns, u32 mtu, u32 ring);
+struct lablink *lab_link_find(struct net *net, const char *name);
+int lab_link_set(struct lablink *l, u64 rate_bps, u64 delay_ns, u32 ring);
+void lab_remove_all(void);
+void lab_dev_tx_done(struct lablink *l, u64 now);
+void lab_dev_arrival(struct lablink *l);
+
+/* ---- measure.c ---- */
+
+enum lab_window_state { LAB_IDLE, LAB_ARMED, LAB_RUNNING, LAB_DONE };
+
+/**
+ * struct lab_window - the time that is measured
+ * @next_row_ns: when the next sample is due; U64_MAX when none is
+ */
+struct lab_window {
+	enum lab_window_state state;
+	u64 begin_ns;
+	u64 end_ns;
+	u64 interval_ns;
+	u64 next_row_ns;
+	u64 trace_hash;
+	u64 max_lateness_ns;
+	u64 events;
+	u32 softnet_drops;
+};
+
+extern struct lab_window lab_window;
+
+int lab_measure_init(void);
+void lab_measure_exit(void);
+int lab_measure(u64 begin_ns, u64 duration_ns, u64 interval_ns);
+int lab_watch(struct lablink *l);
+void lab_unwatch(struct lablink *l);
+int lab_sock(struct sock *sk, u32 id);
+void lab_unsock(void);
+void lab_measure_forget(void);
+void lab_window_begin(void);
+void lab_window_end(void);
+void lab_fill_rows(u64 now);
+void lab_observe(struct lablink *l, u64 now, u32 extra_bytes);
+void lab_show_global(struct seq_file *m);
+void lab_show_link(struct seq_file *m, struct lablink *l);
+ssize_t lab_samples_read(char __user *to, size_t count, loff_t *pos);
+
+/* Samples that are due at or before now, before anything changes. */
+static inline void lab_before_change(u64 now)
+{
+	if (unlikely(lab_window.next_row_ns <= now))
+		lab_fill_rows(now);
+}
+
+/* ---- ctl.c ---- */
+
+int lab_ctl_init(void);
+void lab_ctl_exit(void);
+
+#endif /* _LABLINK_H */
