@@ -10,6 +10,7 @@ MEMORY_FOR_SOCKETS = 512 * 10**6
 LEAD_NS = 5 * 10**6
 PINNED_TABLE = 1000         # + event index: tables that hold one default route
 MAX_WATCHED = 64
+TXQLEN = 30000              # the kernel refuses more than 32767
 
 # One kernel plays every host, and its limits are set for one.
 KERNEL_SYSCTLS = (
@@ -25,7 +26,7 @@ KERNEL_SYSCTLS = (
 )
 HOST_SYSCTLS = (
     ("net.ipv4.tcp_no_metrics_save", "1"),      # no run's window leaks into the next connection
-    ("net.ipv4.ip_local_port_range", "60001 65535"),
+    ("net.ipv4.ip_local_port_range", "60000 65535"),
 )
 SWITCH_SYSCTLS = (
     ("net.ipv4.ip_forward", "1"),
@@ -153,9 +154,9 @@ class Plan:
         self.add("dev", "lo", 0, 0)
         for port in net.ports[node]:
             # a host never drops its own packets: what TCP hands over it keeps
-            self.add("dev", port.dev, 100000 if host else 0, s.host.gso_segs if host else 0)
+            self.add("dev", port.dev, TXQLEN if host else 0, s.host.gso_segs if host else 0)
             self.show(node, f"ip link set {port.dev} up arp off" +
-                      (f" txqueuelen 100000" if host else "") +
+                      (f" txqueuelen {TXQLEN}" if host else "") +
                       (f" gso_max_segs {s.host.gso_segs}" if host and s.host.gso_segs else ""))
         length = 32 if net.ip == 4 else 128
         dev = "eth0" if host else "lo"

@@ -3,7 +3,7 @@
 
 import os
 
-from . import results, series, units
+from . import build, results, series, units
 from .uml import RunError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
@@ -55,7 +55,7 @@ def scaled(times, values, factor):
 def make(result, out):
     """Writes the PNGs and returns the views for the report."""
     shown = views(result, out)
-    os.environ.setdefault("MPLCONFIGDIR", str(out / ".matplotlib"))
+    os.environ.setdefault("MPLCONFIGDIR", str(build.cache() / "matplotlib"))
     try:
         import matplotlib
         matplotlib.use("Agg")

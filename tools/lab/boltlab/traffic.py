@@ -115,7 +115,7 @@ def build(s, net, where):
     def open_pair(src, dst, flow_cc, connections=1, fresh=False, sample_id=-1):
         sport = next_sport.get(src, FIRST_SPORT)
         next_sport[src] = sport + connections
-        if sport + connections > 60000:
+        if sport + connections >= 60000:
             raise ScenarioError(f"{where}: workload: {src} would open more than 50000 connections; "
                                 "lower connections or the number of hosts")
         traffic.pairs.append(Pair(src, dst, flow_cc, sport, connections, fresh, sample_id))
