@@ -5,7 +5,7 @@
  *	xmit		split a GSO packet into what goes on the wire; give each its
  *	   |		time: begin = max(now, end of the one before),
  *	   |		end = begin + length / rate, arrival = end + delay
- *	   |		(counted in ps; events happen at the next full ns)
+ *	   |		(counted in ps; events happen at full ns, see below)
  *	   |		stop the queue when the ring is full
  *	TX_DONE		the last byte of a ring entry is serialized: release the socket's
  *	   |		memory (in softirq), wake the queue
@@ -146,8 +146,8 @@ static u64 lab_serialize_ps(struct lablink *l, u32 bytes)
 }
 
 /*
- * A line that was busy until now goes on from the very ps; the event that said so
- * came up to a ns later, or, by the interrupt latency of a real machine, more.
+ * A line that was busy until now goes on from the very ps. On a real machine the
+ * interrupt that said so came later than it should have.
  */
 static u64 lab_begin_ps(const struct lablink *l, u64 now)
 {
@@ -160,9 +160,20 @@ static u64 lab_begin_ps(const struct lablink *l, u64 now)
 	return now_ps;
 }
 
-static u64 lab_ps_to_ns(u64 ps)
+/*
+ * Nothing arrives early: the next full ns. But a line is free again at the ns its
+ * last ps lies in, and what then follows begins at that ps. Packets that
+ * arrive as fast as the line takes them meet no queue that way; rounded up, the
+ * same load waited a ns for every other packet.
+ */
+static u64 lab_arrival_ns(u64 ps, u64 delay_ns)
 {
-	return div_u64(ps + LAB_PS_PER_NS - 1, LAB_PS_PER_NS);
+	return div_u64(ps + LAB_PS_PER_NS - 1, LAB_PS_PER_NS) + delay_ns;
+}
+
+static u64 lab_tx_done_ns(u64 ps)
+{
+	return div_u64(ps, LAB_PS_PER_NS);
 }
 
 /* The socket's claim passes to a proxy, if there is a socket and one to be had. */
@@ -217,7 +228,7 @@ static void lab_put_on_line(struct lablink *l, struct sk_buff *skb)
 
 	cb->len = len;
 	cb->tcp_data = kind.tcp_data;
-	cb->arrival_ns = max(lab_ps_to_ns(l->busy_until_ps) + l->delay_ns, l->last_arrival_ns);
+	cb->arrival_ns = max(lab_arrival_ns(l->busy_until_ps, l->delay_ns), l->last_arrival_ns);
 	l->last_arrival_ns = cb->arrival_ns;
 	lab_fifo_add(&l->flight, skb);
 }
@@ -279,7 +290,7 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 	if (l->slots_used >= l->ring)
 		lab_stop_queues(l);
 	if (l->tx_done.pos < 0)
-		lab_event_set(&l->tx_done, lab_ps_to_ns(slot->end_ps));
+		lab_event_set(&l->tx_done, lab_tx_done_ns(slot->end_ps));
 	if (l->arrival.pos < 0)
 		lab_event_set(&l->arrival, lab_cb(l->flight.head)->arrival_ns);
 	lab_events_arm(now);
@@ -324,8 +335,7 @@ void lab_dev_tx_done(struct lablink *l, u64 now)
 	l->slot_head = (l->slot_head + 1) % LAB_RING_MAX;
 	l->slots_used--;
 	if (l->slots_used)
-		lab_event_set(&l->tx_done,
-			      lab_ps_to_ns(l->slots[l->slot_head].end_ps));
+		lab_event_set(&l->tx_done, lab_tx_done_ns(l->slots[l->slot_head].end_ps));
 	else
 		l->resume_ns = now;
 	if (l->stopped && l->slots_used < l->ring)
