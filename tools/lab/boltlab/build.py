@@ -17,6 +17,7 @@ from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[3]
 LAB = TREE / "tools" / "lab"
+KERNEL = LAB / "kernel"
 TREE_VERSION = "0.1"
 SOURCES = ("Kbuild", "Makefile", "include", "tcp_bolt", "sch_sfc", "tools/Makefile", "tools/tc", "tools/lab/link",
            "tools/lab/guest")
@@ -64,7 +65,7 @@ def source_hash(*extra):
 
 def kernel(version):
     """The lab kernel's build directory; the builder says on stderr what it does."""
-    build = LAB / "kernel" / "build"
+    build = KERNEL / "build"
     result = subprocess.run([build, "--flavour", "lab", "--version", version], stdout=subprocess.PIPE, text=True)
     if result.returncode:
         raise BuildError(f"the lab kernel {version} could not be built (tools/lab/kernel/build)")

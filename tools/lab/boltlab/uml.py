@@ -4,7 +4,7 @@
 import subprocess
 from pathlib import Path
 
-from .build import LAB
+from . import build
 
 WALL_LIMIT_S = 3600
 
@@ -20,7 +20,7 @@ def run(built, plan, raw, seed, memory, version):
     (raw / "plan").write_text(plan.text(env))
     for name, text in plan.batches.items():
         (raw / name).write_text(text)
-    command = [str(LAB / "kernel" / "run"), "--flavour", "lab", "--version", version, "--mem", memory,
+    command = [str(build.KERNEL / "run"), "--flavour", "lab", "--version", version, "--mem", memory,
                "--seed", str(seed), "--modules", str(built.modules), "--log", str(raw / "console.log"),
                "--timeout", str(WALL_LIMIT_S), "--", str(built.tools / "labguest"), "plan"]
     result = subprocess.run(command, cwd=raw, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
