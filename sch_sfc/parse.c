@@ -90,7 +90,6 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	th = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), &buf);
 	if (!th || th->doff < 5 || th->doff * 4 > l4_len)
 		return;
-	pkt->l4 = true;
 	pkt->high = th->ack && !th->syn && !th->fin && !th->rst && th->doff * 4 == l4_len;
 
 	opts_len = th->doff * 4 - sizeof(*th);

@@ -82,14 +82,13 @@ struct sfc_sched {
 /**
  * struct sfc_pkt - what a packet is
  * @l3_off:	of its headers, from skb->data
- * @l4_off:	likewise; valid with @l4
+ * @l4_off:	likewise; valid when a TCP or UDP header is there
  * @opt_off:	of the full option; valid when @form is BOLT_OPT_FULL
  * @t_data_tx:	of the option
  * @family:	AF_INET, AF_INET6, or 0: none of our business
  * @dscp:	0..63
  * @flags:	of the option, 0 without
  * @form:	of the option
- * @l4:		TCP, in one piece
  * @high:	takes the high band
  */
 struct sfc_pkt {
@@ -101,7 +100,6 @@ struct sfc_pkt {
 	u8			dscp;
 	u8			flags;
 	enum bolt_opt_form	form;
-	bool			l4;
 	bool			high;
 };
 
