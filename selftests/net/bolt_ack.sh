@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Every packet is acknowledged at once: a window of one packet runs at one packet per round
+# trip, not at the pace of delayed ACKs (40 ms here).
+
+. "$(dirname "$0")/lib.sh"
+
+RTT_MS=2
+
+setup_slow() {
+	setup_pair
+	in_ns "$H1" tc qdisc replace dev eth0 root netem delay $((RTT_MS / 2))ms limit 10000
+	in_ns "$H2" tc qdisc replace dev eth0 root netem delay $((RTT_MS / 2))ms limit 10000
+}
+
+# The window is held at one packet
+one_packet() {
+	ip -n "$H1" route replace 192.0.2.0/24 dev eth0 initcwnd 1 cwnd lock 1
+	ip -n "$H2" route replace 192.0.2.0/24 dev eth0 initcwnd 1 cwnd lock 1
+}
+
+# elapsed FILE: ns of the last "ping" line
+elapsed() {
+	sed -n 's/^ping .*mean_ns=\([0-9]*\).*/\1/p' "$1" | tail -1
+}
+
+test_one_packet_window() {
+	setup_slow
+	one_packet
+	# 100 segments of 1436 bytes, then 1 byte back
+	server "$H2" cc bolt listen $A2 5001 recv 143600 send 143600 recv-eof
+	client "$H1" cc bolt connect $A2 5001 ping 1 143600 info
+	server_done
+	expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt
+	expect_eq "cwnd" "$(info "$tmp/client" cwnd)" 1
+	# 100 round trips there, 100 back; delayed ACKs would make it 8 s
+	expect_ge "time at least" "$(elapsed "$tmp/client")" $((199 * RTT_MS * 1000000))
+	expect_le "time at most" "$(elapsed "$tmp/client")" $((202 * RTT_MS * 1000000))
+	expect_eq "timeouts" "$(stack "$H1" TcpExtTCPTimeouts)" 0
+	expect_eq "delayed ACKs" "$(stack "$H2" TcpExtDelayedACKs)" 0
+}
+
+# A request and its reply each of several packets: the reply must not wait for an ACK
+# that waits for the reply
+test_one_packet_window_replies() {
+	setup_slow
+	one_packet
+	server "$H2" cc bolt listen $A2 5001 echo
+	client "$H1" cc bolt connect $A2 5001 ping 20 5000 shut recv-eof
+	server_done
+	# four packets one after the other, echoed as they come: at most 2 * 4 round trips
+	expect_le "time of an exchange" "$(elapsed "$tmp/client")" $((9 * RTT_MS * 1000000))
+	expect_eq "delayed ACKs, client" "$(stack "$H1" TcpExtDelayedACKs)" 0
+	expect_eq "delayed ACKs, server" "$(stack "$H2" TcpExtDelayedACKs)" 0
+}
+
+test_every_packet() {
+	setup_slow
+	offload "$H1" eth0 off
+	offload "$H2" eth0 off
+	sniff "$H1" eth0
+	server "$H2" cc bolt listen $A2 5001 recv 1436000 recv-eof
+	client "$H1" cc bolt connect $A2 5001 send 1436000 outq
+	server_done
+	sniffed
+	expect_eq "data packets" "$(packets eth0 'out tcp' ' len=1436 ')" 1000
+	# one each, and at most a few more for window updates and FIN
+	expect_ge "ACKs" "$(packets eth0 'in tcp' ' len=0 ')" 1000
+	expect_le "ACKs" "$(packets eth0 'in tcp' ' len=0 ')" 1010
+}
+
+# The same with Reno, to see that the test would notice
+test_reno_delays() {
+	setup_slow
+	offload "$H1" eth0 off
+	offload "$H2" eth0 off
+	sniff "$H1" eth0
+	server "$H2" cc reno listen $A2 5001 recv 1448000 recv-eof
+	client "$H1" cc reno connect $A2 5001 send 1448000 outq
+	server_done
+	sniffed
+	expect_le "ACKs of Reno" "$(packets eth0 'in tcp' ' len=0 ')" 900
+}
+
+run_tests one_packet_window one_packet_window_replies every_packet reno_delays

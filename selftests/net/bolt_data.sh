@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What is written arrives, byte for byte, whatever the devices segment and merge.
+
+. "$(dirname "$0")/lib.sh"
+
+BYTES=4000000
+
+# both_ways ADDR: BYTES in each direction, one after the other
+both_ways() {
+	server "$H2" cc bolt listen "$1" 5001 recv $BYTES send $BYTES recv-eof info
+	client "$H1" cc bolt connect "$1" 5001 send $BYTES recv $BYTES info
+	server_done
+	for ns in "$H1" "$H2"; do
+		expect_eq "$ns Negotiated" "$(bolt_stat "$ns" Negotiated)" 1
+		expect_eq "$ns checksum errors" "$(stack "$ns" TcpInCsumErrors)" 0
+		expect_eq "$ns TcpExtTCPTimeouts" "$(stack "$ns" TcpExtTCPTimeouts)" 0
+		for counter in FallbackLate OptBad OptUnexpected OptNoMtu OptNoMem; do
+			expect_eq "$ns $counter" "$(bolt_stat "$ns" $counter)" 0
+		done
+	done
+	expect_eq "client's retransmissions" "$(info "$tmp/client" retrans)" 0
+	expect_eq "server's retransmissions" "$(info "$tmp/server" retrans)" 0
+}
+
+bursts() {
+	in_ns "$H1" sysctl -qw net.bolt.burst_segs="$1"
+	in_ns "$H2" sysctl -qw net.bolt.burst_segs="$1"
+}
+
+test_ipv4_offloads() {
+	setup_pair
+	both_ways $A2
+}
+
+test_ipv6_offloads() {
+	setup_pair
+	both_ways $B2
+}
+
+test_ipv4_no_offloads() {
+	setup_pair
+	offload "$H1" eth0 off
+	offload "$H2" eth0 off
+	both_ways $A2
+}
+
+test_ipv6_no_offloads() {
+	setup_pair
+	offload "$H1" eth0 off
+	offload "$H2" eth0 off
+	both_ways $B2
+}
+
+# super_packets ADDR: TSO bursts carry the option once
+super_packets() {
+	setup_pair
+	bursts 44
+	sniff "$H1" eth0
+	both_ways "$1"
+	sniffed
+	expect_ge "super-packets" "$(packets eth0 'len=[0-9]{5}')" 10
+	expect_eq "super-packets without the option" "$(packets eth0 'len=[0-9]{5}' 'bolt=none')" 0
+}
+
+test_super_packets_ipv4() {
+	super_packets 192.0.2.2
+}
+
+test_super_packets_ipv6() {
+	super_packets 2001:db8::2
+}
+
+# segmented ADDR MSS: in software, so that the option and the checksum of each segment show
+segmented() {
+	setup_pair
+	bursts 44
+	in_ns "$H1" ethtool -K eth0 tso off gso off tx off >/dev/null
+	in_ns "$H2" ethtool -K eth0 gro off tso off tx off >/dev/null
+	sniff "$H2" eth0
+	both_ways "$1"
+	sniffed
+	expect_eq "bad checksums" "$(packets eth0 'csum=bad')" 0
+	expect_ge "good checksums" "$(packets eth0 'in tcp' "len=$2 .*csum=ok")" 2700
+	expect_eq "full segments without the option" "$(packets eth0 "len=$2 .*bolt=none")" 0
+	expect_eq "packets beyond the MTU" "$(packets eth0 'iplen=(150[1-9]|15[1-9]|1[6-9]..|[0-9]{5})')" 0
+}
+
+# 1500 - 20 (40) - 20 - 12 of timestamps - 12 of ours
+test_segmented_ipv4() {
+	segmented 192.0.2.2 1436
+}
+
+test_segmented_ipv6() {
+	segmented 2001:db8::2 1416
+}
+
+# The receiver merges what is equal, and counts INC by segments
+test_gro() {
+	setup_pair
+	bursts 16
+	in_ns "$H1" ethtool -K eth0 tso off gso on >/dev/null
+	in_ns "$H2" ethtool -K eth0 gro on >/dev/null
+	both_ways 192.0.2.2
+	expect_ge "segments received with the option" "$(bolt_stat "$H2" OptRx)" 2700
+}
+
+# 9000-byte packets, and a small one
+test_mtu() {
+	local mtu
+	for mtu in 9000 600; do
+		setup_pair
+		ip -n "$H1" link set eth0 mtu $mtu
+		ip -n "$H2" link set eth0 mtu $mtu
+		server "$H2" cc bolt listen 192.0.2.2 5001 recv 300000 recv-eof
+		client "$H1" cc bolt connect 192.0.2.2 5001 send 300000 outq info
+		server_done
+		expect_eq "retransmissions at $mtu" "$(info "$tmp/client" retrans)" 0
+		expect_eq "mss at $mtu" "$(info "$tmp/client" mss)" $((mtu - 64))
+		undo
+	done
+}
+
+# Many small writes both ways at once: data rides on data
+test_ping_pong() {
+	setup_pair
+	server "$H2" cc bolt listen 192.0.2.2 5001 echo
+	client "$H1" cc bolt connect 192.0.2.2 5001 ping 200 100 ping 20 20000 shut recv-eof info
+	server_done
+	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
+}
+
+run_tests ipv4_offloads ipv6_offloads ipv4_no_offloads ipv6_no_offloads \
+	super_packets_ipv4 super_packets_ipv6 segmented_ipv4 segmented_ipv6 gro mtu ping_pong

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Send TCP segments that no stack would send just so, to see what a switch makes of them.
+ *
+ * usage: bolt_inject SOURCE DESTINATION [NAME=VALUE]...
+ *
+ *	n=1		packets
+ *	len=1448	bytes of payload each
+ *	bflags=84	flags of the Bolt option, hex; "none" for no option
+ *	tx=1000		its t_data_tx, one more in each packet
+ *	optlen=12	its length byte
+ *	pad=0		NOPs in front of it: shifts it to any alignment
+ *	tcp=10		TCP flags, hex
+ *	seq=1		sequence number of the first
+ *	sport=1000, dport=2000
+ *	tos=0
+ *	udp=0		1: UDP instead, len bytes
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef IPV6_HDRINCL
+#define IPV6_HDRINCL	36
+#endif
+
+static void put16(uint8_t *p, unsigned int v)
+{
+	p[0] = v >> 8;
+	p[1] = v;
+}
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	put16(p, v >> 16);
+	put16(p + 2, v & 0xffff);
+}
+
+static uint32_t sum(const uint8_t *p, unsigned int len, uint32_t s)
+{
+	for (; len > 1; p += 2, len -= 2)
+		s += p[0] << 8 | p[1];
+	if (len)
+		s += p[0] << 8;
+	while (s >> 16)
+		s = (s & 0xffff) + (s >> 16);
+	return s;
+}
+
+static const char *value(char **argv, const char *name, const char *otherwise)
+{
+	size_t len = strlen(name);
+
+	for (; *argv; argv++)
+		if (!strncmp(*argv, name, len) && (*argv)[len] == '=')
+			return *argv + len + 1;
+	return otherwise;
+}
+
+static uint32_t number(char **argv, const char *name, const char *otherwise, int base)
+{
+	return strtoul(value(argv, name, otherwise), NULL, base);
+}
+
+int main(int argc, char **argv)
+{
+	static uint8_t pkt[65536];
+	struct sockaddr_in6 to6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in to4 = { .sin_family = AF_INET };
+	uint8_t src[16], dst[16], *l4, *opts;
+	unsigned int i, n, len, pad, optspace, hlen, l3len, alen, l4len, udp;
+	uint32_t seq, tx, s;
+	const char *flags;
+	int fd, six, one = 1;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: bolt_inject SOURCE DESTINATION [NAME=VALUE]...\n");
+		return 1;
+	}
+	six = !!strchr(argv[1], ':');
+	if (inet_pton(six ? AF_INET6 : AF_INET, argv[1], src) != 1 ||
+	    inet_pton(six ? AF_INET6 : AF_INET, argv[2], dst) != 1) {
+		fprintf(stderr, "bolt_inject: no addresses: %s %s\n", argv[1], argv[2]);
+		return 1;
+	}
+	argv += 3;
+	n = number(argv, "n", "1", 0);
+	len = number(argv, "len", "1448", 0);
+	flags = value(argv, "bflags", "84");
+	tx = number(argv, "tx", "1000", 0);
+	pad = number(argv, "pad", "0", 0);
+	seq = number(argv, "seq", "1", 0);
+	udp = number(argv, "udp", "0", 0);
+
+	fd = socket(six ? AF_INET6 : AF_INET, SOCK_RAW, IPPROTO_RAW);
+	if (fd < 0 || (six && setsockopt(fd, IPPROTO_IPV6, IPV6_HDRINCL, &one, sizeof(one)))) {
+		fprintf(stderr, "bolt_inject: %s\n", strerror(errno));
+		return 1;
+	}
+	optspace = !strcmp(flags, "none") ? 0 : (pad + 12 + 3) / 4 * 4;
+	hlen = udp ? 8 : 20 + optspace;
+	l3len = six ? 40 : 20;
+	alen = six ? 16 : 4;
+	l4len = hlen + len;
+	if (l3len + l4len > sizeof(pkt) || optspace > 40) {
+		fprintf(stderr, "bolt_inject: too long\n");
+		return 1;
+	}
+	l4 = pkt + l3len;
+	opts = l4 + 20;
+
+	for (i = 0; i < n; i++) {
+		memset(pkt, 0, l3len + hlen);
+		if (six) {
+			put32(pkt, 6U << 28 | number(argv, "tos", "0", 0) << 20);
+			put16(pkt + 4, l4len);
+			pkt[6] = udp ? 17 : 6;
+			pkt[7] = 64;
+			memcpy(pkt + 8, src, 16);
+			memcpy(pkt + 24, dst, 16);
+			memcpy(&to6.sin6_addr, dst, 16);
+		} else {
+			pkt[0] = 0x45;
+			pkt[1] = number(argv, "tos", "0", 0);
+			put16(pkt + 2, l3len + l4len);
+			pkt[6] = 0x40;
+			pkt[8] = 64;
+			pkt[9] = udp ? 17 : 6;
+			memcpy(pkt + 12, src, 4);
+			memcpy(pkt + 16, dst, 4);
+			memcpy(&to4.sin_addr, dst, 4);
+		}
+		put16(l4, number(argv, "sport", "1000", 0));
+		put16(l4 + 2, number(argv, "dport", "2000", 0));
+		if (udp) {
+			put16(l4 + 4, l4len);
+		} else {
+			put32(l4 + 4, seq + i * len);
+			put32(l4 + 8, 1);
+			l4[12] = hlen / 4 << 4;
+			l4[13] = number(argv, "tcp", "10", 16);
+			put16(l4 + 14, 65535);
+		}
+		if (optspace && !udp) {
+			memset(opts, 1, optspace);
+			opts[pad] = 254;
+			opts[pad + 1] = number(argv, "optlen", "12", 0);
+			put16(opts + pad + 2, 0xb017);
+			opts[pad + 4] = strtoul(flags, NULL, 16);
+			opts[pad + 5] = i;
+			put32(opts + pad + 6, tx ? tx + i : 0);
+			put16(opts + pad + 10, 0);
+		}
+		memset(l4 + hlen, 0x42, len);
+		s = sum(six ? pkt + 8 : pkt + 12, 2 * alen, (udp ? 17 : 6) + l4len);
+		s = sum(l4, l4len, s);
+		put16(l4 + (udp ? 6 : 16), ~s & 0xffff);
+		if (sendto(fd, pkt, l3len + l4len, 0, six ? (void *)&to6 : (void *)&to4,
+			   six ? sizeof(to6) : sizeof(to4)) < 0) {
+			fprintf(stderr, "bolt_inject: packet %u: %s\n", i, strerror(errno));
+			return 1;
+		}
+	}
+	return 0;
+}

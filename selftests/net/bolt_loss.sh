@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Loss, reordering, duplication and silence: what is written arrives all the same, and the
+# window reacts as Swift's does.
+
+. "$(dirname "$0")/lib.sh"
+
+BYTES=2000000
+
+# through NETEM...: BYTES each way with this on both devices
+through() {
+	setup_pair
+	in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 "$@"
+	in_ns "$H2" tc qdisc replace dev eth0 root netem limit 10000 "$@"
+	server "$H2" cc bolt listen $A2 5001 recv $BYTES send $BYTES recv-eof info
+	client "$H1" cc bolt connect $A2 5001 send $BYTES recv $BYTES outq info
+	server_done
+	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" bolt
+	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
+	expect_eq "OptBad" "$(bolt_stat "$H2" OptBad)" 0
+}
+
+test_loss() {
+	through delay 1ms loss 1%
+	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 5
+	expect_ge "LossDec" "$(bolt_stat "$H1" LossDec)" 1
+}
+
+test_much_loss() {
+	BYTES=300000 through delay 1ms loss 10%
+	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 10
+}
+
+test_reorder() {
+	through delay 1ms reorder 90%
+	expect_ge "LossDec or not, it ends" "$(bolt_stat "$H1" LossDec)" 0
+}
+
+test_duplicate() {
+	through delay 1ms duplicate 5%
+	expect_eq "timeouts" "$(stack "$H1" TcpExtTCPTimeouts)" 0
+}
+
+# SACK blocks are trimmed to make room rather than the option left out
+test_sack_beside_option() {
+	sniff_dev=eth0
+	setup_pair
+	in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 delay 1ms loss 3%
+	sniff "$H2" $sniff_dev
+	server "$H2" cc bolt listen $A2 5001 recv $BYTES recv-eof
+	client "$H1" cc bolt connect $A2 5001 send $BYTES outq info
+	server_done
+	sniffed
+	expect_ge "ACKs with SACK" "$(packets eth0 'out tcp' 'opts=[^ ]*,5/')" 20
+	expect_eq "of those without the option" "$(packets eth0 'out tcp' 'opts=[^ ]*,5/' 'bolt=none')" 0
+	expect_ge "SackTrimmed" "$(bolt_stat "$H2" SackTrimmed)" 1
+}
+
+# Nothing comes through for a while: RTO halves, five in a row bring the window to one
+test_rto() {
+	setup_pair
+	ip -n "$H1" route replace 192.0.2.0/24 dev eth0 initcwnd 40
+	server "$H2" cc bolt listen $A2 5001 recv 100000 mark "$tmp/half" recv 400000 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect $A2 5001 send 100000 outq info wait "$tmp/go" send 400000 outq info
+	expect "first half" busywait test -e "$tmp/half"
+	expect "all acknowledged" busywait file_has "$tmp/client" info
+	in_ns "$H1" tc qdisc replace dev eth0 root netem loss 100%
+	touch "$tmp/go"
+	expect "five timeouts" busywait timeouts 5
+	expect_eq "cwnd after five timeouts" "$(cwnd_now)" 1
+	in_ns "$H1" tc qdisc del dev eth0 root
+	expect "client" wait "$CLIENT"
+	server_done
+	expect_ge "RtoDec" "$(bolt_stat "$H1" RtoDec)" 5
+	expect_ge "window after recovery" "$(info "$tmp/client" cwnd)" 2
+}
+
+timeouts() {
+	[ "$(bolt_stat "$H1" RtoDec)" -ge "$1" ]
+}
+
+cwnd_now() {
+	in_ns "$H1" ss -Htni 'dport = :5001' | grep -oE 'cwnd:[0-9]+' | cut -d: -f2
+}
+
+run_tests loss much_loss reorder duplicate sack_beside_option rto

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Loading changes no packet of those who did not ask; unloading is refused while in use,
+# and leaves nothing behind.
+
+. "$(dirname "$0")/lib.sh"
+
+load() {
+	[ -d "/sys/module/$1" ] && return
+	if [ -f "${BOLT_MODULES:-}/$1.ko" ]; then
+		insmod "$BOLT_MODULES/$1.ko"
+	else
+		modprobe "$1"
+	fi
+}
+
+# capture FILE: what cubic, reno and a listener do, without what chance decides
+capture() {
+	local cc
+	setup_pair
+	sniff "$H1" eth0 plain
+	for cc in cubic reno; do
+		server "$H2" cc $cc listen $A2 5001 echo
+		client "$H1" cc $cc connect $A2 5001 ping 5 100 ping 2 5000 shut recv-eof
+		server_done
+		server "$H2" cc $cc listen $B2 5001 echo
+		client "$H1" cc $cc connect $B2 5001 ping 5 100 shut recv-eof
+		server_done
+	done
+	sniffed
+	grep tcp "$tmp/sniff.eth0" >"$1"
+	undo
+}
+
+test_loading_changes_no_packet() {
+	rmmod tcp_bolt || fail "rmmod"
+	rmmod sch_sfc || fail "rmmod"
+	capture "$tmp/without"
+	load tcp_bolt
+	load sch_sfc
+	capture "$tmp/with"
+	expect_ge "packets compared" "$(wc -l <"$tmp/without")" 60
+	expect "the same packets" diff -u "$tmp/without" "$tmp/with"
+	expect_eq "the option" "$(grep -c '254/' "$tmp/with")" 0
+}
+
+# Sockets that bolt does not concern are not even counted
+test_other_sockets_untouched() {
+	setup_pair
+	bolt_stats_save "$H1"
+	server "$H2" cc cubic listen $A2 5001 echo
+	client "$H1" cc reno connect $A2 5001 ping 5 5000 shut recv-eof
+	server_done
+	expect_eq "counters" "$(bolt_stats_diff "$H1")" ""
+}
+
+test_default_unchanged() {
+	expect_ne "default" "$(sysctl -n net.ipv4.tcp_congestion_control)" bolt
+}
+
+test_refused_while_in_use() {
+	setup_pair
+	server "$H2" cc bolt listen $A2 5001 recv 1000 wait "$tmp/go" recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 60 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect $A2 5001 send 1000 outq mark "$tmp/up" wait "$tmp/go"
+	expect "connected" busywait test -e "$tmp/up"
+	expect_fail "unloading" 'in use' rmmod tcp_bolt
+	touch "$tmp/go"
+	expect "client" wait "$CLIENT"
+	server_done
+}
+
+test_refused_while_qdisc() {
+	setup_pair
+	expect "qdisc" in_ns "$H1" tc qdisc add dev eth0 root sfc
+	expect_fail "unloading" 'in use' rmmod sch_sfc
+	expect "qdisc" in_ns "$H1" tc qdisc del dev eth0 root
+}
+
+unload() {
+	rmmod tcp_bolt && rmmod sch_sfc
+}
+
+# Again and again, with traffic in between; namespaces and the control port go on living
+test_reload() {
+	local i
+	setup_pair
+	for i in 1 2 3; do
+		server "$H2" cc bolt listen $A2 5001 recv 100000 send 100000 recv-eof
+		client "$H1" cc bolt connect $A2 5001 send 100000 recv 100000
+		server_done
+		in_ns "$H2" tc qdisc replace dev eth0 root sfc rate 1gbit
+		in_ns "$H2" tc qdisc del dev eth0 root
+		expect "unload $i" busywait unload
+		expect "no port left" test -z "$(in_ns "$H1" ss -Hlnu)"
+		load tcp_bolt
+		load sch_sfc
+	done
+}
+
+# A namespace is thrown away under open connections
+test_namespace_exit() {
+	setup_pair
+	server "$H2" cc bolt listen $A2 5001 recv 1000 wait "$tmp/never"
+	spawn CLIENT "$tmp/client" in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect $A2 5001 send 1000 outq mark "$tmp/up" send 10000000 wait "$tmp/never"
+	expect "connected" busywait test -e "$tmp/up"
+	kill -9 "$CLIENT"
+	wait "$CLIENT" 2>/dev/null
+	ip netns del "$H1"
+	kill -9 "$SERVER"
+	wait "$SERVER" 2>/dev/null
+	ip netns del "$H2"
+	expect "module free again" busywait unload
+	load tcp_bolt
+	load sch_sfc
+}
+
+run_tests loading_changes_no_packet other_sockets_untouched default_unchanged \
+	refused_while_in_use refused_while_qdisc reload namespace_exit

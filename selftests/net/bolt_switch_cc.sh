@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The congestion control of a living connection is changed, from bolt and to it.
+
+. "$(dirname "$0")/lib.sh"
+
+test_bolt_to_cubic() {
+	setup_pair
+	sniff "$H1" eth0
+	server "$H2" cc bolt listen $A2 5001 recv 1000000 info recv-eof
+	client "$H1" cc bolt connect $A2 5001 send 500000 outq info cc cubic send 500000 outq info
+	server_done
+	sniffed
+	expect_eq "afterwards" "$(info "$tmp/client" cc)" cubic
+	expect_eq "MSS is whole again" "$(info "$tmp/client" mss)" 1448
+	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
+	expect_ge "data with the option" "$(packets eth0 'out tcp' 'len=[1-9].*bolt=full')" 100
+	expect_eq "last data packet has none" \
+		"$(grep -E 'out tcp.* len=[1-9]' "$tmp/sniff.eth0" | tail -1 | grep -c 'bolt=none')" 1
+}
+
+test_cubic_to_bolt() {
+	setup_pair
+	server "$H2" cc bolt listen $A2 5001 recv 1000000 recv-eof
+	client "$H1" cc cubic connect $A2 5001 send 500000 outq cc bolt send 500000 outq info
+	server_done
+	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
+	expect_eq "not negotiated, so Reno" "$(info "$tmp/client" cc)" bolt-reno
+	expect_eq "Fallback" "$(bolt_stat "$H1" Fallback)" 1
+}
+
+test_back_and_forth() {
+	setup_pair
+	server "$H2" cc bolt listen $A2 5001 recv 600000 send 600000 recv-eof
+	client "$H1" cc bolt connect $A2 5001 send 100000 cc cubic send 100000 cc bolt send 100000 \
+		cc reno send 100000 cc bolt send 100000 cc cubic send 100000 recv 600000 info
+	server_done
+	expect_eq "timeouts" "$(stack "$H1" TcpExtTCPTimeouts)" 0
+}
+
+# The peer notices that the option is gone, and does not wait for it for ever
+test_peer_falls_back() {
+	setup_pair
+	server "$H2" cc bolt listen $A2 5001 recv 1000 send 1000000 outq info recv-eof
+	client "$H1" cc bolt connect $A2 5001 send 1000 outq cc cubic recv 1000000
+	server_done
+	expect_eq "FallbackLate" "$(bolt_stat "$H2" FallbackLate)" 1
+	expect_eq "server's congestion control" "$(info "$tmp/server" cc)" bolt-reno
+}
+
+run_tests bolt_to_cubic cubic_to_bolt back_and_forth peer_falls_back

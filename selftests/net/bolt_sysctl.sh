@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# net.bolt.* and the control port belong to a namespace.
+
+. "$(dirname "$0")/lib.sh"
+
+get() {
+	in_ns "$1" sysctl -n "net.bolt.$2"
+}
+
+set_to() {
+	in_ns "$1" sysctl -qw "net.bolt.$2=$3"
+}
+
+test_per_namespace() {
+	local name
+	setup_pair
+	for name in base_rtt_ns rate_mbps; do
+		set_to "$H1" $name 4321
+		expect_eq "$name there" "$(get "$H1" $name)" 4321
+		expect_eq "$name elsewhere" "$(get "$H2" $name)" 0
+	done
+	set_to "$H1" port 50000
+	expect_eq "port elsewhere" "$(get "$H2" port)" 45079
+}
+
+test_defaults() {
+	setup_ns H1
+	expect_eq "port" "$(get "$H1" port)" 45079
+	expect_eq "burst_segs" "$(get "$H1" burst_segs)" 1
+	expect_eq "ai" "$(get "$H1" ai)" 1
+	expect_eq "max_bdp_pct" "$(get "$H1" max_bdp_pct)" 125
+	expect_eq "min_ttl" "$(get "$H1" min_ttl)" 0
+	expect_eq "tag_key" "$(get "$H1" tag_key)" off
+}
+
+# NAME BAD...: refused, and nothing changes
+refuse() {
+	local name=$1 before value
+	shift
+	before=$(get "$H1" "$name")
+	for value; do
+		expect_fail "$name=$value" 'nvalid argument|too large|out of range' \
+			in_ns "$H1" sysctl -w "net.bolt.$name=$value"
+		expect_eq "$name after $value" "$(get "$H1" "$name")" "$before"
+	done
+}
+
+test_ranges() {
+	setup_ns H1
+	refuse port 0 65536 -1 x
+	refuse burst_segs 0 65
+	refuse max_bdp_pct 99 1001
+	refuse ai 2
+	refuse min_ttl 256
+	refuse base_rtt_ns 1000000001
+	refuse rate_mbps 4000001
+	refuse tag_key 00 "$(printf '%033d' 0)" "$(printf 'g%031d' 0)"
+}
+
+# The key can be set and taken back, and is never shown
+test_key_is_secret() {
+	local key=000102030405060708090a0b0c0d0e0f
+	setup_ns H1
+	set_to "$H1" tag_key $key
+	expect_eq "shown as" "$(get "$H1" tag_key)" set
+	set_to "$H1" tag_key off
+	expect_eq "taken back" "$(get "$H1" tag_key)" off
+	expect_eq "mode" "$(in_ns "$H1" stat -c %a /proc/sys/net/bolt/tag_key)" 600
+}
+
+listening() {
+	in_ns "$1" ss -Hlnu "sport = :$2" | wc -l
+}
+
+port_open() {
+	[ "$(listening "$1" "$2")" = 2 ]
+}
+
+# The port opens with the first socket that selects bolt, both families, and only there
+test_port_opens_on_demand() {
+	setup_pair
+	expect_eq "before" "$(listening "$H1" 45079)" 0
+	server "$H2" cc cubic listen $A2 5001 recv 10 recv-eof
+	client "$H1" cc bolt connect $A2 5001 send 10
+	server_done
+	expect "opens" busywait port_open "$H1" 45079
+	expect_eq "elsewhere" "$(listening "$H2" 45079)" 0
+}
+
+test_port_moves() {
+	setup_pair
+	server "$H2" cc bolt listen $A2 5001 recv 10 recv-eof
+	client "$H1" cc bolt connect $A2 5001 send 10
+	server_done
+	expect "opens" busywait port_open "$H1" 45079
+	set_to "$H1" port 45080
+	expect_eq "new port" "$(listening "$H1" 45080)" 2
+	expect_eq "old port" "$(listening "$H1" 45079)" 0
+	# taken by somebody else: the old one stays
+	spawn OTHER "$tmp/other" in_ns "$H1" python3 -c '
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("0.0.0.0", 45081))
+print("ready", flush=True)
+time.sleep(1000)'
+	busywait file_has "$tmp/other" ready
+	expect_fail "taken port" 'in use' in_ns "$H1" sysctl -w net.bolt.port=45081
+	expect_eq "setting" "$(get "$H1" port)" 45080
+	expect_eq "still open" "$(listening "$H1" 45080)" 2
+}
+
+# An unprivileged container may choose bolt
+test_not_restricted() {
+	setup_pair
+	expect "allowed" in_ns "$H1" grep -qw bolt /proc/sys/net/ipv4/tcp_allowed_congestion_control
+}
+
+run_tests per_namespace defaults ranges key_is_secret port_opens_on_demand port_moves not_restricted

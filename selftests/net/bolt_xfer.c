@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One TCP connection that does what its arguments say, word by word.
+ *
+ * Before the connection is there:
+ *	cc NAME			congestion control
+ *	md5 ADDR KEY		sign with TCP-MD5 (RFC 2385) towards ADDR
+ *	bind ADDR		local address
+ *	tos N			IP_TOS or IPV6_TCLASS
+ * Then one of
+ *	listen ADDR PORT	take one connection; prints "listening"
+ *	connect ADDR PORT
+ * After it:
+ *	send BYTES		of a pattern that depends on the position
+ *	recv BYTES		verified against that pattern
+ *	recv-eof		to the end, verified; prints how many
+ *	ping N SIZE		N times: send SIZE, wait for SIZE back; prints ns
+ *	echo			send back what comes, to the end
+ *	shut			no more to send
+ *	cc NAME			change congestion control
+ *	info			print TCP_INFO and more as NAME=VALUE
+ *	outq			wait until all is acknowledged
+ *	mark PATH, wait PATH	create a file, wait for one
+ *	pause MS
+ *
+ * Exit status 0 when all words were done, 1 and a line that says why not.
+ */
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHUNK	(256 * 1024)
+
+static int fd = -1;			/* the connection */
+static uint64_t sent, received;		/* positions in the two streams */
+static uint8_t buf[CHUNK];
+
+static void die(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fprintf(stderr, "bolt_xfer: ");
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, "\n");
+	va_end(ap);
+	exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* A byte that no shift, repetition or loss of the stream leaves in its place (splitmix64) */
+static uint8_t pattern(uint64_t pos)
+{
+	uint64_t z = (pos >> 3) + 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	z ^= z >> 31;
+	return z >> (8 * (pos & 7));
+}
+
+static socklen_t address(struct sockaddr_storage *ss, const char *text, int port)
+{
+	struct sockaddr_in6 *a6 = (void *)ss;
+	struct sockaddr_in *a4 = (void *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (inet_pton(AF_INET, text, &a4->sin_addr) == 1) {
+		a4->sin_family = AF_INET;
+		a4->sin_port = htons(port);
+		return sizeof(*a4);
+	}
+	if (inet_pton(AF_INET6, text, &a6->sin6_addr) != 1)
+		die("no address: %s", text);
+	a6->sin6_family = AF_INET6;
+	a6->sin6_port = htons(port);
+	return sizeof(*a6);
+}
+
+static void do_send(uint64_t n)
+{
+	while (n) {
+		size_t i, len = n < CHUNK ? n : CHUNK;
+		ssize_t got;
+
+		for (i = 0; i < len; i++)
+			buf[i] = pattern(sent + i);
+		got = send(fd, buf, len, MSG_NOSIGNAL);
+		if (got < 0)
+			die("send at %llu: %s", (unsigned long long)sent, strerror(errno));
+		sent += got;
+		n -= got;
+	}
+}
+
+/* Returns false at the end of the stream. */
+static int do_recv(uint64_t n)
+{
+	while (n) {
+		ssize_t i, got = recv(fd, buf, n < CHUNK ? n : CHUNK, 0);
+
+		if (got < 0)
+			die("recv at %llu: %s", (unsigned long long)received, strerror(errno));
+		if (!got)
+			return 0;
+		for (i = 0; i < got; i++)
+			if (buf[i] != pattern(received + i))
+				die("data differs at %llu", (unsigned long long)(received + i));
+		received += got;
+		n -= got;
+	}
+	return 1;
+}
+
+static void do_echo(void)
+{
+	ssize_t got;
+
+	while ((got = recv(fd, buf, CHUNK, 0)) > 0)
+		if (send(fd, buf, got, MSG_NOSIGNAL) != got)
+			die("echo: %s", strerror(errno));
+	if (got < 0)
+		die("echo: %s", strerror(errno));
+}
+
+static void do_ping(int n, uint64_t size)
+{
+	uint64_t start = now_ns(), worst = 0, before = start, now;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		do_send(size);
+		if (!do_recv(size))
+			die("ping %d: connection closed", i);
+		now = now_ns();
+		if (now - before > worst)
+			worst = now - before;
+		before = now;
+	}
+	printf("ping n=%d mean_ns=%llu max_ns=%llu\n", n,
+	       (unsigned long long)((now_ns() - start) / n), (unsigned long long)worst);
+}
+
+static void do_info(void)
+{
+	struct tcp_info ti = { 0 };
+	socklen_t len = sizeof(ti);
+	char cc[32] = "";
+	int outq = 0;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ti, &len))
+		die("TCP_INFO: %s", strerror(errno));
+	len = sizeof(cc);
+	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, &len);
+	ioctl(fd, SIOCOUTQ, &outq);
+	printf("info cc=%s cwnd=%u mss=%u unacked=%u retrans=%u lost=%u rtt_us=%u rto_us=%u outq=%d segs_out=%u data_segs_out=%u segs_in=%u data_segs_in=%u delivered=%u state=%u sacked=%u reord=%u\n",
+	       cc, ti.tcpi_snd_cwnd, ti.tcpi_snd_mss, ti.tcpi_unacked, ti.tcpi_total_retrans,
+	       ti.tcpi_lost, ti.tcpi_rtt, ti.tcpi_rto, outq, ti.tcpi_segs_out,
+	       ti.tcpi_data_segs_out, ti.tcpi_segs_in, ti.tcpi_data_segs_in, ti.tcpi_delivered,
+	       ti.tcpi_state, ti.tcpi_sacked, ti.tcpi_reord_seen);
+	fflush(stdout);
+}
+
+static void set_cc(const char *name)
+{
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name)))
+		die("congestion control %s: %s", name, strerror(errno));
+}
+
+/* What was asked for before there was a socket */
+static struct {
+	const char *cc, *bind, *md5_addr, *md5_key;
+	int tos;
+} pre = { .tos = -1 };
+
+static void make_socket(int family)
+{
+	struct sockaddr_storage ss;
+	int one = 1;
+
+	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		die("socket: %s", strerror(errno));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (pre.cc)
+		set_cc(pre.cc);
+	if (pre.tos >= 0 && family == AF_INET &&
+	    setsockopt(fd, IPPROTO_IP, IP_TOS, &pre.tos, sizeof(pre.tos)))
+		die("IP_TOS: %s", strerror(errno));
+	if (pre.tos >= 0 && family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &pre.tos, sizeof(pre.tos)))
+		die("IPV6_TCLASS: %s", strerror(errno));
+	if (pre.md5_key) {
+		struct tcp_md5sig md5 = { .tcpm_keylen = strlen(pre.md5_key) };
+
+		address(&ss, pre.md5_addr, 0);
+		memcpy(&md5.tcpm_addr, &ss, sizeof(ss));
+		memcpy(md5.tcpm_key, pre.md5_key, md5.tcpm_keylen);
+		if (setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &md5, sizeof(md5)))
+			die("TCP_MD5SIG: %s", strerror(errno));
+	}
+	if (pre.bind) {
+		socklen_t len = address(&ss, pre.bind, 0);
+
+		if (bind(fd, (void *)&ss, len))
+			die("bind %s: %s", pre.bind, strerror(errno));
+	}
+}
+
+static void do_listen(const char *addr, int port)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = address(&ss, addr, port);
+	int lfd;
+
+	make_socket(ss.ss_family);
+	lfd = fd;
+	if (bind(lfd, (void *)&ss, len) || listen(lfd, 16))
+		die("listen on %s %d: %s", addr, port, strerror(errno));
+	printf("listening\n");
+	fflush(stdout);
+	fd = accept(lfd, NULL, NULL);
+	if (fd < 0)
+		die("accept: %s", strerror(errno));
+	close(lfd);
+}
+
+static void do_connect(const char *addr, int port)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = address(&ss, addr, port);
+
+	make_socket(ss.ss_family);
+	if (connect(fd, (void *)&ss, len))
+		die("connect to %s %d: %s", addr, port, strerror(errno));
+}
+
+static void sleep_ms(unsigned int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+/* A file that another process makes; a minute is for ever */
+static void do_wait(const char *path)
+{
+	int i;
+
+	for (i = 0; access(path, F_OK); i++) {
+		if (i > 60000)
+			die("no %s", path);
+		sleep_ms(1);
+	}
+}
+
+static void do_outq(void)
+{
+	int i, outq;
+
+	for (i = 0; i < 60000; i++) {
+		if (ioctl(fd, SIOCOUTQ, &outq))
+			die("SIOCOUTQ: %s", strerror(errno));
+		if (!outq)
+			return;
+		sleep_ms(1);
+	}
+	die("%d bytes not acknowledged", outq);
+}
+
+static char **words;
+
+static const char *next(const char *what)
+{
+	if (!*words)
+		die("%s: argument missing", what);
+	return *words++;
+}
+
+static uint64_t number(const char *what)
+{
+	return strtoull(next(what), NULL, 0);
+}
+
+static void word_before(const char *w)
+{
+	const char *a;
+
+	if (!strcmp(w, "cc")) {
+		pre.cc = next(w);
+	} else if (!strcmp(w, "md5")) {
+		pre.md5_addr = next(w);
+		pre.md5_key = next(w);
+	} else if (!strcmp(w, "bind")) {
+		pre.bind = next(w);
+	} else if (!strcmp(w, "tos")) {
+		pre.tos = number(w);
+	} else if (!strcmp(w, "listen")) {
+		a = next(w);
+		do_listen(a, number(w));
+	} else if (!strcmp(w, "connect")) {
+		a = next(w);
+		do_connect(a, number(w));
+	} else {
+		die("%s: not before there is a connection", w);
+	}
+}
+
+static void word_after(const char *w)
+{
+	uint64_t n;
+
+	if (!strcmp(w, "send")) {
+		do_send(number(w));
+	} else if (!strcmp(w, "recv")) {
+		n = number(w);
+		if (!do_recv(n))
+			die("recv: connection closed at %llu", (unsigned long long)received);
+	} else if (!strcmp(w, "recv-eof")) {
+		do_recv(UINT64_MAX);
+		printf("received %llu\n", (unsigned long long)received);
+	} else if (!strcmp(w, "ping")) {
+		n = number(w);
+		do_ping(n, number(w));
+	} else if (!strcmp(w, "echo")) {
+		do_echo();
+	} else if (!strcmp(w, "shut")) {
+		shutdown(fd, SHUT_WR);
+	} else if (!strcmp(w, "cc")) {
+		set_cc(next(w));
+	} else if (!strcmp(w, "info")) {
+		do_info();
+	} else if (!strcmp(w, "outq")) {
+		do_outq();
+	} else if (!strcmp(w, "mark")) {
+		close(open(next(w), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	} else if (!strcmp(w, "wait")) {
+		do_wait(next(w));
+	} else if (!strcmp(w, "pause")) {
+		sleep_ms(number(w));
+	} else {
+		die("what is %s?", w);
+	}
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	/* else timers of this process come up to 50 us late */
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (words = argv + 1; *words;) {
+		const char *w = *words++;
+
+		if (fd < 0)
+			word_before(w);
+		else
+			word_after(w);
+	}
+	return 0;
+}

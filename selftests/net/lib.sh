@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What the network tests share: results in KTAP, cleanup, polling, namespaces.
+#
+# A test file defines functions test_NAME, each one behaviour, and ends with
+# `run_tests NAME...`.  A function notes what is wrong by expect and its kin and goes on;
+# what it deferred is undone when it returns.  Nothing sleeps and hopes: busywait polls.
+
+set -u
+PATH=$PATH:/usr/sbin:/sbin
+LC_ALL=C
+export LC_ALL
+
+: "${BOLT_PROGRAMS:?directory of bolt_xfer and bolt_sniff (make -C selftests programs)}"
+BUSYWAIT_MS=${BUSYWAIT_MS:-20000}
+
+tmp=$(mktemp -d /tmp/bolt-test.XXXXXX)
+deferred=()
+failures=0
+skipped=
+
+# --- results ---
+
+say() {
+	echo "    # $*"
+}
+
+fail() {
+	failures=$((failures + 1))
+	say "${FUNCNAME[2]-}: $*"
+}
+
+# expect WHAT COMMAND...: it must succeed
+expect() {
+	local what=$1 out
+	shift
+	out=$("$@" 2>&1) && return 0
+	fail "$what: failed: $* ${out:+($out)}"
+	return 1
+}
+
+# expect_fail WHAT PATTERN COMMAND...: it must fail, and say PATTERN (extended regexp)
+expect_fail() {
+	local what=$1 pattern=$2 out
+	shift 2
+	if out=$("$@" 2>&1); then
+		fail "$what: succeeded: $*"
+	elif ! grep -qE -- "$pattern" <<<"$out"; then
+		fail "$what: said '$out', not '$pattern'"
+	fi
+}
+
+expect_eq() {
+	[ "$2" = "$3" ] || fail "$1: $2, not $3"
+}
+
+expect_ne() {
+	[ "$2" != "$3" ] || fail "$1: $2"
+}
+
+expect_ge() {
+	[ "${2:--1}" -ge "$3" ] || fail "$1: $2, less than $3"
+}
+
+expect_le() {
+	[ "${2:-999999999999}" -le "$3" ] || fail "$1: $2, more than $3"
+}
+
+skip() {
+	skipped=$*
+}
+
+# --- cleanup ---
+
+defer() {
+	deferred+=("$(printf '%q ' "$@")")
+}
+
+undo() {
+	local i
+	for ((i = ${#deferred[@]} - 1; i >= 0; i--)); do
+		eval "${deferred[i]}" >/dev/null 2>&1
+	done
+	deferred=()
+}
+
+finish() {
+	undo
+	rm -rf "$tmp"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+run_tests() {
+	local n=0 bad=0 t
+	echo "KTAP version 1"
+	echo "1..$#"
+	for t; do
+		n=$((n + 1))
+		failures=0
+		skipped=
+		"test_$t"
+		undo
+		if [ "$failures" -gt 0 ]; then
+			bad=1
+			echo "not ok $n $t"
+		elif [ -n "$skipped" ]; then
+			echo "ok $n $t # SKIP $skipped"
+		else
+			echo "ok $n $t"
+		fi
+	done
+	exit $bad
+}
+
+# --- polling ---
+
+# busywait COMMAND...: until it succeeds, BUSYWAIT_MS at most
+busywait() {
+	local start now
+	start=$(date +%s%3N)
+	while ! "$@" >/dev/null 2>&1; do
+		now=$(date +%s%3N)
+		[ $((now - start)) -lt "$BUSYWAIT_MS" ] || return 1
+		sleep 0.01
+	done
+}
+
+file_has() {
+	grep -q -- "$2" "$1"
+}
+
+# --- namespaces ---
+
+in_ns() {
+	local ns=$1
+	shift
+	${spawning:+exec} nsenter --net="/run/netns/$ns" -- "$@"
+}
+
+# setup_ns VAR...: a fresh namespace each, its name in VAR
+setup_ns() {
+	local var ns
+	for var; do
+		ns=$(printf '%s-%04x%04x' "${var,,}" $RANDOM $RANDOM)
+		ip netns add "$ns" || exit 1
+		defer ip netns del "$ns"
+		printf -v "$var" '%s' "$ns"
+		ip -n "$ns" link set lo up
+		in_ns "$ns" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
+			net.ipv6.conf.default.accept_dad=0 net.ipv4.tcp_no_metrics_save=1
+	done
+}
+
+# addr NS DEV ADDR4/LEN ADDR6/LEN
+addr() {
+	ip -n "$1" addr add "$3" dev "$2"
+	ip -n "$1" -6 addr add "$4" dev "$2" nodad
+	ip -n "$1" link set "$2" up
+}
+
+#	H1 eth0 ----------- eth0 H2
+#	   192.0.2.1        192.0.2.2
+#	   2001:db8::1      2001:db8::2
+setup_pair() {
+	setup_ns H1 H2
+	ip link add name eth0 netns "$H1" type veth peer name eth0 netns "$H2"
+	addr "$H1" eth0 192.0.2.1/24 2001:db8::1/64
+	addr "$H2" eth0 192.0.2.2/24 2001:db8::2/64
+	# shellcheck disable=SC2034 # for the tests
+	A1=192.0.2.1 A2=192.0.2.2 B1=2001:db8::1 B2=2001:db8::2
+	wait_up
+}
+
+#	H1 eth0 ----------- r1  R  r2 ------------ eth0 H2
+#	   192.0.2.1      .254     198.51.100.254  198.51.100.1
+#	   2001:db8:1::1     ::ff  2001:db8:2::ff  2001:db8:2::1
+setup_router() {
+	setup_ns H1 R H2
+	ip link add name eth0 netns "$H1" type veth peer name r1 netns "$R"
+	ip link add name r2 netns "$R" type veth peer name eth0 netns "$H2"
+	addr "$H1" eth0 192.0.2.1/24 2001:db8:1::1/64
+	addr "$R" r1 192.0.2.254/24 2001:db8:1::ff/64
+	addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
+	addr "$H2" eth0 198.51.100.1/24 2001:db8:2::1/64
+	ip -n "$H1" route add default via 192.0.2.254
+	ip -n "$H1" -6 route add default via 2001:db8:1::ff
+	ip -n "$H2" route add default via 198.51.100.254
+	ip -n "$H2" -6 route add default via 2001:db8:2::ff
+	in_ns "$R" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	# shellcheck disable=SC2034 # for the tests
+	A1=192.0.2.1 A2=198.51.100.1 B1=2001:db8:1::1 B2=2001:db8:2::1
+	wait_up
+}
+
+# Carrier and neighbours are settled before anything is counted: a closed port refuses
+wait_up() {
+	busywait refused "$A2" || say "setup: $A2 does not answer"
+	busywait refused "$B2" || say "setup: $B2 does not answer"
+}
+
+refused() {
+	in_ns "$H1" timeout 1 "$BOLT_PROGRAMS/bolt_xfer" connect "$1" 9 2>&1 | grep -q refused
+}
+
+# offload NS DEV on|off: TSO, GSO, GRO and checksums
+offload() {
+	in_ns "$1" ethtool -K "$2" tso "$3" gso "$3" gro "$3" tx "$3" rx "$3" \
+		tx-udp-segmentation "$3" >/dev/null 2>&1
+}
+
+# --- programs ---
+
+# spawn VAR LOG COMMAND...: in the background; its pid in VAR, its output in LOG
+spawn() {
+	local var=$1 log=$2
+	shift 2
+	# exec: the pid is the program's own, not a shell's
+	(spawning=1 && "$@") >"$log" 2>&1 &
+	printf -v "$var" '%s' $!
+	defer kill $!
+}
+
+# server NS WORDS...: bolt_xfer that listens; its pid in SERVER, its output in $tmp/server
+server() {
+	local ns=$1
+	shift
+	spawn SERVER "$tmp/server" in_ns "$ns" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" "$@"
+	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+}
+
+# client NS WORDS...: bolt_xfer that connects, to its end; its output in $tmp/client
+client() {
+	local ns=$1
+	shift
+	in_ns "$ns" timeout 120 "$BOLT_PROGRAMS/bolt_xfer" "$@" >"$tmp/client" 2>&1 ||
+		fail "client: $(cat "$tmp/client")"
+}
+
+# The server has ended, and well
+server_done() {
+	wait "$SERVER" || fail "server: $(cat "$tmp/server")"
+}
+
+# info FILE NAME: a value of the last "info" line
+info() {
+	sed -n "s/^info .*\\b$2=\\([^ ]*\\).*/\\1/p" "$1" | tail -1
+}
+
+# sniff NS DEV [plain]: capture into $tmp/sniff.DEV until sniffed
+sniff() {
+	local ns=$1
+	shift
+	spawn SNIFF "$tmp/sniff.$1" in_ns "$ns" "$BOLT_PROGRAMS/bolt_sniff" "$@"
+	busywait file_has "$tmp/sniff.$1" ready || fail "sniff: $(cat "$tmp/sniff.$1")"
+	sniffers+=("$SNIFF")
+}
+sniffers=()
+
+sniffed() {
+	local pid
+	for pid in "${sniffers[@]}"; do
+		kill -TERM "$pid"
+		wait "$pid" || fail "bolt_sniff failed"
+	done
+	sniffers=()
+}
+
+# packets DEV PATTERN...: how many captured lines match all the extended regexps
+packets() {
+	local dev=$1 filter='cat'
+	shift
+	filter=$(printf ' | grep -E -- %q' "$@")
+	eval "cat '$tmp/sniff.$dev' $filter" | wc -l
+}
+
+# --- counters ---
+
+# bolt_stat NS NAME
+bolt_stat() {
+	in_ns "$1" sed -n "s/^$2 //p" /proc/net/bolt_stat
+}
+
+# stat_is NS NAME VALUE: for busywait
+stat_is() {
+	[ "$(bolt_stat "$1" "$2")" = "$3" ]
+}
+
+# bolt_stats_save NS; bolt_stats_diff NS: NAME=CHANGE of each that moved, in order
+bolt_stats_save() {
+	in_ns "$1" cat /proc/net/bolt_stat >"$tmp/stat.$1"
+}
+
+bolt_stats_diff() {
+	in_ns "$1" cat /proc/net/bolt_stat |
+		awk 'NR == FNR { old[$1] = $2; next } $2 != old[$1] { print $1 "=" $2 - old[$1] }' \
+			"$tmp/stat.$1" -
+}
+
+# stack NS NAME: a counter of the stack, TcpInCsumErrors for instance
+stack() {
+	in_ns "$1" nstat -asz "$2" 2>/dev/null | awk -v n="$2" '$1 == n { print $2 }'
+}
+
+# qdisc NS DEV NAME [KIND]: a value of tc's JSON, options and statistics alike
+qdisc() {
+	in_ns "$1" tc -j -s qdisc show dev "$2" |
+		jq -r --arg n "$3" --arg k "${4:-sfc}" \
+			'[.[] | select(.kind == $k)][0] | (. + (.options // {}))[$n]'
+}
+
+# qdisc_is NS DEV NAME VALUE: for busywait
+qdisc_is() {
+	[ "$(qdisc "$1" "$2" "$3")" = "$4" ]
+}
+
+# inject NS WORDS...: see bolt_inject.c
+inject() {
+	local ns=$1
+	shift
+	in_ns "$ns" "$BOLT_PROGRAMS/bolt_inject" "$@" || fail "inject $*"
+}
