@@ -176,23 +176,27 @@ static u64 lab_tx_done_ns(u64 ps)
 	return div_u64(ps, LAB_PS_PER_NS);
 }
 
-/* The socket's claim passes to a proxy, if there is a socket and one to be had. */
+/* Destructors of other sockets may look at more than a proxy has. */
+static bool lab_can_claim(const struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+
+	return sk && sk_fullsock(sk) && (skb->destructor == sock_wfree || sk_is_tcp(sk));
+}
+
+/*
+ * The socket's claim passes to a proxy. Without one it stays with the packet until
+ * that arrives: late, but safe.
+ */
 static struct sk_buff *lab_claim(struct lablink *l, struct sk_buff *skb)
 {
 	struct sk_buff *proxy = l->proxies;
-	struct sock *sk = skb->sk;
 
-	if (!skb->destructor)
+	if (!skb->destructor || !proxy)
 		return NULL;
-	/* Destructors of other sockets may look at more than these three fields. */
-	if (!proxy || !sk || !sk_fullsock(sk) ||
-	    (skb->destructor != sock_wfree && !sk_is_tcp(sk))) {
-		skb_orphan(skb);
-		return NULL;
-	}
 	l->proxies = proxy->next;
 	proxy->next = NULL;
-	proxy->sk = sk;
+	proxy->sk = skb->sk;
 	proxy->destructor = skb->destructor;
 	proxy->truesize = skb->truesize;
 	skb->sk = NULL;
@@ -258,6 +262,8 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 			return NETDEV_TX_OK;
 		}
 		done = skb;
+	} else if (skb->destructor && !lab_can_claim(skb)) {
+		skb_orphan(skb);
 	}
 	skb_tx_timestamp(skb);
 
@@ -301,23 +307,27 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 /*
  * Wake the queues, from another one each time. On one CPU nobody can be halfway
  * through finding the queue stopped, so one without packets needs no softirq.
+ * Returns whether any has packets.
  */
-static void lab_wake_queues(struct lablink *l)
+static bool lab_wake_queues(struct lablink *l)
 {
 	unsigned int n = l->dev->num_tx_queues, i;
+	bool any = false;
 
 	l->stopped = false;
 	for (i = 0; i < n; i++) {
 		struct netdev_queue *txq = netdev_get_tx_queue(l->dev, (l->wake_first + i) % n);
+		bool waiting = qdisc_qlen_sum(rcu_dereference_sched(txq->qdisc));
 
-		if (!IS_ENABLED(CONFIG_SMP) &&
-		    !qdisc_qlen_sum(rcu_dereference_sched(txq->qdisc)))
+		any |= waiting;
+		if (!IS_ENABLED(CONFIG_SMP) && !waiting)
 			netif_tx_start_queue(txq);
 		else
 			netif_tx_wake_queue(txq);
 	}
 	if (++l->wake_first >= n)
 		l->wake_first = 0;
+	return any;
 }
 
 /* Under lab_lock, in hard interrupt context. */
@@ -336,10 +346,8 @@ void lab_dev_tx_done(struct lablink *l, u64 now)
 	l->slots_used--;
 	if (l->slots_used)
 		lab_event_set(&l->tx_done, lab_tx_done_ns(l->slots[l->slot_head].end_ps));
-	else
+	if (l->stopped && l->slots_used < l->ring && lab_wake_queues(l) && !l->slots_used)
 		l->resume_ns = now;
-	if (l->stopped && l->slots_used < l->ring)
-		lab_wake_queues(l);
 }
 
 /* ---- receive ---- */
@@ -505,6 +513,7 @@ static int lab_stop(struct net_device *dev)
 {
 	struct lablink *l = netdev_priv(dev);
 	struct lab_fifo done, rx;
+	struct sk_buff *skb;
 	unsigned long flags;
 	u32 i;
 
@@ -526,6 +535,8 @@ static int lab_stop(struct net_device *dev)
 	rx = l->rx;
 	l->done.head = NULL;
 	l->rx.head = NULL;
+	for (skb = rx.head; skb; skb = skb->next)
+		l->count.rx_drops++;
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
 
 	local_bh_disable();

@@ -133,7 +133,7 @@ struct lablink {
 	/* transmitter */
 	u64 busy_until_ps;
 	u64 rounding;		/* remainder of the division, when ps_per_byte is 0 */
-	u64 resume_ns;		/* time of the last TX_DONE, whose end_ps goes on */
+	u64 resume_ns;		/* TX_DONE that found packets waiting: they go on from end_ps */
 	struct lab_event tx_done;
 	struct lab_slot *slots;	/* LAB_RING_MAX of them, head first */
 	u32 slot_head;
