@@ -61,8 +61,8 @@ struct lab_watch {
 	u64 since_ns;
 	u32 max;
 	u32 last;
-	struct lab_bin bin[LAB_BINS];
 	struct rcu_head rcu;
+	struct lab_bin bin[LAB_BINS];
 };
 
 struct lab_sock {
@@ -254,7 +254,7 @@ void lab_unwatch(struct lablink *l)
 		nf_unregister_net_hook(dev_net(l->dev), &w->egress);
 	raw_spin_lock_irqsave(&lab_lock, flags);
 	RCU_INIT_POINTER(l->watch, NULL);
-	/* A row follows the list: keep it in step by ending the samples here. */
+	/* The columns of a row are the list as it was: end the samples here. */
 	if (lab_busy() && samples.row) {
 		samples.rows_lost += samples.rows_wanted - samples.hdr.rows;
 		samples.rows_wanted = samples.hdr.rows;
@@ -262,8 +262,8 @@ void lab_unwatch(struct lablink *l)
 	}
 	list_del(&w->list);
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
-	synchronize_net();
-	kvfree(w);
+	/* the hook may still be running, in an RCU section of its own */
+	kvfree_rcu(w, rcu);
 }
 
 /* ---- sockets ---- */
