@@ -122,7 +122,7 @@ class Plans(unittest.TestCase):
         s, net, load = context.one()
         lines = plan.Plan(s, net, load).lines
         order = [next(i for i, line in enumerate(lines) if line.startswith(w)) for w in
-                 ("ns ", "pair ", "net ", "exec a - tc", "listen ", "conn ", "connect", "msg ", "go ", "flows ")]
+                 ("ns ", "pair ", "net ", "exec a - tc", "listen ", "conn ", "settle", "connect", "msg ", "go ", "flows ")]
         self.assertEqual(order, sorted(order))
 
     def test_congestion_control_of_a_single_flow(self):

@@ -7,6 +7,7 @@ See tools/lab/guest/main.c for the directives.
 from . import topology
 
 MEMORY_FOR_SOCKETS = 512 * 10**6
+BASE_RTT = "net.bolt.base_rtt_ns"
 LEAD_NS = 5 * 10**6
 PINNED_TABLE = 1000         # + event index: tables that hold one default route
 MAX_WATCHED = 64
@@ -88,6 +89,7 @@ class Plan:
         self.default = "default" if net.ip == 4 else "default6"
         self.ip_cmd = "ip" if net.ip == 4 else "ip -6"
         self.batches = {}           # file name -> contents
+        self.base_rtt = max(2 * sum(port.delay for port in net.path(p.src, p.dst)) for p in traffic.pairs)
         self._write()
 
     def add(self, *words):
@@ -148,7 +150,11 @@ class Plan:
                 self._sysctl(node, f"net/ipv6/conf/{port.dev}/addr_gen_mode", 1, optional=True)
         for name, value in defaults:
             self._sysctl(node, name, value, optional="ipv6" in name)
-        for name, value in (s.host if host else s.switch).sysctl.items():
+        given = (s.host if host else s.switch).sysctl
+        if host and BASE_RTT not in given:
+            # an operator knows the round trip of his network and tells bolt; absent without the module
+            self._sysctl(node, BASE_RTT, self.base_rtt, optional=True)
+        for name, value in given.items():
             self._sysctl(node, name, value)
         self.add("net", node)
         self.add("dev", "lo", 0, 0)
@@ -164,9 +170,10 @@ class Plan:
         self.show(node, f"{self.ip_cmd} addr add {net.address(node)}/{length} dev {dev}")
         if host:
             h = s.host
-            self.add("route", self.default, "eth0", h.rto_min // 10**6, h.initcwnd, h.cwnd)
+            initcwnd = h.initcwnd or h.cwnd
+            self.add("route", self.default, "eth0", h.rto_min // 10**6, initcwnd, h.cwnd)
             self.show(node, f"{self.ip_cmd} route add default dev eth0 rto_min {h.rto_min // 10**6}ms" +
-                      (f" initcwnd {h.initcwnd}" if h.initcwnd else "") +
+                      (f" initcwnd {initcwnd}" if initcwnd else "") +
                       (f" cwnd lock {h.cwnd}" if h.cwnd else ""))
         else:
             for dst in net.hosts:
@@ -225,6 +232,14 @@ class Plan:
         for p in traffic.pairs:
             self.add("conn", p.src, p.dst, net.address(p.dst), p.connections, p.cc, p.sport, int(p.fresh),
                      p.sample_id)
+        self.add("settle")
+        if s.host.cwnd:
+            # a locked window binds where metrics exist, so let one connection leave some
+            for h in net.hosts:
+                self._sysctl(h, "net.ipv4.tcp_no_metrics_save", 0)
+            self.add("prime")
+            for h in net.hosts:
+                self._sysctl(h, "net.ipv4.tcp_no_metrics_save", 1)
         self.add("connect")
         for m in traffic.messages:
             self.add("msg", m.id, m.pair, m.start, -1 if m.bytes is None else m.bytes)

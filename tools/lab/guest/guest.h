@@ -71,6 +71,8 @@ void load_pair(int from, int to, const char *dst, unsigned int connections, cons
 void load_message(unsigned int id, int pair, int64_t start_ns, int64_t bytes);
 void load_stop(unsigned int id, int64_t at_ns);
 void load_command(int ns, int64_t at_ns, const char *command);
+void load_settle(void);
+void load_prime(void);
 void load_connect(void);
 void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uint64_t lead_ns);
 void load_write(const char *path);

@@ -61,7 +61,6 @@ struct conn {
 	uint32_t tx_head, rx_head, tail;	/* messages, oldest first; one list, two places in it */
 	unsigned int pending;		/* messages not yet arrived whole */
 	unsigned int lowat;
-	bool warm;
 };
 
 struct pair {
@@ -262,28 +261,43 @@ void load_pair(int from, int to, const char *dst, unsigned int connections, cons
 	}
 }
 
-static void open_tx(struct conn *c, int type_flags)
+/* From port `sport`, or any when 0. */
+static int open_tx(struct pair *p, uint16_t sport, bool wait)
 {
-	struct pair *p = &pairs.v[c->pair];
-	int family = family_of(p);
-	unsigned int nth = c - &conns.v[p->first_conn];
+	int fd, family = family_of(p);
 	socklen_t len;
 	union addr a;
 
 	if (!p->fresh)
 		p->port = find_listener(p->to, family, p->cc)->port;
 	net_enter(p->from);
-	c->tx = new_socket(family, p->cc);
-	len = make_addr(&a, family, NULL, p->sport + nth);
-	if (bind(c->tx, &a.sa, len))
-		die("port %u in namespace %s: %s", p->sport + nth, net_ns_name(p->from),
-		    strerror(errno));
-	if (type_flags)
-		ioctl(c->tx, FIONBIO, &(int){ 1 });
+	fd = new_socket(family, p->cc);
+	len = make_addr(&a, family, NULL, sport);
+	if (sport && bind(fd, &a.sa, len))
+		die("port %u in namespace %s: %s", sport, net_ns_name(p->from), strerror(errno));
+	if (!wait)
+		ioctl(fd, FIONBIO, &(int){ 1 });
 	len = make_addr(&a, family, p->dst, p->port);
-	if (connect(c->tx, &a.sa, len) && errno != EINPROGRESS)
+	if (connect(fd, &a.sa, len) && errno != EINPROGRESS)
 		die("connecting %s to %s: %s", net_ns_name(p->from), net_ns_name(p->to),
 		    strerror(errno));
+	return fd;
+}
+
+static int accept_on(int listener, int ns)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		die("accept in namespace %s: %s", net_ns_name(ns), strerror(errno));
+	return fd;
+}
+
+static uint16_t conn_sport(const struct conn *c)
+{
+	const struct pair *p = &pairs.v[c->pair];
+
+	return p->sport + (c - &conns.v[p->first_conn]);
 }
 
 /*
@@ -323,16 +337,43 @@ static void tcp_info(int fd, struct tcp_info *info)
 		die("TCP_INFO: %s", strerror(errno));
 }
 
+static void exchange(const struct pair *p, int tx, int rx)
+{
+	if (send(tx, payload, WARM_BYTES, 0) != WARM_BYTES ||
+	    recv(rx, NULL, WARM_BYTES, MSG_TRUNC | MSG_WAITALL) != WARM_BYTES)
+		die("warming the connection %s to %s: %s", net_ns_name(p->from),
+		    net_ns_name(p->to), strerror(errno));
+}
+
+/*
+ * A window locked by the route binds a connection only once the kernel has metrics
+ * of the destination, which the end of an earlier connection leaves behind.
+ */
+void load_prime(void)
+{
+	for (unsigned int i = 0; i < pairs.n; i++) {
+		struct pair *p = &pairs.v[i];
+		int tx, rx;
+
+		if (p->fresh)
+			continue;
+		tx = open_tx(p, 0, true);
+		rx = accept_on(find_listener(p->to, family_of(p), p->cc)->fd, p->to);
+		exchange(p, tx, rx);
+		close(tx);
+		sleep_until(now_ns() + NSEC_PER_MSEC);
+		close(rx);
+	}
+	sleep_until(now_ns() + NSEC_PER_MSEC);
+}
+
 /* Little is sent: enough to measure the RTT, too little to move a congestion window. */
 static void warm(struct conn *c)
 {
 	const struct pair *p = &pairs.v[c->pair];
 	struct tcp_info info;
 
-	if (send(c->tx, payload, WARM_BYTES, 0) != WARM_BYTES ||
-	    recv(c->rx, NULL, WARM_BYTES, MSG_TRUNC | MSG_WAITALL) != WARM_BYTES)
-		die("warming the connection %s to %s: %s", net_ns_name(p->from),
-		    net_ns_name(p->to), strerror(errno));
+	exchange(p, c->tx, c->rx);
 	tcp_info(c->tx, &info);
 	if (info.tcpi_snd_wnd >= need_window)
 		return;
@@ -367,7 +408,7 @@ static void sample_conn(const struct conn *c)
 		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
 }
 
-void load_connect(void)
+void load_settle(void)
 {
 	epfd = epoll_create1(EPOLL_CLOEXEC);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -376,18 +417,18 @@ void load_connect(void)
 		die("epoll or timerfd: %s", strerror(errno));
 	memset(payload, 0x5a, WRITE_BYTES);
 	sleep_until(now_ns() + SETTLE_NS);
+}
 
+void load_connect(void)
+{
 	for (unsigned int i = 0; i < conns.n; i++) {
 		struct conn *c = &conns.v[i];
 		struct pair *p = &pairs.v[c->pair];
 
 		if (p->fresh)
 			continue;
-		open_tx(c, 0);
-		c->rx = accept4(find_listener(p->to, family_of(p), p->cc)->fd, NULL, NULL,
-				SOCK_CLOEXEC);
-		if (c->rx < 0)
-			die("accept in namespace %s: %s", net_ns_name(p->to), strerror(errno));
+		c->tx = open_tx(p, conn_sport(c), true);
+		c->rx = accept_on(find_listener(p->to, family_of(p), p->cc)->fd, p->to);
 		warm(c);
 		sample_conn(c);
 		watch_conn(i);
@@ -544,7 +585,7 @@ static void start_message(unsigned int index, uint64_t now)
 	if (c->tx < 0 && p->fresh) {
 		struct epoll_event ev = { .events = EPOLLIN, .data.u64 = 2 * m->conn + 1 };
 
-		open_tx(c, 1);
+		c->tx = open_tx(p, conn_sport(c), false);
 		watch_conn(m->conn);
 		if (epoll_ctl(epfd, EPOLL_CTL_ADD, p->listener, &ev))
 			die("epoll: %s", strerror(errno));
@@ -576,9 +617,9 @@ static void accept_fresh(struct conn *c)
 	struct pair *p = &pairs.v[c->pair];
 	struct epoll_event rx = { .events = EPOLLIN, .data.u64 = 2 * (c - conns.v) + 1 };
 
-	c->rx = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
-	if (c->rx < 0 || epoll_ctl(epfd, EPOLL_CTL_ADD, c->rx, &rx))
-		die("accept in namespace %s: %s", net_ns_name(p->to), strerror(errno));
+	c->rx = accept_on(p->listener, p->to);
+	if (epoll_ctl(epfd, EPOLL_CTL_ADD, c->rx, &rx))
+		die("epoll: %s", strerror(errno));
 	close(p->listener);
 	set_lowat(c);
 }
@@ -723,6 +764,7 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 	if (epoll_ctl(epfd, EPOLL_CTL_ADD, timer, &tick))
 		die("epoll: %s", strerror(errno));
 	arm_timer(start_ns + events.v[0].at_ns);
+	sleep_until(start_ns + (events.v[0].at_ns < 0 ? events.v[0].at_ns : 0) - 1000);
 	mark_wall("wall.begin");
 
 	while (measuring || unfinished) {

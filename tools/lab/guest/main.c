@@ -329,6 +329,10 @@ static void run_line(char *line)
 		load_listen(ns, family, word(&rest));
 	} else if (IS("conn")) {		/* FROM TO ADDRESS N CC SPORT FRESH SAMPLE_ID|-1 */
 		do_conn(&rest);
+	} else if (IS("settle")) {		/* lets the timers of the boot pass */
+		load_settle();
+	} else if (IS("prime")) {		/* opens and closes one of each */
+		load_prime();
 	} else if (IS("connect")) {		/* opens and warms them */
 		load_connect();
 	} else if (IS("msg")) {			/* ID CONN START_NS BYTES|-1 */
