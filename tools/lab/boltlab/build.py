@@ -98,19 +98,28 @@ def modules_and_tools(kdir):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (out / "complete").exists():
             progress(f"building the modules and tools for {release(kdir)}")
-            shutil.rmtree(out, ignore_errors=True)
-            out.mkdir()
+            # one place for each kernel and tree, so that an edit costs what it touches
+            place = hashlib.sha256(f"{kdir} {TREE}".encode()).hexdigest()[:8]
+            made = cache() / f"make-{release(kdir)}-{place}"
+            made.mkdir(exist_ok=True)
             jobs = min(2, os.cpu_count() or 1)
-            _make([f"-j{jobs}", f"KDIR={kdir}", "ARCH=um", f"O={out}", "modules", "tools"], out / "make.log")
-            load = out / "load"
-            load.mkdir()
-            for ko in sorted((out / "modules").rglob("*.ko")):
-                # the tests are modules too, and would run at every boot
-                if "selftests" not in ko.relative_to(out).parts:
-                    shutil.copy(ko, load / ko.name)
-            (out / "complete").touch()
+            _make([f"-j{jobs}", f"KDIR={kdir}", "ARCH=um", f"O={made}", "KUNIT=n", "modules", "tools"], made / "make.log")
+            _keep(made, out)
             _forget_old(out)
     return out, key
+
+
+def _keep(made, out):
+    """Copies what runs need, so that the next edit does not pull it from under them."""
+    shutil.rmtree(out, ignore_errors=True)
+    load, tools = out / "load", out / "tools"
+    load.mkdir(parents=True)
+    for ko in sorted((made / "modules").rglob("*.ko")):
+        # the tests are modules too, and would run at every boot
+        if "selftests" not in ko.relative_to(made).parts:
+            shutil.copy(ko, load)
+    shutil.copytree(made / "tools", tools)
+    (out / "complete").touch()
 
 
 def _forget_old(keep, count=12):
