@@ -38,7 +38,7 @@ class Built:
 
 
 def progress(text):
-    print(f"lab: {text}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"lab: {text}\n")        # one write: runs may be at it together
 
 
 def cache():

@@ -11,8 +11,8 @@ MAX_FLOWS = 8
 
 
 def bin_ns(result_run):
-    """Width of the bins rates are shown in: some 300 to the picture, at least a microsecond."""
-    return max(1000, result_run["sim_ns"] // 300)
+    """Width of the bins rates are shown in: two round trips (fewer alias with clumps), some 300 to the picture."""
+    return max(1000, 2 * result_run["base_rtt_ns"], result_run["sim_ns"] // 300)
 
 
 def views(result, out):
@@ -123,6 +123,7 @@ def headline(result):
             "port": name,
             "peak_kb": q["max"] / 1000 if q else None,
             "peak_us": drain_us(q["max"], port["rate_bps"]) if q else None,
+            "p50_kb": q["p50"] / 1000 if q else None,
             "p99_kb": q["p99"] / 1000 if q else None,
             "utilization": port["utilization"] if port else None,
             "fct_p50": r["fct"]["p50"],

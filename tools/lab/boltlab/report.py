@@ -53,13 +53,13 @@ def header(result):
 def summary(result):
     rows = plots.headline(result)
     finite = any(r["fct_p50"] is not None for r in rows)
-    columns = ["congestion control", "longest queue", "which takes to drain", "queue, 99 % of the time below",
+    columns = ["congestion control", "longest queue", "which takes to drain", "queue, half of the time below", "99 % of the time below",
                "link used", "dropped", "marked (ECN)", "sent again", "fairness (1 is equal)"]
     if finite:
         columns += ["time over ideal, median", "99 %", "all done, over ideal", "unfinished"]
     body = []
     for r, run in zip(rows, result["runs"]):
-        row = [Raw(f"<b>{esc(r['cc'])}</b>"), kb(r["peak_kb"]), us(r["peak_us"]), kb(r["p99_kb"]), percent(r["utilization"]),
+        row = [Raw(f"<b>{esc(r['cc'])}</b>"), kb(r["peak_kb"]), us(r["peak_us"]), kb(r["p50_kb"]), kb(r["p99_kb"]), percent(r["utilization"]),
                r["drops"], r["marks"], r["retransmits"], plots.cell(r["jain"], 3)]
         if finite:
             row += [times(r["fct_p50"]), times(r["fct_p99"]), times(r["last_over_ideal"]), r["unfinished"]]

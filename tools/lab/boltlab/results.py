@@ -8,10 +8,12 @@ from pathlib import Path
 from . import lablink, stats
 from .traffic import wire_bytes
 
+# A control message as a qdisc counts it: Ethernet, IP, UDP, 40 bytes of its own, the quoted IP header and 8 bytes
+CONTROL_BYTES = {4: 14 + 20 + 8 + 40 + 28, 6: 14 + 40 + 8 + 40 + 48}
 MARK_KEYS = ("marked", "ecn_mark", "ce_mark")
 
 
-def compute(cc, s, net, traffic, raw, out, wall_s, commands):
+def compute(cc, s, net, traffic, raw, out, wall_s, used):
     """One run's entry; series go to `out`/CC/."""
     raw, series = Path(raw), Path(out) / cc
     link = lablink.read(raw, net)
@@ -27,19 +29,20 @@ def compute(cc, s, net, traffic, raw, out, wall_s, commands):
     return {
         "cc": cc,
         "sim_ns": s.duration,
+        "base_rtt_ns": used["base_rtt_ns"],
         "wall_s": round(wall_s, 3),
         "data_packets": link.totals["delivered"],
         "trace_hash": link.totals.get("trace_hash"),
         "max_lateness_ns": link.totals.get("max_lateness_ns"),
         "softnet_drops": max(softnet_drops(raw / "softnet.txt"), link.totals.get("softnet_drops", 0)),
-        "switch_qdisc": commands["switch"],
-        "host_qdisc": commands["host"],
+        "switch_qdisc": used["switch"],
+        "host_qdisc": used["host"],
         "bottleneck": busiest["name"] if busiest else None,
         "links": links,
         "flows": flows,
         "fct": stats.fct(flows) | makespan(flows, s, net),
         "jain": stats.goodput_jain(flows, s.duration),
-        "control": control(raw, qdiscs),
+        "control": control(raw, qdiscs, net),
     }
 
 
@@ -157,21 +160,21 @@ def counters(path):
     return total
 
 
-def control(raw, qdiscs):
+def control(raw, qdiscs, net):
     """Control messages sent by switches, and what hosts made of them."""
     host = counters(raw / "bolt.txt")
 
-    def switch(*names):
-        return sum(q.get(n, 0) for q in qdiscs.values() for n in names if isinstance(q.get(n, 0), int))
+    def switch(counter):
+        return sum(q.get(counter, 0) for q in qdiscs.values())
 
     # the host's refusals are its Ctl* counters, one for each reason
     rejected = {k[3:]: v for k, v in sorted(host.items()) if v and k.startswith("Ctl") and k != "CtlRx"}
 
     return {
-        "src_packets": switch("src_packets", "src_sent", "src"), "src_bytes": switch("src_bytes"),
-        "bts_packets": switch("bts_packets", "bts_sent"), "bts_bytes": switch("bts_bytes"),
-        "cached_bts": switch("cached_bts"), "suppressed": switch("suppressed"),
-        "cnm_packets": switch("cnm_packets"),
+        "src_packets": switch("src_sent"), "src_bytes": switch("src_sent") * CONTROL_BYTES[net.ip],
+        "bts_packets": switch("bts_sent"), "bts_bytes": switch("bts_sent") * CONTROL_BYTES[net.ip],
+        "cached_bts": switch("bts_cached"), "suppressed": switch("bts_suppressed"),
+        "cnm_packets": switch("cnm_sent"),
         "pauses": host.get("Pauses", 0), "pause_ns": host.get("PauseNs", 0),
         "rejected": rejected,
         "host": dict(sorted(host.items())),

@@ -67,7 +67,7 @@ def run_one(built, cc, s, out, kernel, keep_raw):
         wall_s = uml.run(built, p, raw, s.seed, plan.memory(s, net, load), kernel)
         simulated = time.monotonic()
         entry = results.compute(cc, s, net, load, raw, out, wall_s,
-                                {"switch": p.switch_qdisc, "host": s.host.qdisc})
+                                {"switch": p.switch_qdisc, "host": s.host.qdisc, "base_rtt_ns": p.base_rtt})
     finally:
         console = raw / "console.log"
         if console.exists():

@@ -10,6 +10,7 @@ def columns(rows):
         (("congestion", "control"), lambda r: r["cc"]),
         (("longest", "queue"), lambda r: report.kb(r["peak_kb"])),
         (("it takes", "to drain"), lambda r: report.us(r["peak_us"])),
+        (("half the time", "queue below"), lambda r: report.kb(r["p50_kb"])),
         (("99% of time", "queue below"), lambda r: report.kb(r["p99_kb"])),
         (("link", "used"), lambda r: report.percent(r["utilization"])),
         (("packets", "dropped"), lambda r: str(r["drops"])),
