@@ -161,7 +161,8 @@ static void sfc_decide_all_flags_test(struct kunit *test)
 				bool src = congested && can_src && flags & DATA && !(flags & DEC);
 
 				sfc_decide(&cfg, &st, &in, &out);
-				KUNIT_EXPECT_EQ(test, out.flags & ~(INC | DEC), flags & ~(INC | DEC));
+				KUNIT_EXPECT_EQ(test, out.flags & ~(INC | DEC),
+						flags & ~(INC | DEC));
 				KUNIT_EXPECT_EQ(test, out.src, src);
 				KUNIT_EXPECT_EQ(test, out.flags & DEC, src ? DEC : flags & DEC);
 				KUNIT_EXPECT_EQ(test, out.flags & INC & ~flags, 0);
@@ -181,7 +182,8 @@ static void sfc_decide_counts_all_test(struct kunit *test)
 	sfc_rate_set(&cfg.rate, 100 * GBPS);
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
 		struct sfc_alg_state st = { .sm.last_ns = 1000 };
-		struct sfc_alg_in in = { .now = 1000, .size = 1500, .segs = 1, .flags = flags[i] };
+		struct sfc_alg_in in = { .now = 1000, .size = 1500, .segs = 1,
+					 .flags = flags[i] };
 
 		sfc_decide(&cfg, &st, &in, &out);
 		KUNIT_EXPECT_EQ(test, st.sm.token, -1500 * 1024);

@@ -14,10 +14,16 @@ setup_slow() {
 	in_ns "$H2" tc qdisc replace dev eth0 root netem delay $((RTT_MS / 2))ms limit 10000
 }
 
-# The window is held at one packet
+# The window is held at one packet: by a lock that TCP takes from its cache of metrics, so that a
+# connection must have been there before
 one_packet() {
 	ip -n "$H1" route replace 192.0.2.0/24 dev eth0 initcwnd 1 cwnd lock 1
 	ip -n "$H2" route replace 192.0.2.0/24 dev eth0 initcwnd 1 cwnd lock 1
+	in_ns "$H1" sysctl -qw net.ipv4.tcp_no_metrics_save=0
+	in_ns "$H2" sysctl -qw net.ipv4.tcp_no_metrics_save=0
+	server "$H2" cc reno listen "$A2" 5001 echo
+	client "$H1" cc reno connect "$A2" 5001 ping 2 100 shut recv-eof
+	server_done
 }
 
 # elapsed FILE: ns of the last "ping" line
@@ -29,8 +35,8 @@ test_one_packet_window() {
 	setup_slow
 	one_packet
 	# 100 segments of 1436 bytes, then 1 byte back
-	server "$H2" cc bolt listen $A2 5001 recv 143600 send 143600 recv-eof
-	client "$H1" cc bolt connect $A2 5001 ping 1 143600 info
+	server "$H2" cc bolt listen "$A2" 5001 recv 143600 send 143600 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 ping 1 143600 info
 	server_done
 	expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt
 	expect_eq "cwnd" "$(info "$tmp/client" cwnd)" 1
@@ -46,8 +52,8 @@ test_one_packet_window() {
 test_one_packet_window_replies() {
 	setup_slow
 	one_packet
-	server "$H2" cc bolt listen $A2 5001 echo
-	client "$H1" cc bolt connect $A2 5001 ping 20 5000 shut recv-eof
+	server "$H2" cc bolt listen "$A2" 5001 echo
+	client "$H1" cc bolt connect "$A2" 5001 ping 20 5000 shut recv-eof
 	server_done
 	# four packets one after the other, echoed as they come: at most 2 * 4 round trips
 	expect_le "time of an exchange" "$(elapsed "$tmp/client")" $((9 * RTT_MS * 1000000))
@@ -60,8 +66,8 @@ test_every_packet() {
 	offload "$H1" eth0 off
 	offload "$H2" eth0 off
 	sniff "$H1" eth0
-	server "$H2" cc bolt listen $A2 5001 recv 1436000 recv-eof
-	client "$H1" cc bolt connect $A2 5001 send 1436000 outq
+	server "$H2" cc bolt listen "$A2" 5001 recv 1436000 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 1436000 outq
 	server_done
 	sniffed
 	expect_eq "data packets" "$(packets eth0 'out tcp' ' len=1436 ')" 1000
@@ -76,8 +82,8 @@ test_reno_delays() {
 	offload "$H1" eth0 off
 	offload "$H2" eth0 off
 	sniff "$H1" eth0
-	server "$H2" cc reno listen $A2 5001 recv 1448000 recv-eof
-	client "$H1" cc reno connect $A2 5001 send 1448000 outq
+	server "$H2" cc reno listen "$A2" 5001 recv 1448000 recv-eof
+	client "$H1" cc reno connect "$A2" 5001 send 1448000 outq
 	server_done
 	sniffed
 	expect_le "ACKs of Reno" "$(packets eth0 'in tcp' ' len=0 ')" 900

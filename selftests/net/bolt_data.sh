@@ -6,18 +6,19 @@
 . "$(dirname "$0")/lib.sh"
 
 BYTES=4000000
+SUPER='iplen=([2-9][0-9]{3}|[0-9]{5})'
 
 # both_ways ADDR: BYTES in each direction, one after the other
 both_ways() {
-	server "$H2" cc bolt listen "$1" 5001 recv $BYTES send $BYTES recv-eof info
-	client "$H1" cc bolt connect "$1" 5001 send $BYTES recv $BYTES info
+	server "$H2" cc bolt listen "$1" 5001 recv "$BYTES" send "$BYTES" recv-eof info
+	client "$H1" cc bolt connect "$1" 5001 send "$BYTES" recv "$BYTES" info
 	server_done
 	for ns in "$H1" "$H2"; do
 		expect_eq "$ns Negotiated" "$(bolt_stat "$ns" Negotiated)" 1
 		expect_eq "$ns checksum errors" "$(stack "$ns" TcpInCsumErrors)" 0
 		expect_eq "$ns TcpExtTCPTimeouts" "$(stack "$ns" TcpExtTCPTimeouts)" 0
 		for counter in FallbackLate OptBad OptUnexpected OptNoMtu OptNoMem; do
-			expect_eq "$ns $counter" "$(bolt_stat "$ns" $counter)" 0
+			expect_eq "$ns $counter" "$(bolt_stat "$ns" "$counter")" 0
 		done
 	done
 	expect_eq "client's retransmissions" "$(info "$tmp/client" retrans)" 0
@@ -31,26 +32,26 @@ bursts() {
 
 test_ipv4_offloads() {
 	setup_pair
-	both_ways $A2
+	both_ways "$A2"
 }
 
 test_ipv6_offloads() {
 	setup_pair
-	both_ways $B2
+	both_ways "$B2"
 }
 
 test_ipv4_no_offloads() {
 	setup_pair
 	offload "$H1" eth0 off
 	offload "$H2" eth0 off
-	both_ways $A2
+	both_ways "$A2"
 }
 
 test_ipv6_no_offloads() {
 	setup_pair
 	offload "$H1" eth0 off
 	offload "$H2" eth0 off
-	both_ways $B2
+	both_ways "$B2"
 }
 
 # super_packets ADDR: TSO bursts carry the option once
@@ -60,8 +61,8 @@ super_packets() {
 	sniff "$H1" eth0
 	both_ways "$1"
 	sniffed
-	expect_ge "super-packets" "$(packets eth0 'len=[0-9]{5}')" 10
-	expect_eq "super-packets without the option" "$(packets eth0 'len=[0-9]{5}' 'bolt=none')" 0
+	expect_ge "super-packets" "$(packets eth0 "$SUPER")" 10
+	expect_eq "super-packets without the option" "$(packets eth0 "$SUPER" 'bolt=none')" 0
 }
 
 test_super_packets_ipv4() {
@@ -111,8 +112,8 @@ test_mtu() {
 	local mtu
 	for mtu in 9000 600; do
 		setup_pair
-		ip -n "$H1" link set eth0 mtu $mtu
-		ip -n "$H2" link set eth0 mtu $mtu
+		ip -n "$H1" link set eth0 mtu "$mtu"
+		ip -n "$H2" link set eth0 mtu "$mtu"
 		server "$H2" cc bolt listen 192.0.2.2 5001 recv 300000 recv-eof
 		client "$H1" cc bolt connect 192.0.2.2 5001 send 300000 outq info
 		server_done

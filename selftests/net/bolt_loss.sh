@@ -8,14 +8,21 @@
 
 BYTES=2000000
 
-# through NETEM...: BYTES each way with this on both devices
+# through NETEM...: BYTES each way with this on both devices, once the connection is there
+# (a handshake that loses packets may fall back)
 through() {
 	setup_pair
+	server "$H2" cc bolt listen "$A2" 5001 recv "$BYTES" send "$BYTES" recv-eof info
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect "$A2" 5001 mark "$tmp/up" wait "$tmp/go" \
+		send "$BYTES" recv "$BYTES" outq info
+	expect "connected" busywait test -e "$tmp/up"
 	in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 "$@"
 	in_ns "$H2" tc qdisc replace dev eth0 root netem limit 10000 "$@"
-	server "$H2" cc bolt listen $A2 5001 recv $BYTES send $BYTES recv-eof info
-	client "$H1" cc bolt connect $A2 5001 send $BYTES recv $BYTES outq info
+	touch "$tmp/go"
+	ended client "$CLIENT"
 	server_done
+	rm "$tmp/up" "$tmp/go"
 	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" bolt
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 	expect_eq "OptBad" "$(bolt_stat "$H2" OptBad)" 0
@@ -48,8 +55,8 @@ test_sack_beside_option() {
 	setup_pair
 	in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 delay 1ms loss 3%
 	sniff "$H2" $sniff_dev
-	server "$H2" cc bolt listen $A2 5001 recv $BYTES recv-eof
-	client "$H1" cc bolt connect $A2 5001 send $BYTES outq info
+	server "$H2" cc bolt listen "$A2" 5001 recv "$BYTES" recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send "$BYTES" outq info
 	server_done
 	sniffed
 	expect_ge "ACKs with SACK" "$(packets eth0 'out tcp' 'opts=[^ ]*,5/')" 20
@@ -61,9 +68,9 @@ test_sack_beside_option() {
 test_rto() {
 	setup_pair
 	ip -n "$H1" route replace 192.0.2.0/24 dev eth0 initcwnd 40
-	server "$H2" cc bolt listen $A2 5001 recv 100000 mark "$tmp/half" recv 400000 recv-eof
+	server "$H2" cc bolt listen "$A2" 5001 recv 100000 mark "$tmp/half" recv 400000 recv-eof
 	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
-		cc bolt connect $A2 5001 send 100000 outq info wait "$tmp/go" send 400000 outq info
+		cc bolt connect "$A2" 5001 send 100000 outq info wait "$tmp/go" send 400000 outq info
 	expect "first half" busywait test -e "$tmp/half"
 	expect "all acknowledged" busywait file_has "$tmp/client" info
 	in_ns "$H1" tc qdisc replace dev eth0 root netem loss 100%
@@ -71,7 +78,7 @@ test_rto() {
 	expect "five timeouts" busywait timeouts 5
 	expect_eq "cwnd after five timeouts" "$(cwnd_now)" 1
 	in_ns "$H1" tc qdisc del dev eth0 root
-	expect "client" wait "$CLIENT"
+	ended client "$CLIENT"
 	server_done
 	expect_ge "RtoDec" "$(bolt_stat "$H1" RtoDec)" 5
 	expect_ge "window after recovery" "$(info "$tmp/client" cwnd)" 2

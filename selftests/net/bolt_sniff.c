@@ -143,7 +143,10 @@ static void print_tcp(const uint8_t *l3, unsigned int family, const uint8_t *th,
 	struct half *from, *to;
 	static const char names[] = "FSRPAUEC";
 
-	if (len < 20 || (doff = (th[12] >> 4) * 4) < 20 || doff > len)
+	if (len < 20)
+		return;
+	doff = (th[12] >> 4) * 4;
+	if (doff < 20 || doff > len)
 		return;
 	inet_ntop(family == 4 ? AF_INET : AF_INET6, saddr, s, sizeof(s));
 	inet_ntop(family == 4 ? AF_INET : AF_INET6, daddr, d, sizeof(d));
@@ -196,8 +199,8 @@ static void print_udp(const uint8_t *l3, unsigned int family, const uint8_t *uh,
 		return;
 	inet_ntop(family == 4 ? AF_INET : AF_INET6, family == 4 ? l3 + 12 : l3 + 8, s, sizeof(s));
 	inet_ntop(family == 4 ? AF_INET : AF_INET6, family == 4 ? l3 + 16 : l3 + 24, d, sizeof(d));
-	printf("%s udp src=%s dst=%s sport=%u dport=%u ttl=%u tos=%u len=%u", outgoing ? "out" : "in",
-	       s, d, be16(uh), be16(uh + 2), family == 4 ? l3[8] : l3[7],
+	printf("%s udp src=%s dst=%s sport=%u dport=%u ttl=%u tos=%u len=%u",
+	       outgoing ? "out" : "in", s, d, be16(uh), be16(uh + 2), family == 4 ? l3[8] : l3[7],
 	       family == 4 ? l3[1] : (l3[0] & 15) << 4 | l3[1] >> 4, len - 8);
 	printf(" version=%u type=%u cflags=%u dscp=%u tx=%u queue=%u rate=%u pause=%u switch=%u",
 	       p[0], p[1], p[2], p[3], be32(p + 4), be32(p + 8), be32(p + 12), be32(p + 16),

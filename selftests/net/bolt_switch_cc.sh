@@ -8,8 +8,8 @@
 test_bolt_to_cubic() {
 	setup_pair
 	sniff "$H1" eth0
-	server "$H2" cc bolt listen $A2 5001 recv 1000000 info recv-eof
-	client "$H1" cc bolt connect $A2 5001 send 500000 outq info cc cubic send 500000 outq info
+	server "$H2" cc bolt listen "$A2" 5001 recv 1000000 info recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 500000 outq info cc cubic send 500000 outq info
 	server_done
 	sniffed
 	expect_eq "afterwards" "$(info "$tmp/client" cc)" cubic
@@ -22,8 +22,8 @@ test_bolt_to_cubic() {
 
 test_cubic_to_bolt() {
 	setup_pair
-	server "$H2" cc bolt listen $A2 5001 recv 1000000 recv-eof
-	client "$H1" cc cubic connect $A2 5001 send 500000 outq cc bolt send 500000 outq info
+	server "$H2" cc bolt listen "$A2" 5001 recv 1000000 recv-eof
+	client "$H1" cc cubic connect "$A2" 5001 send 500000 outq cc bolt send 500000 outq info
 	server_done
 	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
 	expect_eq "not negotiated, so Reno" "$(info "$tmp/client" cc)" bolt-reno
@@ -32,8 +32,8 @@ test_cubic_to_bolt() {
 
 test_back_and_forth() {
 	setup_pair
-	server "$H2" cc bolt listen $A2 5001 recv 600000 send 600000 recv-eof
-	client "$H1" cc bolt connect $A2 5001 send 100000 cc cubic send 100000 cc bolt send 100000 \
+	server "$H2" cc bolt listen "$A2" 5001 recv 600000 send 600000 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 100000 cc cubic send 100000 cc bolt send 100000 \
 		cc reno send 100000 cc bolt send 100000 cc cubic send 100000 recv 600000 info
 	server_done
 	expect_eq "timeouts" "$(stack "$H1" TcpExtTCPTimeouts)" 0
@@ -42,8 +42,8 @@ test_back_and_forth() {
 # The peer notices that the option is gone, and does not wait for it for ever
 test_peer_falls_back() {
 	setup_pair
-	server "$H2" cc bolt listen $A2 5001 recv 1000 send 1000000 outq info recv-eof
-	client "$H1" cc bolt connect $A2 5001 send 1000 outq cc cubic recv 1000000
+	server "$H2" cc bolt listen "$A2" 5001 recv 1000 send 1000000 outq info recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 1000 outq cc cubic recv 1000000
 	server_done
 	expect_eq "FallbackLate" "$(bolt_stat "$H2" FallbackLate)" 1
 	expect_eq "server's congestion control" "$(info "$tmp/server" cc)" bolt-reno

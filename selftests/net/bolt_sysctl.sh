@@ -82,8 +82,8 @@ port_open() {
 test_port_opens_on_demand() {
 	setup_pair
 	expect_eq "before" "$(listening "$H1" 45079)" 0
-	server "$H2" cc cubic listen $A2 5001 recv 10 recv-eof
-	client "$H1" cc bolt connect $A2 5001 send 10
+	server "$H2" cc cubic listen "$A2" 5001 recv 10 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 10
 	server_done
 	expect "opens" busywait port_open "$H1" 45079
 	expect_eq "elsewhere" "$(listening "$H2" 45079)" 0
@@ -91,8 +91,8 @@ test_port_opens_on_demand() {
 
 test_port_moves() {
 	setup_pair
-	server "$H2" cc bolt listen $A2 5001 recv 10 recv-eof
-	client "$H1" cc bolt connect $A2 5001 send 10
+	server "$H2" cc bolt listen "$A2" 5001 recv 10 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 10
 	server_done
 	expect "opens" busywait port_open "$H1" 45079
 	set_to "$H1" port 45080

@@ -82,7 +82,7 @@ static uint8_t pattern(uint64_t pos)
 	return z >> (8 * (pos & 7));
 }
 
-static socklen_t address(struct sockaddr_storage *ss, const char *text, int port)
+static socklen_t to_sockaddr(struct sockaddr_storage *ss, const char *text, int port)
 {
 	struct sockaddr_in6 *a6 = (void *)ss;
 	struct sockaddr_in *a4 = (void *)ss;
@@ -217,14 +217,14 @@ static void make_socket(int family)
 	if (pre.md5_key) {
 		struct tcp_md5sig md5 = { .tcpm_keylen = strlen(pre.md5_key) };
 
-		address(&ss, pre.md5_addr, 0);
+		to_sockaddr(&ss, pre.md5_addr, 0);
 		memcpy(&md5.tcpm_addr, &ss, sizeof(ss));
 		memcpy(md5.tcpm_key, pre.md5_key, md5.tcpm_keylen);
 		if (setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &md5, sizeof(md5)))
 			die("TCP_MD5SIG: %s", strerror(errno));
 	}
 	if (pre.bind) {
-		socklen_t len = address(&ss, pre.bind, 0);
+		socklen_t len = to_sockaddr(&ss, pre.bind, 0);
 
 		if (bind(fd, (void *)&ss, len))
 			die("bind %s: %s", pre.bind, strerror(errno));
@@ -234,7 +234,7 @@ static void make_socket(int family)
 static void do_listen(const char *addr, int port)
 {
 	struct sockaddr_storage ss;
-	socklen_t len = address(&ss, addr, port);
+	socklen_t len = to_sockaddr(&ss, addr, port);
 	int lfd;
 
 	make_socket(ss.ss_family);
@@ -252,7 +252,7 @@ static void do_listen(const char *addr, int port)
 static void do_connect(const char *addr, int port)
 {
 	struct sockaddr_storage ss;
-	socklen_t len = address(&ss, addr, port);
+	socklen_t len = to_sockaddr(&ss, addr, port);
 
 	make_socket(ss.ss_family);
 	if (connect(fd, (void *)&ss, len))

@@ -116,14 +116,15 @@ run_tests() {
 
 # --- polling ---
 
-# busywait COMMAND...: until it succeeds, BUSYWAIT_MS at most
+# busywait COMMAND...: until it succeeds, BUSYWAIT_MS at most; ever more seldom, since what
+# does not come at once comes late, and a look is dear in a guest whose time is virtual
 busywait() {
-	local start now
-	start=$(date +%s%3N)
+	local waited=0 step=10
 	while ! "$@" >/dev/null 2>&1; do
-		now=$(date +%s%3N)
-		[ $((now - start)) -lt "$BUSYWAIT_MS" ] || return 1
-		sleep 0.01
+		[ "$waited" -lt "$BUSYWAIT_MS" ] || return 1
+		sleep "$((step / 1000)).$(printf '%03d' $((step % 1000)))"
+		waited=$((waited + step))
+		step=$((step + step / 4))
 	done
 }
 
@@ -238,9 +239,13 @@ client() {
 		fail "client: $(cat "$tmp/client")"
 }
 
-# The server has ended, and well
+# ended NAME PID: a program has come to its end, and well; its output is $tmp/NAME
+ended() {
+	wait "$2" || fail "$1: $(cat "$tmp/$1")"
+}
+
 server_done() {
-	wait "$SERVER" || fail "server: $(cat "$tmp/server")"
+	ended server "$SERVER"
 }
 
 # info FILE NAME: a value of the last "info" line
