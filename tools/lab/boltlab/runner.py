@@ -19,7 +19,11 @@ RESULT = "result.json"
 def run(path, out, cc=None, sets=(), seed=None, kernel="6.12", jobs=1, keep_raw=False, plots=True):
     scenarios = schema.load(path, cc, sets, seed)
     name = scenarios[0][1].name
-    out.mkdir(parents=True, exist_ok=True)
+    out = out.resolve()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        raise RunError(f"--out {out}: {e.strerror}") from None
     built = build.everything(kernel)
 
     with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
@@ -30,6 +34,9 @@ def run(path, out, cc=None, sets=(), seed=None, kernel="6.12", jobs=1, keep_raw=
                 runs.append(future.result())
             except RunError as e:
                 failures.append(f"{name}: {one}: {e}")
+    if not runs:
+        (out / RESULT).unlink(missing_ok=True)      # one of an earlier run would pass for this one's
+        raise RunError("; ".join(failures))
     result = {
         "scenario": name,
         "about": scenarios[0][1].about,
@@ -47,9 +54,7 @@ def run(path, out, cc=None, sets=(), seed=None, kernel="6.12", jobs=1, keep_raw=
     if plots and runs:
         plot(out)
     if failures:
-        for extra in failures[1:]:
-            progress(extra)
-        raise RunError(failures[0])
+        raise RunError("; ".join(failures))
     return 0
 
 
