@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "guest.h"
@@ -172,6 +173,9 @@ void net_batch_begin(int ns)
 	nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0)
 		die("rtnetlink in namespace %s: %s", net_ns_name(ns), strerror(errno));
+	/* room for the acknowledgements of a whole batch */
+	setsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_RCVBUFFORCE, &(int){ 1 << 21 },
+		   sizeof(int));
 }
 
 void net_batch_end(void)
