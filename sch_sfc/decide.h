@@ -13,6 +13,7 @@
  * Where this differs from the paper's listing, or fills it in:
  * - Supply and demand (line 3) are counted on every packet, not only on data: ACKs
  *   and traffic without the option use the link as well.
+ * - Supply may be saved up beyond one MTU: see sfc_supply_cap().
  * - INC on a LAST packet is cleared.  Line 11 would let it pass unpaid; a sender
  *   never sets both.
  * - Congestion clears INC even where no SRC can be sent (nosrc, unknown link rate, SRC
@@ -32,6 +33,7 @@
  * @rate:	of the link; unknown: as if @sm were false
  * @ccthresh:	CC_THRESH, bytes
  * @mtu:	bytes of the largest packet, counted as packets are
+ * @smcap:	bytes of supply that may be saved up; at least what one grant costs
  * @floor:	bytes the supply token may fall below zero
  * @pru:	section 3.2 is on
  * @sm:		section 3.3 is on
@@ -40,6 +42,7 @@ struct sfc_alg_cfg {
 	struct sfc_rate	rate;
 	u32		ccthresh;
 	u32		mtu;
+	u32		smcap;
 	u32		floor;
 	bool		pru;
 	bool		sm;
@@ -47,6 +50,8 @@ struct sfc_alg_cfg {
 
 /* More segments than any super-packet has at a sensible MSS; keeps segs * mtu in 32 bits */
 #define SFC_SEGS_MAX	4096
+
+#define SFC_SM_IDLE_NS	65536	/* a gap this long is an idle link */
 
 /* What a port remembers */
 struct sfc_alg_state {
@@ -97,6 +102,25 @@ struct sfc_decision {
 	u32		pru_added;
 };
 
+/*
+ * How much supply may be saved up, in bytes.  The paper says one MTU (Algorithm 3, line 7),
+ * so that what an idle link did not carry long ago is not handed out now.  ACK clocking gathers
+ * each flow's window into a solid block, though.  When another flow has left, the blocks
+ * that remain arrive at line rate with gaps between them: one MTU grants the first packet of each
+ * block and no more, one packet per RTT.  So save up the gaps of a round trip, but nothing across
+ * a gap that means an idle link; 65 us, as the paper takes it (section 4.1).
+ */
+static inline u32 sfc_supply_cap(const struct sfc_alg_cfg *cfg,
+				 const struct sfc_alg_state *st,
+				 const struct sfc_alg_in *in)
+{
+	u32 cap = in->segs * cfg->mtu;
+
+	if (in->now - st->sm.last_ns < SFC_SM_IDLE_NS)
+		cap = max(cap, cfg->smcap);
+	return cap;
+}
+
 /* Lines 14-19: may the flow grow by as many packets as arrived here? */
 static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg,
 					 struct sfc_alg_state *st, u32 segs)
@@ -116,7 +140,7 @@ static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_stat
 
 	if (cfg->sm && cfg->rate.bytes_ps)				/* line 3 */
 		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
-			      in->segs * cfg->mtu, cfg->floor);
+			      sfc_supply_cap(cfg, st, in), cfg->floor);
 
 	if (!(in->flags & BOLT_F_DATA))					/* line 2 */
 		return;

@@ -16,6 +16,7 @@ static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_LINK64]	= { .type = NLA_U64 },
 	[TCA_SFC_LIMIT]		= NLA_POLICY_MIN(NLA_U32, 1),
 	[TCA_SFC_CCTHRESH]	= { .type = NLA_U32 },
+	[TCA_SFC_SMCAP]		= { .type = NLA_U32 },
 	[TCA_SFC_SWITCH_ID]	= { .type = NLA_U32 },
 	[TCA_SFC_SRCRATE]	= NLA_POLICY_MIN(NLA_U32, 1),
 	[TCA_SFC_PORT]		= NLA_POLICY_MIN(NLA_U16, 1),
@@ -77,6 +78,8 @@ static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 		cfg->ccthresh = nla_get_u32(tb[TCA_SFC_CCTHRESH]);
 	if (tb[TCA_SFC_OVERHEAD])
 		cfg->overhead = nla_get_u32(tb[TCA_SFC_OVERHEAD]);
+	if (tb[TCA_SFC_SMCAP])
+		cfg->smcap = nla_get_u32(tb[TCA_SFC_SMCAP]);
 	if (tb[TCA_SFC_SWITCH_ID])
 		cfg->switch_id = nla_get_u32(tb[TCA_SFC_SWITCH_ID]);
 	if (tb[TCA_SFC_SRCRATE])
@@ -160,6 +163,10 @@ static void sfc_config_derive(const struct sfc_config *cfg, struct net_device *d
 		.sm = cfg->flags & TC_SFC_F_SM,
 	};
 	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: sfc_link_speed(dev));
+	alg->smcap = cfg->smcap;
+	if (!alg->smcap && alg->rate.bytes_ps)
+		alg->smcap = clamp_t(u64, sfc_supply(&alg->rate, SFC_SMCAP_NS) >> SFC_TOKEN_SHIFT,
+				     alg->mtu, cfg->limit);
 }
 
 /* The device's MTU or speed may have changed.  RTNL. */
@@ -244,6 +251,7 @@ int sfc_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_SFC_LIMIT, cfg->limit) ||
 	    nla_put_u32(skb, TCA_SFC_CCTHRESH, cfg->ccthresh) ||
 	    nla_put_u32(skb, TCA_SFC_OVERHEAD, cfg->overhead) ||
+	    nla_put_u32(skb, TCA_SFC_SMCAP, cfg->smcap) ||
 	    nla_put_u32(skb, TCA_SFC_SWITCH_ID, cfg->switch_id) ||
 	    nla_put_u32(skb, TCA_SFC_SRCRATE, cfg->srcrate) ||
 	    nla_put_u16(skb, TCA_SFC_PORT, cfg->port) ||

@@ -30,6 +30,7 @@
 #define SFC_LIMIT_DEFAULT	(16U << 20)	/* bytes */
 #define SFC_SRCRATE_DEFAULT	100000000U	/* per second: a bound, not a brake */
 #define SFC_TTL_DEFAULT		64
+#define SFC_SMCAP_NS		(8 * NSEC_PER_USEC)
 #define SFC_FLAGS_DEFAULT	TC_SFC_F_ALL
 /* Shaping makes up for a timer or a stopped queue that comes so late, and no more. */
 #define SFC_CATCHUP_NS		(200 * NSEC_PER_USEC)
@@ -49,6 +50,7 @@ struct sfc_config {
 	u32			limit;		/* bytes */
 	u32			ccthresh;	/* bytes; 0: two MTU */
 	u32			overhead;	/* bytes per packet */
+	u32			smcap;		/* bytes; 0: what the link carries in SFC_SMCAP_NS */
 	u32			switch_id;
 	u32			srcrate;	/* per second */
 	u16			port;

@@ -131,7 +131,7 @@ static inline s64 sfc_bytes_to_tokens(u32 bytes)
  * @r:		the link's rate, known
  * @now:	ns
  * @demand:	bytes of this packet
- * @cap:	bytes; one MTU (line 7), so that an idle link is worth one packet
+ * @cap:	bytes the token may rise to (line 7)
  * @floor:	bytes the token may fall below zero
  *
  * The paper has no floor.  Ours is what the port can queue, since a deeper deficit is

@@ -87,6 +87,7 @@ static void explain(void)
 		"               [ overhead BYTES ]\n"
 		"               [ bolt | nobolt ] [ ccthresh { auto | BYTES } ]\n"
 		"               [ src | nosrc ] [ pru | nopru ] [ sm | nosm ]\n"
+		"               [ smcap { auto | BYTES } ]\n"
 		"               [ split-gso | no-split-gso ]\n"
 		"               [ switch_id N ] [ srcrate PPS ] [ port UDPPORT ] [ ttl N ]\n"
 		"               [ addr { auto | ADDRESS } ] [ tagkey HEX | notagkey ]\n"
@@ -99,6 +100,7 @@ static void explain(void)
 		"src       sub-RTT control: notify senders at once\n"
 		"pru       proactive ramp-up: pass on bandwidth that a last window frees\n"
 		"sm        supply matching: pass on bandwidth that nobody uses\n"
+		"smcap     unused supply that may be saved up (auto: 8 us of the link)\n"
 		"switch_id number that control messages carry (0)\n"
 		"srcrate   most SRC per second (100000000)\n"
 		"port      UDP port of control messages (45079)\n"
@@ -215,13 +217,14 @@ static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 			return -1;
 		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_OVERHEAD, &v, sizeof(v));
 	}
-	if (!strcmp(opt, "ccthresh")) {
+	if (!strcmp(opt, "ccthresh") || !strcmp(opt, "smcap")) {
 		v = 0;
 		if (strcmp(arg, "auto") && get_bytes(&v, opt, arg))
 			return -1;
 		if (!v && strcmp(arg, "auto"))
 			return bad(opt, arg, "auto or a size above 0");
-		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_CCTHRESH, &v, sizeof(v));
+		return addattr_l(n, TCA_BUF_MAX,
+				 opt[0] == 'c' ? TCA_SFC_CCTHRESH : TCA_SFC_SMCAP, &v, sizeof(v));
 	}
 	if (!strcmp(opt, "switch_id")) {
 		if (get_number(&v, opt, arg, 0, UINT_MAX))
@@ -258,7 +261,7 @@ static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 static bool takes_value(const char *opt)
 {
 	static const char * const names[] = {
-		"rate", "link", "limit", "overhead", "ccthresh", "switch_id", "srcrate", "port", "ttl",
+		"rate", "link", "limit", "overhead", "ccthresh", "smcap", "switch_id", "srcrate", "port", "ttl",
 		"addr", "tagkey",
 	};
 	unsigned int i;
@@ -330,6 +333,17 @@ static void print_bytes(const char *key, __u32 v)
 	else
 		snprintf(s, sizeof(s), "%s %ub ", key, v);
 	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", s);
+}
+
+static void print_bytes_or_auto(const char *key, __u32 v)
+{
+	if (v) {
+		print_bytes(key, v);
+		return;
+	}
+	print_color_string(PRINT_JSON, COLOR_NONE, key, NULL, "auto");
+	if (!is_json_context())
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s auto ", key);
 }
 
 static void format_rate(char *s, size_t len, __u64 bytes_ps)
@@ -432,11 +446,12 @@ static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	p = attr(tb, TCA_SFC_CCTHRESH, sizeof(v32));
 	if (p) {
 		memcpy(&v32, p, sizeof(v32));
-		if (v32)
-			print_bytes("ccthresh", v32);
-		else
-			print_color_string(PRINT_ANY, COLOR_NONE, "ccthresh", "ccthresh %s ",
-					   "auto");
+		print_bytes_or_auto("ccthresh", v32);
+	}
+	p = attr(tb, TCA_SFC_SMCAP, sizeof(v32));
+	if (p) {
+		memcpy(&v32, p, sizeof(v32));
+		print_bytes_or_auto("smcap", v32);
 	}
 	p = attr(tb, TCA_SFC_FLAGS, sizeof(flags));
 	if (p) {
