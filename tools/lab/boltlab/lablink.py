@@ -21,7 +21,7 @@ class Measured:
     totals: dict = field(default_factory=dict)
     ports: dict = field(default_factory=dict)       # (node, dev): {key: number}
     queues: dict = field(default_factory=dict)      # (node, dev): (times, queue bytes, tx bytes)
-    socks: dict = field(default_factory=dict)       # id: (times, cwnd, acked, inflight)
+    socks: dict = field(default_factory=dict)       # id: (times, cwnd, acked, in flight)
 
 
 def _value(text):

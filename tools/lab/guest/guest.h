@@ -17,7 +17,7 @@
 #define NSEC_PER_MSEC 1000000ULL
 
 /* main.c */
-_Noreturn void die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void die(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void *xcalloc(size_t n, size_t size);
 uint64_t now_ns(void);
 void sleep_until(uint64_t at_ns);

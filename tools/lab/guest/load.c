@@ -58,7 +58,7 @@ struct msg {
 
 struct conn {
 	int tx, rx, pair;
-	uint32_t tx_head, rx_head, tail;	/* messages, oldest first; one list, two places in it */
+	uint32_t tx_head, rx_head, tail; /* messages, oldest first: one list, two places in it */
 	unsigned int pending;		/* messages not yet arrived whole */
 	unsigned int lowat;
 };
@@ -92,8 +92,12 @@ struct command {
 	char *text;
 };
 
-/* A growing array of anything: ARRAY(type) x; then type *e = PUSH(x). */
-#define ARRAY(type) struct { type *v; unsigned int n, cap; }
+/* A growing array: GROWING(pair, pairs); then struct pair *p = PUSH(pairs). */
+#define GROWING(type, name)						\
+	static struct {							\
+		struct type *v;						\
+		unsigned int n, cap;					\
+	} name
 #define PUSH(a) ({							\
 	if ((a).n == (a).cap) {						\
 		(a).cap = (a).cap ? 2 * (a).cap : 64;			\
@@ -104,13 +108,13 @@ struct command {
 	memset(&(a).v[(a).n], 0, sizeof(*(a).v));			\
 	&(a).v[(a).n++]; })
 
-static ARRAY(struct pair) pairs;
-static ARRAY(struct conn) conns;
-static ARRAY(struct msg) msgs;
-static ARRAY(struct event) events;
-static ARRAY(struct command) commands;
-static ARRAY(struct listener) listeners;
-static ARRAY(struct ccname) ccs;
+GROWING(pair, pairs);
+GROWING(conn, conns);
+GROWING(msg, msgs);
+GROWING(event, events);
+GROWING(command, commands);
+GROWING(listener, listeners);
+GROWING(ccname, ccs);
 
 static int sndbuf = 8 << 20, rcvbuf = 16 << 20;
 static unsigned int need_window;
@@ -694,7 +698,7 @@ static void stop_message(struct msg *m, uint64_t now)
 
 static void mark_wall(const char *name)
 {
-	/* The file's time of creation is the machine's own: virtual time cannot tell how long it took. */
+	/* The file's time of creation is the machine's own; virtual time cannot tell. */
 	FILE *f = fopen(name, "w");
 
 	if (!f)
@@ -748,7 +752,8 @@ static bool run_event(const struct event *e, uint64_t now)
 
 void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uint64_t lead_ns)
 {
-	struct epoll_event ready[64], tick = { .events = EPOLLIN | EPOLLET, .data.u64 = EPOLL_TIMER };
+	struct epoll_event tick = { .events = EPOLLIN | EPOLLET, .data.u64 = EPOLL_TIMER };
+	struct epoll_event ready[64];
 	bool measuring = true;
 	unsigned int next = 0;
 	uint64_t until;
@@ -798,7 +803,7 @@ void load_write(const char *path)
 
 	if (!out)
 		die("%s: %s", path, strerror(errno));
-	fprintf(out, "# id start_ns end_ns stop_ns acked_bytes retransmits; ns from the start of the measurement, - is never\n");
+	fprintf(out, "# id start_ns end_ns stop_ns acked_bytes retransmits; - is never\n");
 	for (unsigned int i = 0; i < msgs.n; i++) {
 		const struct msg *m = &msgs.v[i];
 

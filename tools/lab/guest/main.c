@@ -25,7 +25,7 @@
 static const char *plan_path;
 static unsigned int plan_line;
 
-_Noreturn void die(const char *fmt, ...)
+void die(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -170,7 +170,7 @@ static void collect(const char *out_path, const char *path)
 static struct net_pair *pairs;
 static int npairs;
 
-static const char *word(char **rest)
+static const char *take_word(char **rest)
 {
 	char *w = strsep(rest, " ");
 
@@ -179,9 +179,9 @@ static const char *word(char **rest)
 	return w;
 }
 
-static long long number(char **rest)
+static long long take_number(char **rest)
 {
-	const char *w = word(rest);
+	const char *w = take_word(rest);
 	char *end;
 	long long value = strtoll(w, &end, 10);
 
@@ -190,9 +190,9 @@ static long long number(char **rest)
 	return value;
 }
 
-static int space(char **rest)
+static int take_ns(char **rest)
 {
-	return net_find_ns(word(rest));
+	return net_find_ns(take_word(rest));
 }
 
 static void do_pair(char **rest)
@@ -205,13 +205,13 @@ static void do_pair(char **rest)
 		die("out of memory");
 	p = &pairs[npairs++];
 	for (int i = 0; i < 2; i++) {
-		p->ns[i] = space(rest);
-		snprintf(p->dev[i], sizeof(p->dev[i]), "%s", word(rest));
+		p->ns[i] = take_ns(rest);
+		snprintf(p->dev[i], sizeof(p->dev[i]), "%s", take_word(rest));
 	}
-	p->rate_bps = number(rest);
-	p->delay_ns = number(rest);
-	p->mtu = number(rest);
-	p->ring = number(rest);
+	p->rate_bps = take_number(rest);
+	p->delay_ns = take_number(rest);
+	p->mtu = take_number(rest);
+	p->ring = take_number(rest);
 }
 
 static void do_route(char **rest)
@@ -219,20 +219,20 @@ static void do_route(char **rest)
 	struct net_route r = { 0 };
 	char *devs, *dev;
 
-	snprintf(r.dst, sizeof(r.dst), "%s", word(rest));
-	devs = (char *)word(rest);
+	snprintf(r.dst, sizeof(r.dst), "%s", take_word(rest));
+	devs = (char *)take_word(rest);
 	while ((dev = strsep(&devs, ",")) && r.ndevs < 8)
 		snprintf(r.devs[r.ndevs++], sizeof(r.devs[0]), "%s", dev);
-	r.rto_min_ms = number(rest);
-	r.initcwnd = number(rest);
-	r.cwnd = number(rest);
+	r.rto_min_ms = take_number(rest);
+	r.initcwnd = take_number(rest);
+	r.cwnd = take_number(rest);
 	net_route(&r);
 }
 
 static void do_sysctl(char **rest)
 {
-	int ns = space(rest);
-	const char *path = word(rest);
+	int ns = take_ns(rest);
+	const char *path = take_word(rest);
 	bool optional = *path == '?';
 
 	net_enter(ns);
@@ -250,9 +250,9 @@ static void do_lablink(const char *command)
 static void do_watch(char **rest)
 {
 	char line[128];
-	int ns = space(rest);
+	int ns = take_ns(rest);
 
-	snprintf(line, sizeof(line), "watch %d %s", net_fd(ns), word(rest));
+	snprintf(line, sizeof(line), "watch %d %s", net_fd(ns), take_word(rest));
 	do_lablink(line);
 }
 
@@ -260,73 +260,73 @@ static void do_dev(char **rest)
 {
 	struct net_dev dev = { 0 };
 
-	snprintf(dev.name, sizeof(dev.name), "%s", word(rest));
-	dev.txqlen = number(rest);
-	dev.gso_segs = number(rest);
+	snprintf(dev.name, sizeof(dev.name), "%s", take_word(rest));
+	dev.txqlen = take_number(rest);
+	dev.gso_segs = take_number(rest);
 	net_dev_up(&dev);
 }
 
 static void do_conn(char **rest)
 {
-	int from = space(rest), to = space(rest);
-	const char *dst = word(rest);
-	unsigned int n = number(rest);
-	const char *cc = word(rest);
-	unsigned int sport = number(rest);
-	bool fresh = number(rest);
+	int from = take_ns(rest), to = take_ns(rest);
+	const char *dst = take_word(rest);
+	unsigned int n = take_number(rest);
+	const char *cc = take_word(rest);
+	unsigned int sport = take_number(rest);
+	bool fresh = take_number(rest);
 
-	load_pair(from, to, dst, n, cc, sport, fresh, number(rest));
+	load_pair(from, to, dst, n, cc, sport, fresh, take_number(rest));
 }
 
 static void run_line(char *line)
 {
 	char *rest = line;
-	const char *what = word(&rest);
+	const char *what = take_word(&rest);
 
 #define IS(name) (!strcmp(what, name))
-	if (IS("veth")) {			/* devices without rate or delay, for trying the rest */
+	if (IS("veth")) {			/* devices without rate or delay */
 		net_use_veth();
 	} else if (IS("env")) {			/* NAME VALUE */
-		const char *name = word(&rest);
+		const char *name = take_word(&rest);
 
 		setenv(name, rest, 1);
 	} else if (IS("sysctl")) {		/* NS [?]PATH VALUE; ?: may be absent */
 		do_sysctl(&rest);
 	} else if (IS("ns")) {			/* NAME */
-		net_add_ns(word(&rest));
+		net_add_ns(take_word(&rest));
 	} else if (IS("pair")) {		/* NS DEV NS DEV RATE_BPS DELAY_NS MTU RING */
 		do_pair(&rest);
 	} else if (IS("pairs")) {		/* makes those listed since */
 		net_add_pairs(pairs, npairs);
 		npairs = 0;
 	} else if (IS("net")) {			/* NS: dev, addr and route are of this namespace */
-		net_batch_begin(space(&rest));
+		net_batch_begin(take_ns(&rest));
 	} else if (IS("dev")) {			/* DEV TXQLEN GSO_SEGS */
 		do_dev(&rest);
 	} else if (IS("addr")) {		/* DEV ADDRESS/LENGTH */
-		const char *dev = word(&rest);
+		const char *dev = take_word(&rest);
 
-		net_addr(dev, word(&rest));
+		net_addr(dev, take_word(&rest));
 	} else if (IS("route")) {		/* DST DEV[,DEV] RTO_MIN_MS INITCWND CWND */
 		do_route(&rest);
 	} else if (IS("endnet")) {
 		net_batch_end();
 	} else if (IS("exec")) {		/* NS OUTPUT|- COMMAND */
-		int ns = space(&rest);
-		const char *out = word(&rest);
+		int ns = take_ns(&rest);
+		const char *out = take_word(&rest);
 
 		must_run(ns, rest, strcmp(out, "-") ? out : NULL);
 	} else if (IS("watch")) {		/* NS DEV */
 		do_watch(&rest);
 	} else if (IS("buffers")) {		/* SNDBUF RCVBUF WINDOW_NEEDED */
-		int snd = number(&rest), rcv = number(&rest);
+		int snd = take_number(&rest), rcv = take_number(&rest);
 
-		load_buffers(snd, rcv, number(&rest));
+		load_buffers(snd, rcv, take_number(&rest));
 	} else if (IS("listen")) {		/* NS 4|6 CC */
-		int ns = space(&rest);
-		const char *family = word(&rest);
+		int ns = take_ns(&rest);
+		const char *family = take_word(&rest);
 
-		load_listen(ns, family, word(&rest));
+		load_listen(ns, family, take_word(&rest));
 	} else if (IS("conn")) {		/* FROM TO ADDRESS N CC SPORT FRESH SAMPLE_ID|-1 */
 		do_conn(&rest);
 	} else if (IS("settle")) {		/* lets the timers of the boot pass */
@@ -336,35 +336,35 @@ static void run_line(char *line)
 	} else if (IS("connect")) {		/* opens and warms them */
 		load_connect();
 	} else if (IS("msg")) {			/* ID CONN START_NS BYTES|-1 */
-		unsigned int id = number(&rest);
-		int pair = number(&rest);
-		int64_t start = number(&rest);
+		unsigned int id = take_number(&rest);
+		int pair = take_number(&rest);
+		int64_t start = take_number(&rest);
 
-		load_message(id, pair, start, number(&rest));
+		load_message(id, pair, start, take_number(&rest));
 	} else if (IS("stop")) {		/* ID AT_NS */
-		unsigned int id = number(&rest);
+		unsigned int id = take_number(&rest);
 
-		load_stop(id, number(&rest));
+		load_stop(id, take_number(&rest));
 	} else if (IS("at")) {			/* NS AT_NS COMMAND */
-		int ns = space(&rest);
-		int64_t at = number(&rest);
+		int ns = take_ns(&rest);
+		int64_t at = take_number(&rest);
 
 		load_command(ns, at, rest);
 	} else if (IS("go")) {			/* DURATION_NS INTERVAL_NS DRAIN_NS LEAD_NS */
-		uint64_t duration = number(&rest), interval = number(&rest);
-		uint64_t drain = number(&rest);
+		uint64_t duration = take_number(&rest), interval = take_number(&rest);
+		uint64_t drain = take_number(&rest);
 
-		load_run(duration, interval, drain, number(&rest));
+		load_run(duration, interval, drain, take_number(&rest));
 	} else if (IS("flows")) {		/* OUTPUT */
-		load_write(word(&rest));
+		load_write(take_word(&rest));
 	} else if (IS("save")) {		/* OUTPUT PATH */
-		const char *out = word(&rest);
+		const char *out = take_word(&rest);
 
-		save_file(word(&rest), out);
+		save_file(take_word(&rest), out);
 	} else if (IS("collect")) {		/* OUTPUT PATH, of every namespace */
-		const char *out = word(&rest);
+		const char *out = take_word(&rest);
 
-		collect(out, word(&rest));
+		collect(out, take_word(&rest));
 	} else {
 		die("unknown directive %s", what);
 	}

@@ -229,7 +229,8 @@ static int parse_addr(const char *text, uint8_t addr[16], uint8_t *len)
 
 void net_addr(const char *dev, const char *addr)
 {
-	struct nlmsghdr *nlh = batch_add(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, "ip addr add", addr);
+	struct nlmsghdr *nlh = batch_add(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, "ip addr add",
+					 addr);
 	struct ifaddrmsg *ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
 	uint8_t bytes[16];
 
