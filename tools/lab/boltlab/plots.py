@@ -8,6 +8,7 @@ from .uml import RunError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
 MAX_FLOWS = 8
+MAX_MARKS = 10
 
 
 def bin_ns(result_run):
@@ -40,6 +41,15 @@ def views(result, out):
         ("window", "Congestion window of each flow", "KB", window)) if any(len(s[2]) for s in v[3])]
 
 
+def marks(result):
+    """[(time_us, what happened)]: explicit flows that start later, and events."""
+    r = result["runs"][0]
+    starts = [(f["start_ns"] / 1000, f"flow {f['id']} starts") for f in r["flows"] if f["kind"] == "flow" and f["start_ns"] > 1000]
+    events = [(e["at_ns"] / 1000, {"stop": f"flow {e['flow']} stops", "reroute": f"flow {e['flow']} is rerouted"}.get(e["do"], e["command"]))
+              for e in r["events"]]
+    return sorted(starts + events)[:MAX_MARKS]
+
+
 def queue_port(result, r):
     """The bottleneck of the run, or the longest queue's port where a host's own link is as busy."""
     known = {p["name"]: p for p in r["links"]}
@@ -66,6 +76,10 @@ def make(result, out):
         figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
         for i, (label, _, t, v) in enumerate(lines):
             axes.plot(t, v, label=label, color=COLOURS[i % len(COLOURS)], linewidth=1)
+        for t, what in marks(result):
+            axes.axvline(t, color="#999999", linewidth=0.8, linestyle=":")
+            axes.annotate(what, (t, 1), xycoords=("data", "axes fraction"), xytext=(3, -10), textcoords="offset points",
+                          fontsize=7, color="#777777")
         axes.set_title(f"{result['scenario']}: {title}", fontsize=11)
         axes.set_xlabel("time, us")
         axes.set_ylabel(unit)

@@ -24,6 +24,7 @@ def write(result, out, views):
     page = page.replace("{{style}}", (ASSETS / "report.css").read_text())
     page = page.replace("{{body}}", body)
     page = page.replace("{{data}}", json.dumps(charts).replace("</", "<\\/"))
+    page = page.replace("{{marks}}", json.dumps(plots.marks(result)).replace("</", "<\\/"))
     page = page.replace("{{script}}", (ASSETS / "report.js").read_text())
     (out / "report.html").write_text(page)
 

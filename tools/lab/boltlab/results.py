@@ -38,6 +38,7 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
         "switch_qdisc": used["switch"],
         "host_qdisc": used["host"],
         "bottleneck": busiest["name"] if busiest else None,
+        "events": [{"at_ns": e.at, "do": e.do, "flow": e.flow, "command": e.command} for e in s.event],
         "links": links,
         "flows": flows,
         "fct": stats.fct(flows) | makespan(flows, s, net),

@@ -122,6 +122,19 @@ Chart.prototype.draw = function () {
 		l.t.forEach((t, k) => k ? g.lineTo(x(t), y(l.v[k])) : g.moveTo(x(t), y(l.v[k])));
 		g.stroke();
 	});
+	g.textAlign = "left";
+	g.lineWidth = 1;
+	g.setLineDash([2, 3]);
+	for (const [t, what] of marks) {
+		g.strokeStyle = "#9aa3ad";
+		g.beginPath();
+		g.moveTo(x(t), PAD.top);
+		g.lineTo(x(t), h - PAD.bottom);
+		g.stroke();
+		g.fillStyle = "#7a838e";
+		g.fillText(what, x(t) + 4, PAD.top + 10);
+	}
+	g.setLineDash([]);
 	if (this.from !== undefined && this.to !== undefined) {
 		g.fillStyle = "rgba(0, 114, 178, .12)";
 		g.fillRect(x(Math.min(this.from, this.to)), 0, Math.abs(x(this.to) - x(this.from)), h);
