@@ -9,8 +9,8 @@ from boltlab import lablink, series, stats
 from boltlab.uml import RunError
 
 
-def flow(size, fct=None, start=0, slowdown=None, finite=True, stopped=None):
-    return {"bytes": size, "fct_ns": fct, "start_ns": start, "end_ns": None if fct is None else start + fct,
+def flow(size, fct=None, start=0, slowdown=None, finite=True, stopped=None, kind="flow"):
+    return {"kind": kind, "bytes": size, "fct_ns": fct, "start_ns": start, "end_ns": None if fct is None else start + fct,
             "stopped_ns": stopped, "finite": finite, "slowdown": slowdown}
 
 
@@ -51,6 +51,11 @@ class Fct(unittest.TestCase):
 
     def test_beyond_the_last_edge(self):
         self.assertEqual(stats.fct([flow(10**9, 10, slowdown=1.0)])["bins"][0]["max_bytes"], 10**9)
+
+    def test_kinds_are_also_told_apart(self):
+        result = stats.fct([flow(500, 10, slowdown=1.0, kind="incast"), flow(500, 30, slowdown=3.0, kind="workload")])
+        self.assertEqual((result["count"], result["kinds"]["incast"]["p99"], result["kinds"]["workload"]["p99"]), (2, 1.0, 3.0))
+        self.assertNotIn("kinds", stats.fct([flow(500, 10, slowdown=1.0)]))
 
     def test_empty(self):
         result = stats.fct([])

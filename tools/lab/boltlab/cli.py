@@ -43,10 +43,10 @@ def parser():
 
 
 def find_scenario(value):
+    """A file, or the name of one that comes with the lab."""
     path = Path(value)
-    if not path.exists() and (SCENARIOS / f"{value}.toml").exists():
-        return SCENARIOS / f"{value}.toml"
-    return path
+    shipped = SCENARIOS / f"{value.removesuffix('.toml')}.toml"
+    return shipped if not path.exists() and shipped.exists() else path
 
 
 def list_scenarios():

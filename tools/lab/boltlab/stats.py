@@ -63,6 +63,9 @@ def fct(flows):
         if edge is not None:
             low = edge
     result["bins"] = bins
+    kinds = sorted({f["kind"] for f in done})
+    if len(kinds) > 1:
+        result["kinds"] = {k: fct([f for f in flows if f["kind"] == k]) for k in kinds}
     return result
 
 
