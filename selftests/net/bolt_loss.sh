@@ -51,10 +51,9 @@ test_duplicate() {
 
 # SACK blocks are trimmed to make room rather than the option left out
 test_sack_beside_option() {
-	sniff_dev=eth0
 	setup_pair
 	in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 delay 1ms loss 3%
-	sniff "$H2" $sniff_dev
+	sniff "$H2" eth0
 	server "$H2" cc bolt listen "$A2" 5001 recv "$BYTES" recv-eof
 	client "$H1" cc bolt connect "$A2" 5001 send "$BYTES" outq info
 	server_done

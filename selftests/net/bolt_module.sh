@@ -21,11 +21,11 @@ capture() {
 	setup_pair
 	sniff "$H1" eth0 plain
 	for cc in cubic reno; do
-		server "$H2" cc $cc listen "$A2" 5001 echo
-		client "$H1" cc $cc connect "$A2" 5001 ping 5 100 ping 2 5000 shut recv-eof
+		server "$H2" cc "$cc" listen "$A2" 5001 echo
+		client "$H1" cc "$cc" connect "$A2" 5001 ping 5 100 ping 2 5000 shut recv-eof
 		server_done
-		server "$H2" cc $cc listen "$B2" 5001 echo
-		client "$H1" cc $cc connect "$B2" 5001 ping 5 100 shut recv-eof
+		server "$H2" cc "$cc" listen "$B2" 5001 echo
+		client "$H1" cc "$cc" connect "$B2" 5001 ping 5 100 shut recv-eof
 		server_done
 	done
 	sniffed

@@ -15,14 +15,14 @@ both() {
 	client "$H1" cc bolt connect "$1" 5001 send 200 recv 100 info
 	server_done
 	for counter in SynTx SynAckRx Negotiated; do
-		expect_eq "client $counter" "$(bolt_stat "$H1" $counter)" 1
+		expect_eq "client $counter" "$(bolt_stat "$H1" "$counter")" 1
 	done
 	for counter in SynRx SynAckTx Negotiated; do
-		expect_eq "server $counter" "$(bolt_stat "$H2" $counter)" 1
+		expect_eq "server $counter" "$(bolt_stat "$H2" "$counter")" 1
 	done
 	for ns in "$H1" "$H2"; do
 		for counter in Fallback FallbackLate OptBad OptUnexpected OptNoRoom OptNoMtu; do
-			expect_eq "$ns $counter" "$(bolt_stat "$ns" $counter)" 0
+			expect_eq "$ns $counter" "$(bolt_stat "$ns" "$counter")" 0
 		done
 	done
 	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" bolt

@@ -17,9 +17,9 @@ test_per_namespace() {
 	local name
 	setup_pair
 	for name in base_rtt_ns rate_mbps; do
-		set_to "$H1" $name 4321
-		expect_eq "$name there" "$(get "$H1" $name)" 4321
-		expect_eq "$name elsewhere" "$(get "$H2" $name)" 0
+		set_to "$H1" "$name" 4321
+		expect_eq "$name there" "$(get "$H1" "$name")" 4321
+		expect_eq "$name elsewhere" "$(get "$H2" "$name")" 0
 	done
 	set_to "$H1" port 50000
 	expect_eq "port elsewhere" "$(get "$H2" port)" 45079
@@ -63,7 +63,7 @@ test_ranges() {
 test_key_is_secret() {
 	local key=000102030405060708090a0b0c0d0e0f
 	setup_ns H1
-	set_to "$H1" tag_key $key
+	set_to "$H1" tag_key "$key"
 	expect_eq "shown as" "$(get "$H1" tag_key)" set
 	set_to "$H1" tag_key off
 	expect_eq "taken back" "$(get "$H1" tag_key)" off

@@ -148,17 +148,27 @@ setup_ns() {
 		ip netns add "$ns" || exit 1
 		defer ip netns del "$ns"
 		printf -v "$var" '%s' "$ns"
-		ip -n "$ns" link set lo up
-		in_ns "$ns" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
-			net.ipv6.conf.default.accept_dad=0 net.ipv4.tcp_no_metrics_save=1
+		in_ns "$ns" bash -c 'ip link set lo up
+			echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad
+			echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad
+			echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save'
 	done
 }
 
-# addr NS DEV ADDR4/LEN ADDR6/LEN
+# ips NS: commands for ip(8) on stdin
+ips() {
+	ip -n "$1" -batch - || fail "ip commands in $1"
+}
+
+# addr NS DEV ADDR4/LEN ADDR6/LEN [ROUTER4 ROUTER6]
 addr() {
-	ip -n "$1" addr add "$3" dev "$2"
-	ip -n "$1" -6 addr add "$4" dev "$2" nodad
-	ip -n "$1" link set "$2" up
+	ips "$1" <<-BATCH
+		addr add $3 dev $2
+		addr add $4 dev $2 nodad
+		link set $2 up
+		${5:+route add default via $5}
+		${6:+-6 route add default via $6}
+	BATCH
 }
 
 #	H1 eth0 ----------- eth0 H2
@@ -181,15 +191,12 @@ setup_router() {
 	setup_ns H1 R H2
 	ip link add name eth0 netns "$H1" type veth peer name r1 netns "$R"
 	ip link add name r2 netns "$R" type veth peer name eth0 netns "$H2"
-	addr "$H1" eth0 192.0.2.1/24 2001:db8:1::1/64
 	addr "$R" r1 192.0.2.254/24 2001:db8:1::ff/64
 	addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
-	addr "$H2" eth0 198.51.100.1/24 2001:db8:2::1/64
-	ip -n "$H1" route add default via 192.0.2.254
-	ip -n "$H1" -6 route add default via 2001:db8:1::ff
-	ip -n "$H2" route add default via 198.51.100.254
-	ip -n "$H2" -6 route add default via 2001:db8:2::ff
-	in_ns "$R" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
+	in_ns "$R" bash -c 'echo 1 >/proc/sys/net/ipv4/ip_forward
+		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
+	addr "$H1" eth0 192.0.2.1/24 2001:db8:1::1/64 192.0.2.254 2001:db8:1::ff
+	addr "$H2" eth0 198.51.100.1/24 2001:db8:2::1/64 198.51.100.254 2001:db8:2::ff
 	# shellcheck disable=SC2034 # for the tests
 	A1=192.0.2.1 A2=198.51.100.1 B1=2001:db8:1::1 B2=2001:db8:2::1
 	wait_up
@@ -253,12 +260,15 @@ info() {
 	sed -n "s/^info .*\\b$2=\\([^ ]*\\).*/\\1/p" "$1" | tail -1
 }
 
-# sniff NS DEV [plain]: capture into $tmp/sniff.DEV until sniffed
+# sniff NS DEV [plain]: capture until sniffed, into $tmp/sniff.DEV and, under a name that
+# tells hosts apart, $tmp/sniff.DEV.h1 and so on
 sniff() {
-	local ns=$1
+	local ns=$1 log
 	shift
-	spawn SNIFF "$tmp/sniff.$1" in_ns "$ns" "$BOLT_PROGRAMS/bolt_sniff" "$@"
-	busywait file_has "$tmp/sniff.$1" ready || fail "sniff: $(cat "$tmp/sniff.$1")"
+	log=$tmp/sniff.$1
+	spawn SNIFF "$log.${ns%%-*}" in_ns "$ns" "$BOLT_PROGRAMS/bolt_sniff" "$@"
+	ln -sf "$log.${ns%%-*}" "$log"
+	busywait file_has "$log" ready || fail "sniff: $(cat "$log")"
 	sniffers+=("$SNIFF")
 }
 sniffers=()

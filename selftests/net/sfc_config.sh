@@ -1,0 +1,226 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The qdisc is added, shown, changed and deleted with the distribution's tc; what is printed
+# can be typed again; what is wrong is refused and leaves the old configuration as it was.
+
+. "$(dirname "$0")/lib.sh"
+
+setup_port() {
+	setup_ns H1 H2
+	ip link add name eth0 netns "$H1" type veth peer name eth0 netns "$H2"
+	ip -n "$H1" link set eth0 up
+	ip -n "$H2" link set eth0 up
+}
+
+tc_() {
+	in_ns "$H1" tc "$@"
+}
+
+# The options as printed: between the flags of `tc qdisc show` and the end of the line
+shown() {
+	tc_ qdisc show dev eth0 | sed -n 's/^qdisc sfc .* refcnt [0-9]* //p' | head -1
+}
+
+config() {
+	tc_ -j qdisc show dev eth0 | jq -cS '[.[] | select(.kind == "sfc") | .options][0]'
+}
+
+test_no_options() {
+	setup_port
+	expect "add" tc_ qdisc add dev eth0 root sfc
+	expect_eq "kind" "$(tc_ -j qdisc show dev eth0 | jq -r '.[0].kind')" sfc
+	expect_eq "ccthresh" "$(qdisc "$H1" eth0 ccthresh)" auto
+	expect_eq "limit" "$(qdisc "$H1" eth0 limit)" $((16 << 20))
+	expect_eq "port" "$(qdisc "$H1" eth0 port)" 45079
+	for flag in bolt src pru sm split_gso; do
+		expect_eq "$flag" "$(qdisc "$H1" eth0 "$flag")" true
+	done
+	expect "delete" tc_ qdisc del dev eth0 root
+	expect_eq "gone" "$(config)" null
+}
+
+# Speed from ethtool: a veth says 10 Gb/s
+test_rate_from_device() {
+	setup_port
+	expect "add" tc_ qdisc add dev eth0 root sfc
+	expect_eq "link rate" "$(tc_ -j -s qdisc show dev eth0 | jq '.. | .link_rate? // empty')" 1250000000
+}
+
+# An option, + for the blank in it, and what JSON must say then
+test_each_option() {
+	local opt want
+	setup_port
+	while read -r opt want; do
+		# shellcheck disable=SC2086 # words
+		expect "add ${opt//+/ }" tc_ qdisc add dev eth0 root sfc ${opt//+/ }
+		expect_eq "${opt//+/ }" "$(qdisc "$H1" eth0 "${want%=*}")" "${want#*=}"
+		expect "delete" tc_ qdisc del dev eth0 root
+	done <<-LIST
+		rate+10gbit rate=1250000000
+		rate+8kbit rate=1000
+		rate+400gbit rate=50000000000
+		limit+64kb limit=65536
+		limit+2000b limit=2000
+		ccthresh+3000b ccthresh=3000
+		ccthresh+auto ccthresh=auto
+		overhead+24 overhead=24
+		nobolt bolt=false
+		nosrc src=false
+		nopru pru=false
+		nosm sm=false
+		no-split-gso split_gso=false
+		nobolt+bolt bolt=true
+		switch_id+4294967295 switch_id=4294967295
+		srcrate+1 srcrate=1
+		port+1 port=1
+		port+65535 port=65535
+		ttl+255 ttl=255
+		addr+192.0.2.9 addr4=192.0.2.9
+		addr+2001:db8::9 addr6=2001:db8::9
+	LIST
+}
+
+# What is printed, given again, is the same configuration
+test_round_trip() {
+	local first text opts
+	setup_port
+	while read -r opts; do
+		# shellcheck disable=SC2086 # words
+		expect "add $opts" tc_ qdisc replace dev eth0 root sfc $opts
+		first=$(config)
+		text=$(shown)
+		expect_ne "text" "$text" ""
+		tc_ qdisc del dev eth0 root
+		# shellcheck disable=SC2086 # words
+		expect "add again: $text" tc_ qdisc add dev eth0 root sfc $text
+		expect_eq "configuration again" "$(config)" "$first"
+		expect_eq "text again" "$(shown)" "$text"
+	done <<-'LIST'
+
+		rate 10gbit limit 1mb ccthresh 9000b overhead 24 nopru
+		rate 123456789bit limit 65537b nosm nosrc no-split-gso
+		nobolt switch_id 7 srcrate 1000 port 50000 ttl 2 addr 192.0.2.9
+		addr 192.0.2.9 addr 2001:db8::9 rate 8kbit
+		rate 4294gbit limit 100000b
+	LIST
+}
+
+# The JSON of a full line is JSON, with and without statistics
+test_json() {
+	setup_port
+	expect "add" tc_ qdisc add dev eth0 root sfc rate 1gbit addr 192.0.2.9
+	for args in "-j" "-j -s" "-j -s -d" "-j -p -s"; do
+		# shellcheck disable=SC2086 # words
+		expect "tc $args" python3 -c 'import json, sys; json.loads(sys.argv[1])' \
+			"$(tc_ $args qdisc show dev eth0)"
+	done
+	for counter in data congested dec_set dec_seen pru_added inc_pru inc_sm inc_cleared opt_bad \
+		mark_failed src_sent src_limited src_nomem src_dropped src_unfit high gso_split \
+		gso_segs gso_failed drop_data drop_high drop_change backlog_peak; do
+		expect_eq "$counter" "$(qdisc "$H1" eth0 "$counter")" 0
+	done
+}
+
+# change touches what it names, and nothing else
+test_change() {
+	local before
+	setup_port
+	expect "add" tc_ qdisc add dev eth0 root sfc rate 10gbit limit 1mb nopru ttl 9
+	before=$(config)
+	expect "change" tc_ qdisc change dev eth0 root sfc limit 2mb
+	expect_eq "limit" "$(qdisc "$H1" eth0 limit)" $((2 << 20))
+	expect "change back" tc_ qdisc change dev eth0 root sfc limit 1mb
+	expect_eq "the rest" "$(config)" "$before"
+	expect "switch" tc_ qdisc change dev eth0 root sfc pru nosm
+	expect_eq "pru" "$(qdisc "$H1" eth0 pru)" true
+	expect_eq "sm" "$(qdisc "$H1" eth0 sm)" false
+	expect_eq "src" "$(qdisc "$H1" eth0 src)" true
+	expect "empty change" tc_ qdisc change dev eth0 root sfc
+	expect "no more rate" tc_ qdisc change dev eth0 root sfc rate 0
+	expect_eq "rate" "$(qdisc "$H1" eth0 rate)" null
+}
+
+# A key is never shown, only that there is one
+test_key_is_secret() {
+	setup_port
+	expect "add" tc_ qdisc add dev eth0 root sfc tagkey 000102030405060708090a0b0c0d0e0f
+	expect_eq "tagged" "$(qdisc "$H1" eth0 tagged)" 1
+	expect_eq "shown" "$(tc_ -s -d qdisc show dev eth0 | grep -c 0001020304)" 0
+	expect "take back" tc_ qdisc change dev eth0 root sfc notagkey
+	expect_eq "tagged" "$(qdisc "$H1" eth0 tagged)" 0
+}
+
+# refused PATTERN OPTIONS...: add fails and leaves no qdisc; change fails and changes nothing
+refused() {
+	local pattern=$1 before
+	shift
+	tc_ qdisc del dev eth0 root 2>/dev/null
+	expect_fail "add $*" "$pattern" tc_ qdisc add dev eth0 root sfc "$@"
+	expect_eq "left by add $*" "$(config)" null
+	tc_ qdisc add dev eth0 root sfc rate 10gbit limit 1mb ccthresh 9000b ttl 7 nosm \
+		addr 192.0.2.9 switch_id 3
+	before=$(config)
+	expect_fail "change $*" "$pattern" tc_ qdisc change dev eth0 root sfc "$@"
+	expect_eq "after change $*" "$(config)" "$before"
+	# half of it is right, and must not be taken
+	expect_fail "change limit 2mb pru $*" "$pattern" \
+		tc_ qdisc change dev eth0 root sfc limit 2mb ttl 9 sm "$@"
+	expect_eq "after change limit 2mb pru $*" "$(config)" "$before"
+}
+
+# By the kernel, with an extack
+test_refused_by_kernel() {
+	setup_port
+	refused 'rate: "7kbit" is not 0 or a rate' rate 7kbit
+	refused 'Error: rates go from 8 kbit/s to 4294 Gbit/s' rate 5tbit
+	refused "Error: limit is below one packet" limit 1000b
+	refused 'Error: ccthresh is beyond limit' limit 3000b ccthresh 4000b
+	refused 'Error: addr must be a unicast address' addr 224.0.0.1
+	refused 'Error: addr must be a unicast address' addr 255.255.255.255
+	refused 'Error: addr must be a unicast address' addr 127.0.0.1
+	refused 'Error: addr must be a unicast address' addr ff02::1
+	refused 'Error: addr must be a unicast address' addr ::1
+}
+
+# By the plugin, before the kernel is asked
+test_refused_by_plugin() {
+	setup_port
+	refused 'ttl: "0" is not a number from 1 to 255' ttl 0
+	refused 'ttl: "256" is not a number from 1 to 255' ttl 256
+	refused 'port: "0" is not a number from 1 to 65535' port 0
+	refused 'port: "65536" is not a number from 1 to 65535' port 65536
+	refused 'srcrate: "0" is not a number' srcrate 0
+	refused 'switch_id: "-1" is not a number' switch_id -1
+	refused 'switch_id: "4294967296" is not a number' switch_id 4294967296
+	refused 'overhead: "257" is not a number' overhead 257
+	refused 'ccthresh: "0" is not' ccthresh 0
+	refused 'ccthresh: "-1" is not' ccthresh -1
+	refused 'limit: "x" is not a size' limit x
+	refused 'rate: "fast" is not 0 or a rate' rate fast
+	refused 'addr: "here" is not' addr here
+	refused 'tagkey: "00" is not 32 hex digits' tagkey 00
+	refused 'what is "frob"' frob
+	refused 'rate: value missing' rate
+}
+
+# The kernel's own checks, seen by what bypasses the plugin
+test_refused_raw() {
+	setup_port
+	tc_ qdisc add dev eth0 root sfc rate 10gbit ttl 7
+	before=$(config)
+	in_ns "$H1" ./sfc_netlink.py eth0 >"$tmp/raw" || fail "$(cat "$tmp/raw")"
+	expect_eq "afterwards" "$(config)" "$before"
+}
+
+# Thresholds follow the device
+test_mtu_change() {
+	setup_port
+	expect "add" tc_ qdisc add dev eth0 root sfc
+	expect_eq "mtu" "$(qdisc "$H1" eth0 mtu)" 1514
+	ip -n "$H1" link set eth0 mtu 9000
+	expect_eq "mtu after" "$(qdisc "$H1" eth0 mtu)" 9014
+}
+
+run_tests no_options rate_from_device each_option round_trip json change key_is_secret \
+	refused_by_kernel refused_by_plugin refused_raw mtu_change

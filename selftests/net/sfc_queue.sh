@@ -1,0 +1,232 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Accounting: drops at the limit, splitting of super-packets, parents and children, change and
+# deletion under traffic; qlen and backlog always come back to zero.
+
+. "$(dirname "$0")/lib.sh"
+
+tc_() {
+	in_ns "$R" tc "$@"
+}
+
+# counters NAME=VALUE...
+counters() {
+	local c
+	for c; do
+		expect_eq "${c%=*}" "$(qdisc "$R" r2 "${c%=*}")" "${c#*=}"
+	done
+}
+
+v4() {
+	inject "$H1" 192.0.2.7 "$A2" "$@"
+}
+
+setup_port() {
+	setup_router
+	ip -n "$H2" route add blackhole 192.0.2.7/32
+	[ $# -eq 0 ] || expect "sfc $*" tc_ qdisc add dev r2 root sfc "$@"
+}
+
+all_empty() {
+	[ "$(tc_ -j -s qdisc show dev r2 | jq -c '[.[] | .qlen, .backlog] | unique')" = "[0]" ]
+}
+
+# Every qdisc of the port
+empty() {
+	expect "drains" busywait all_empty || say "$(tc_ -s qdisc show dev r2)"
+}
+
+# 15140 bytes are ten packets of 1514; one more is on the link
+test_limit_is_exact() {
+	setup_port rate 1mbit limit 15140b nobolt
+	v4 n=20 bflags=none len=1460
+	counters drops=9 drop_data=9 qlen=10 backlog=15140
+	empty
+	counters packets=11 drops=9
+}
+
+test_one_byte_less() {
+	setup_port rate 1mbit limit 15139b nobolt
+	v4 n=20 bflags=none len=1460
+	counters drops=10 drop_data=10 qlen=9
+	empty
+}
+
+# The high band may use an eighth more: 15140 / 8 = 1892 bytes, ACKs of 66 (52 + 14)
+test_limit_of_high_band() {
+	setup_port rate 1mbit limit 15140b nobolt
+	v4 n=20 bflags=none len=1460
+	v4 n=40 bflags=40 len=0
+	counters drop_data=9 drop_high=12 high=28
+	empty
+}
+
+# change to less than is queued: data goes first, and is counted
+test_limit_lowered() {
+	setup_port rate 1mbit limit 1mb nobolt
+	v4 n=21 bflags=none len=1460
+	v4 n=2 bflags=40 len=0
+	counters qlen=22
+	expect "change" tc_ qdisc change dev r2 root sfc limit 15140b
+	# 10 packets would be the limit, but ACKs of 132 bytes are in
+	counters drop_change=11 qlen=11
+	empty
+	counters drops=11
+}
+
+# A burst of TSO at a router: split here, one decision per segment
+gso() {
+	setup_router
+	expect "sfc" tc_ qdisc add dev r2 root sfc rate 1gbit nobolt "$@"
+	in_ns "$H1" sysctl -qw net.bolt.burst_segs=44
+	ip -n "$H1" route change default via 192.0.2.254 initcwnd 44
+	server "$H2" cc bolt listen "$A2" 5001 recv 2000000 send 2000000 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 2000000 recv 2000000 outq info
+	server_done
+	empty
+	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
+	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
+	counters drops=0 gso_failed=0
+}
+
+test_gso_split() {
+	gso split-gso
+	expect_ge "split" "$(qdisc "$R" r2 gso_split)" 10
+	expect_ge "into" "$(qdisc "$R" r2 gso_segs)" 100
+}
+
+test_gso_whole() {
+	gso no-split-gso
+	counters gso_split=0 gso_segs=0
+}
+
+# Split under a limit: the parent's books are right as well
+test_gso_split_drops() {
+	setup_router
+	tc_ qdisc add dev r2 root handle 1: htb default 1
+	tc_ class add dev r2 parent 1: classid 1:1 htb rate 100mbit
+	expect "sfc" tc_ qdisc add dev r2 parent 1:1 sfc limit 30000b ccthresh 3028b rate 50mbit
+	ip -n "$H1" route change default via 192.0.2.254 initcwnd 64
+	server "$H2" cc cubic listen "$A2" 5001 recv 2000000 recv-eof
+	client "$H1" cc cubic connect "$A2" 5001 send 2000000 outq info
+	server_done
+	empty
+	expect_ge "drops" "$(qdisc "$R" r2 drops)" 1
+	expect_eq "drops as counted" "$(qdisc "$R" r2 drops)" "$(qdisc "$R" r2 drop_data)"
+	expect_ge "split" "$(qdisc "$R" r2 gso_split)" 1
+}
+
+# under PARENT...: sfc as the leaf; a transfer both ways, then everything empty
+under() {
+	server "$H2" cc bolt listen "$A2" 5001 recv 1000000 send 1000000 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 1000000 recv 1000000 outq
+	server_done
+	empty
+	expect_ge "packets through sfc" "$(qdisc "$R" r2 packets)" 690
+	expect "delete" tc_ qdisc del dev r2 root
+}
+
+test_under_htb() {
+	setup_router
+	tc_ qdisc add dev r2 root handle 1: htb default 1
+	tc_ class add dev r2 parent 1: classid 1:1 htb rate 1gbit
+	expect "sfc" tc_ qdisc add dev r2 parent 1:1 sfc rate 900mbit
+	under
+}
+
+test_under_prio() {
+	setup_router
+	tc_ qdisc add dev r2 root handle 1: prio
+	for i in 1 2 3; do
+		expect "sfc $i" tc_ qdisc add dev r2 parent 1:$i sfc rate 900mbit
+	done
+	server "$H2" cc bolt listen "$A2" 5001 recv 1000000 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 1000000 outq
+	server_done
+	empty
+	expect "delete" tc_ qdisc del dev r2 root
+}
+
+# tbf peeks: what it holds counts until it is removed
+test_under_tbf() {
+	setup_router
+	tc_ qdisc add dev r2 root handle 1: tbf rate 500mbit burst 20kb limit 1mb
+	expect "sfc" tc_ qdisc add dev r2 parent 1:1 sfc rate 900mbit
+	under
+}
+
+test_under_mq() {
+	setup_router
+	ip -n "$R" link add m0 numtxqueues 4 type veth peer name m1
+	ip -n "$R" link set m0 up
+	ip -n "$R" link set m1 up
+	tc_ qdisc replace dev m0 root handle 1: mq
+	for i in 1 2 3 4; do
+		expect "sfc $i" tc_ qdisc add dev m0 parent 1:$i sfc rate 1gbit
+	done
+	expect_eq "leaves" "$(tc_ -j qdisc show dev m0 | jq '[.[] | select(.kind == "sfc")] | length')" 4
+	expect "delete" tc_ qdisc del dev m0 root
+}
+
+# An sfc with packets in it is replaced, deleted, and its device goes
+test_full_when_deleted() {
+	local how
+	for how in "qdisc del dev r2 root" "qdisc replace dev r2 root pfifo" \
+		"qdisc replace dev r2 root sfc"; do
+		setup_port rate 100kbit
+		v4 n=50 bflags=80
+		expect_ge "queued" "$(qdisc "$R" r2 qlen)" 40
+		# shellcheck disable=SC2086 # words
+		expect "$how" tc_ $how
+		undo
+	done
+	setup_port rate 100kbit
+	v4 n=50 bflags=80
+	expect "device goes" ip -n "$R" link del r2
+}
+
+# As a leaf: the parent's books follow
+test_full_when_leaf_deleted() {
+	setup_router
+	tc_ qdisc add dev r2 root handle 1: prio
+	expect "sfc" tc_ qdisc add dev r2 parent 1:2 handle 2: sfc rate 100kbit
+	expect "sfc" tc_ qdisc add dev r2 parent 1:1 handle 3: sfc rate 100kbit
+	expect "sfc" tc_ qdisc add dev r2 parent 1:3 handle 4: sfc rate 100kbit
+	v4 n=50 bflags=80
+	expect_ge "queued" "$(qdisc "$R" r2 qlen prio)" 40
+	for i in 1 2 3; do
+		expect "delete" tc_ qdisc del dev r2 parent 1:$i
+	done
+	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 0
+	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" 0
+}
+
+# Reconfigured again and again while a transfer goes through
+test_change_under_traffic() {
+	local i
+	setup_router
+	tc_ qdisc add dev r2 root sfc rate 200mbit
+	server "$H2" cc bolt listen "$A2" 5001 recv 20000000 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect "$A2" 5001 send 20000000 outq info
+	for i in 1 2 3 4 5 6 7 8; do
+		tc_ qdisc change dev r2 root sfc limit 3000b
+		sleep 0.01
+		tc_ qdisc change dev r2 root sfc limit 1mb nosm nopru ccthresh 5000b
+		sleep 0.01
+		tc_ qdisc change dev r2 root sfc rate 0 no-split-gso
+		tc_ qdisc change dev r2 root sfc rate 200mbit sm pru split-gso ccthresh auto
+		sleep 0.01
+		tc_ qdisc replace dev r2 root pfifo
+		tc_ qdisc replace dev r2 root sfc rate 200mbit
+	done
+	ended client "$CLIENT"
+	server_done
+	empty
+	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
+}
+
+run_tests limit_is_exact one_byte_less limit_of_high_band limit_lowered gso_split gso_whole \
+	gso_split_drops under_htb under_prio under_tbf under_mq full_when_deleted \
+	full_when_leaf_deleted change_under_traffic
