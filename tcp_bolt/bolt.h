@@ -34,7 +34,8 @@ struct bolt_flow {
 	u8			rx_dec;		/* newest data packet had DEC */
 	u8			ack_inc;	/* newest ACK's inc_count */
 	u8			ack_dec;	/* newest ACK's DEC */
-	u8			ack_seen;	/* an ACK carried the option since last looked at */
+	u8			ack_seen;	/* some ACK has carried the option */
+	u32			ack_stamp;	/* jiffies of the newest that did */
 
 	/* Packets on or off cwnd decided while a user owned the socket; taken up under the lock */
 	atomic_t		pending;
@@ -51,9 +52,15 @@ struct bolt_flow {
 	u32			first_end;	/* FIRST before this sequence number */
 	u32			last_seq;	/* LAST was set up to here */
 	int			dev_ifindex;	/* device nic_kbps belongs to */
+	u32			rate_gen;	/* bolt_net.rate_gen that nic_kbps is from */
 	u32			prior_cwnd;	/* before the latest loss, for undo */
+	u32			loss_cwnd;	/* what this loss episode has cut the window to */
+	u32			syn_ack;	/* what the SYN-ACK that made the object acknowledged */
+	__be16			syn_sport;	/* on which connection: the socket may have been reused */
 	u16			hdr_reserved;	/* icsk_ext_hdr_len as we left it */
+	u8			ready;		/* init() is through; SRC may come */
 	u8			reserved:1,	/* BOLT_TCPOPT_LEN is in icsk_ext_hdr_len */
+				pacing_ours:1,	/* sk_pacing_status was NONE before us */
 				in_first:1,
 				last_open:1;	/* LAST was sent, and no proof yet it was true */
 	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */
@@ -79,6 +86,7 @@ struct bolt_net {
 	struct net		*net;
 	struct bolt_mib __percpu *mib;
 	struct xarray		rates;		/* ifindex -> Mbit/s from ethtool */
+	u32			rate_gen;	/* moves whenever one of them, or rate_mbps, does */
 
 	struct work_struct	open_work;	/* opens the control sockets */
 	unsigned long		open;		/* bit 0: asked for */
@@ -118,7 +126,7 @@ struct bolt_flow *bolt_flow_create(struct sock *sk);
 struct bolt_flow *bolt_flow_lookup(const struct sock *sk);	/* under RCU */
 void bolt_flow_release(struct sock *sk);
 void bolt_flow_defer(struct bolt_flow *f, struct sock *sk, int packets);
-void bolt_flow_hold(struct bolt_flow *f);
+bool bolt_flow_hold(struct bolt_flow *f);
 void bolt_flow_put(struct bolt_flow *f);
 void bolt_flow_take_up(struct bolt_flow *f, struct sock *sk);
 
@@ -165,11 +173,13 @@ unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
 
+
 /* cc.c: the congestion control; called with the socket's spinlock held */
 void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex);
 void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
 		 u32 queue_bytes, u32 link_kbps);
 void bolt_cc_flow_init(struct bolt_flow *f);
+void bolt_cc_flow_stop(struct sock *sk, struct bolt_flow *f);
 
 /* control.c: the UDP sockets SRC, BTS and CNM arrive on */
 void bolt_control_init(struct bolt_net *bn);

@@ -44,11 +44,14 @@ static void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
 					     READ_ONCE(bn->max_bdp_pct)));
 }
 
-/* The flow leaves through another device now. */
+/* The flow leaves through another device now, or the device has another speed. */
 void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex)
 {
+	struct bolt_net *bn = bolt_net(sock_net(sk));
+
 	f->dev_ifindex = ifindex;
-	f->nic_kbps = bolt_rate_kbps(bolt_net(sock_net(sk)), ifindex);
+	f->rate_gen = READ_ONCE(bn->rate_gen);
+	f->nic_kbps = bolt_rate_kbps(bn, ifindex);
 	f->ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
 	bolt_update_max_cwnd(sk, f);
 }
@@ -108,8 +111,9 @@ static bool bolt_ai_later(struct sock *sk, struct bolt_flow *f)
 		return false;
 	if (hrtimer_is_queued(&f->ai_timer))
 		return true;
+	if (!bolt_flow_hold(f))
+		return true;
 	sock_hold(sk);
-	bolt_flow_hold(f);
 	hrtimer_start(&f->ai_timer, ns_to_ktime(get_random_u32_below(f->core.srtt_ns + 1)),
 		      HRTIMER_MODE_REL_PINNED_SOFT);
 	return true;
@@ -131,9 +135,10 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 	if (rs->prior_in_flight + READ_ONCE(bn->burst_segs) <= tcp_snd_cwnd(tp))
 		return;
 	bolt_core_ai_taken(&f->core, tp->snd_nxt);
+	if (bolt_ai_later(sk, f))
+		return;
 	BOLT_INC_STATS(bn, AiTaken);
-	if (!bolt_ai_later(sk, f))
-		bolt_set_cwnd(sk, f, tcp_snd_cwnd(tp) + 1);
+	bolt_set_cwnd(sk, f, tcp_snd_cwnd(tp) + 1);
 }
 
 /*
@@ -151,6 +156,12 @@ static enum hrtimer_restart bolt_ai_timer(struct hrtimer *timer)
 	bh_lock_sock(sk);
 	if (!bolt_sk_uses(sk) || bolt_flow_locked(sk) != f)
 		goto out;
+	/* congestion since: due again with the first ACK that does not carry DEC */
+	if (READ_ONCE(f->ack_dec)) {
+		bolt_core_ai_taken(&f->core, tp->snd_una);
+		goto out;
+	}
+	BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
 	if (sock_owned_by_user(sk)) {
 		bolt_flow_defer(f, sk, 1);
 		goto out;
@@ -174,29 +185,46 @@ void bolt_cc_flow_init(struct bolt_flow *f)
 	hrtimer_setup(&f->ai_timer, bolt_ai_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
-/* Reno from here on; whatever bolt set on the socket is taken back. */
-static void bolt_fall_back(struct sock *sk, struct bolt_flow *f)
+/* Whatever bolt set on the socket is taken back; nothing of the flow runs any more. */
+void bolt_cc_flow_stop(struct sock *sk, struct bolt_flow *f)
 {
 	struct dst_entry *dst = __sk_dst_get(sk);
 
-	if (f)
-		bolt_flow_release(sk);
-	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &tcp_bolt_fallback);
+	if (hrtimer_try_to_cancel(&f->ai_timer) == 1) {
+		__sock_put(sk);		/* the caller has another */
+		bolt_flow_put(f);
+	}
 	if (dst)
 		sk->sk_gso_max_segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), Fallback);
+	/* SO_MAX_PACING_RATE needs it as well */
+	if (f->pacing_ours && sk->sk_max_pacing_rate == ~0UL)
+		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
 }
 
-/* Returns false when the option has vanished from the ACKs for good. */
+/* Reno from here on. */
+static void bolt_fall_back(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	bolt_flow_release(sk);
+	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &tcp_bolt_fallback);
+	BOLT_INC_STATS(bolt_net(sock_net(sk)), Fallback);
+	/* a window of a BDP is no place to slow-start from */
+	if (tcp_snd_cwnd(tp) > TCP_INIT_CWND && tp->data_segs_out > 1)
+		tp->snd_ssthresh = tcp_snd_cwnd(tp);
+}
+
+/*
+ * Returns false when the option has vanished from the ACKs for good.  ACKs that waited in the backlog
+ * were all seen by LOCAL_IN long before: hence the time since the last one as well.
+ */
 static bool bolt_peer_speaks(struct sock *sk, struct bolt_flow *f)
 {
-	if (likely(READ_ONCE(f->ack_seen))) {
-		WRITE_ONCE(f->ack_seen, 0);
+	if (likely(tcp_jiffies32 - READ_ONCE(f->ack_stamp) <= inet_csk(sk)->icsk_rto)) {
 		f->ack_missing = 0;
 	} else if (++f->ack_missing >= BOLT_ACK_MISSING_MAX) {
 		BOLT_INC_STATS(bolt_net(sock_net(sk)), FallbackLate);
-		bolt_fall_back(sk, f);
+		bolt_fall_back(sk);
 		return false;
 	}
 	return true;
@@ -241,7 +269,9 @@ void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_n
 
 	BOLT_INC_STATS(bn, SrcRx);
 	rate = bolt_core_rate(cwnd, pkt, f->core.srtt_ns, f->nic_kbps);
-	target_q16 = bolt_core_target_q(queue_bytes, pkt, rate, link_kbps);
+	/* no more of a queue is this flow's than it has in flight, whatever the message says */
+	target_q16 = min_t(u64, bolt_core_target_q(queue_bytes, pkt, rate, link_kbps),
+			   (u64)cwnd << 16);
 	if (!bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16)) {
 		BOLT_INC_STATS(bn, SrcHeld);
 	} else if (sock_owned_by_user(sk)) {
@@ -266,9 +296,18 @@ static u32 bolt_ssthresh(struct sock *sk)
 {
 	struct bolt_flow *f = bolt_flow_locked(sk);
 
-	if (f)
+	if (f) {
 		f->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
+		f->loss_cwnd = f->prior_cwnd;
+	}
 	return tcp_sk(sk)->snd_ssthresh;
+}
+
+/* max_mdf = 0.5 */
+static void bolt_cut(struct sock *sk, struct bolt_flow *f)
+{
+	f->loss_cwnd = max_t(u32, f->loss_cwnd / 2, 1);
+	bolt_set_cwnd(sk, f, f->loss_cwnd);
 }
 
 static void bolt_set_state(struct sock *sk, u8 state)
@@ -281,15 +320,18 @@ static void bolt_set_state(struct sock *sk, u8 state)
 	switch (state) {
 	case TCP_CA_CWR:
 	case TCP_CA_Recovery:
-		/* max_mdf = 0.5 */
 		BOLT_INC_STATS(bn, LossDec);
-		bolt_set_cwnd(sk, f, f->prior_cwnd / 2);
+		bolt_cut(sk, f);
 		break;
 	case TCP_CA_Loss:
+		/* a smaller path MTU resends as well, but nothing was lost to congestion */
+		if (!inet_csk(sk)->icsk_retransmits && !tcp_sk(sk)->undo_marker)
+			break;
 		/* TCP has set cwnd to what is in flight, one packet; Swift halves */
 		BOLT_INC_STATS(bn, RtoDec);
-		f->rto_count++;
-		bolt_set_cwnd(sk, f, f->rto_count < BOLT_RTO_RESET ? f->prior_cwnd / 2 : 1);
+		if (++f->rto_count >= BOLT_RTO_RESET)
+			f->loss_cwnd = 1;
+		bolt_cut(sk, f);
 		break;
 	}
 }
@@ -313,8 +355,12 @@ static struct bolt_flow *bolt_negotiated(struct sock *sk)
 	rcu_read_lock();
 	f = bolt_flow_lookup(sk);
 	rcu_read_unlock();
-	if (f || bolt_sk_is_signed(sk))
-		return f;
+	if (bolt_sk_is_signed(sk))
+		return NULL;
+	/* The SYN-ACK that LOCAL_IN saw must be the one that TCP took */
+	if (f)
+		return f->syn_ack == tcp_sk(sk)->snd_una &&
+		       f->syn_sport == inet_sk(sk)->inet_sport ? f : NULL;
 
 	key.sport = inet_sk(sk)->inet_dport;
 	key.dport = inet_sk(sk)->inet_sport;
@@ -352,7 +398,7 @@ static void bolt_init(struct sock *sk)
 	bolt_control_want(bn);
 	f = bolt_negotiated(sk);
 	if (!f) {
-		bolt_fall_back(sk, NULL);
+		bolt_fall_back(sk);
 		return;
 	}
 	bolt_flow_set_locked(sk, f);
@@ -369,9 +415,16 @@ static void bolt_init(struct sock *sk)
 		bolt_update_max_cwnd(sk, f);
 	bolt_init_cwnd(sk, f);
 	bolt_limit_bursts(sk);
-	/* TCP's own pacing timer, with departures set by the LOCAL_OUT hook */
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	/*
+	 * TCP's own pacing timer, with departures set by the LOCAL_OUT hook; nobody updates the rate
+	 * that an earlier congestion control of this socket may have left.
+	 */
+	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+	f->pacing_ours = cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE,
+				 SK_PACING_NEEDED) == SK_PACING_NONE;
+	f->ack_stamp = tcp_jiffies32;
 	inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
+	WRITE_ONCE(f->ready, 1);
 }
 
 static void bolt_release(struct sock *sk)

@@ -93,12 +93,14 @@ static enum bolt_mib_item bolt_control_src(struct sock *sk, const struct bolt_ms
 	struct bolt_flow *f;
 	u32 rtt_src_ns;
 
-	f = bolt_sk_uses(sk) ? bolt_flow_locked(sk) : NULL;
-	if (!f || sk->sk_state == TCP_SYN_SENT)
+	/* not by icsk_ca_priv: a user who owns the socket may be changing its congestion control */
+	f = bolt_sk_uses(sk) ? bolt_flow_lookup(sk) : NULL;
+	if (!f || !READ_ONCE(f->ready))
 		return BOLT_MIB_CtlNotBolt;
 	if (before(m->seq, tp->snd_una) || after(m->seq, tp->snd_nxt))
 		return BOLT_MIB_CtlSeq;
-	if (!bolt_core_rtt_src(now_ns, m->t_data_tx, &rtt_src_ns))
+	if (!bolt_core_rtt_src(now_ns, m->t_data_tx, &rtt_src_ns) ||
+	    rtt_src_ns > bolt_core_rtt_src_max(&f->core))
 		return BOLT_MIB_CtlTime;
 	if (bolt_seen_before(f, m))
 		return BOLT_MIB_CtlReplay;
@@ -171,6 +173,7 @@ static struct socket *bolt_control_socket(struct bolt_net *bn, int family, int p
 	int err;
 
 	cfg.ipv6_v6only = family == AF_INET6;
+	cfg.use_udp6_rx_checksums = 1;
 	err = udp_sock_create(bn->net, &cfg, &sock);
 	if (err)
 		return ERR_PTR(err);

@@ -25,9 +25,10 @@ struct bolt_flow *bolt_flow_lookup(const struct sock *sk)
 	return rhashtable_lookup(&bolt_flows, &sk, bolt_flow_params);
 }
 
-void bolt_flow_hold(struct bolt_flow *f)
+/* False when the last reference has gone: the object only waits for its grace period. */
+bool bolt_flow_hold(struct bolt_flow *f)
 {
-	refcount_inc(&f->refcnt);
+	return refcount_inc_not_zero(&f->refcnt);
 }
 
 void bolt_flow_put(struct bolt_flow *f)
@@ -40,10 +41,15 @@ void bolt_flow_put(struct bolt_flow *f)
 void bolt_flow_take_up(struct bolt_flow *f, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	int cwnd = tcp_snd_cwnd(tp) + atomic_xchg(&f->pending, 0);
+	int n = atomic_xchg(&f->pending, 0);
+	u32 cwnd = tcp_snd_cwnd(tp);
 
 	/* the bounds of every change of cwnd: one packet, and what fills the path */
-	tcp_snd_cwnd_set(tp, clamp_t(int, cwnd, 1, max_t(int, f->max_cwnd, tcp_snd_cwnd(tp))));
+	if (n < 0)
+		cwnd = cwnd > (u32)-n ? cwnd + n : 1;
+	else
+		cwnd = max(cwnd, min3(cwnd + n, f->max_cwnd, tp->snd_cwnd_clamp));
+	tcp_snd_cwnd_set(tp, cwnd);
 }
 
 /* The backstop: the owner sent nothing and no ACK came in. */
@@ -61,12 +67,16 @@ static void bolt_flow_work(struct work_struct *work)
 	bolt_flow_put(f);
 }
 
-/* Put off a change of cwnd; the caller holds the spinlock of a socket owned by a user. */
+/*
+ * Put off a change of cwnd; the caller holds the spinlock of a socket owned by a user.  That user may
+ * be the one who takes the congestion control away: then there is nothing to put off.
+ */
 void bolt_flow_defer(struct bolt_flow *f, struct sock *sk, int packets)
 {
+	if (!bolt_flow_hold(f))
+		return;
 	atomic_add(packets, &f->pending);
 	sock_hold(sk);
-	bolt_flow_hold(f);
 	if (!queue_work(bolt_wq, &f->work)) {
 		/* queued already, with references of its own */
 		bolt_flow_put(f);
@@ -112,6 +122,8 @@ void bolt_flow_release(struct sock *sk)
 	rcu_read_lock();
 	f = bolt_flow_lookup(sk);
 	if (f && !rhashtable_remove_fast(&bolt_flows, &f->node, bolt_flow_params)) {
+		WRITE_ONCE(f->ready, 0);
+		bolt_cc_flow_stop(sk, f);
 		bolt_unreserve(sk, f);
 		bolt_flow_put(f);
 	}
@@ -123,7 +135,13 @@ int bolt_flow_module_init(void)
 	return rhashtable_init(&bolt_flows, &bolt_flow_params);
 }
 
+static void bolt_flow_free(void *f, void *arg)
+{
+	kfree(f);
+}
+
+/* An object made by a SYN-ACK whose socket was given another congestion control is left over. */
 void bolt_flow_module_exit(void)
 {
-	rhashtable_destroy(&bolt_flows);
+	rhashtable_free_and_destroy(&bolt_flows, bolt_flow_free, NULL);
 }

@@ -33,15 +33,16 @@ struct bolt_net *bolt_net(const struct net *net)
 }
 
 /*
- * Behind NAT, mangling and filters in both directions: what they refuse is not counted,
- * and what they change is final when the checksum is mended.
+ * Out: before everything else.  What reroutes or queues packets (mangle, NFQUEUE) continues in other
+ * contexts than TCP's, without the socket lock; NAT mends the checksum of what it changes.
+ * In: behind the filters: what they refuse does not count.
  */
 static const struct nf_hook_ops bolt_hooks[] = {
 	{
 		.hook		= bolt_local_out,
 		.pf		= NFPROTO_IPV4,
 		.hooknum	= NF_INET_LOCAL_OUT,
-		.priority	= NF_IP_PRI_LAST,
+		.priority	= NF_IP_PRI_FIRST,
 	}, {
 		.hook		= bolt_local_in,
 		.pf		= NFPROTO_IPV4,
@@ -53,7 +54,7 @@ static const struct nf_hook_ops bolt_hooks[] = {
 		.hook		= bolt_local_out,
 		.pf		= NFPROTO_IPV6,
 		.hooknum	= NF_INET_LOCAL_OUT,
-		.priority	= NF_IP6_PRI_LAST,
+		.priority	= NF_IP6_PRI_FIRST,
 	}, {
 		.hook		= bolt_local_in,
 		.pf		= NFPROTO_IPV6,
@@ -89,11 +90,16 @@ err_mib:
 	return err;
 }
 
+/* A grace period passes between this and bolt_net_exit(): no hook runs any more then. */
+static void __net_exit bolt_net_pre_exit(struct net *net)
+{
+	nf_unregister_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+}
+
 static void __net_exit bolt_net_exit(struct net *net)
 {
 	struct bolt_net *bn = bolt_net(net);
 
-	nf_unregister_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
 	bolt_sysctl_exit(bn);
 	bolt_control_exit(bn);
 	bolt_mib_exit(bn);
@@ -101,10 +107,11 @@ static void __net_exit bolt_net_exit(struct net *net)
 }
 
 static struct pernet_operations bolt_net_ops = {
-	.init	= bolt_net_init,
-	.exit	= bolt_net_exit,
-	.id	= &bolt_net_id,
-	.size	= sizeof(struct bolt_net),
+	.init		= bolt_net_init,
+	.pre_exit	= bolt_net_pre_exit,
+	.exit		= bolt_net_exit,
+	.id		= &bolt_net_id,
+	.size		= sizeof(struct bolt_net),
 };
 
 static int __init bolt_module_init(void)

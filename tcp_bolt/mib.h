@@ -22,6 +22,7 @@
 	X(OptRx)		/* packets received with it, as segments */	\
 	X(OptBad)		/* our ExID, but a length that does not exist */ \
 	X(OptUnexpected)	/* on a socket that did not negotiate it */	\
+	X(OptWindow)		/* on a segment outside the window: ignored */	\
 	X(OptNoRoom)		/* packets without it: option space full */	\
 	X(OptNoMtu)		/* packets without it: path MTU too small */	\
 	X(OptNoMem)		/* packets without it: no header room */	\

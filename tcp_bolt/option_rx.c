@@ -65,6 +65,20 @@ static void bolt_rx_data(struct bolt_net *bn, struct bolt_flow *f, const struct 
 	WRITE_ONCE(f->rx_t_data_tx, opt->t_data_tx);
 }
 
+/*
+ * Would TCP look at this segment at all (RFC 9293, 3.10.7.4; RFC 5961, 5.2)? Without it the ports alone
+ * would do to forge counts.  An ACK may be here before snd_nxt has moved; write_seq has.
+ */
+static bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq, bool data)
+{
+	u32 rcv_nxt = READ_ONCE(tp->rcv_nxt), wnd = max(READ_ONCE(tp->rcv_wnd), 1U << 16);
+
+	if (after(ack_seq, READ_ONCE(tp->write_seq)) ||
+	    before(ack_seq, READ_ONCE(tp->snd_una) - max(READ_ONCE(tp->max_window), 1U << 16)))
+		return false;
+	return !data || (!after(seq, rcv_nxt + wnd) && !before(seq, rcv_nxt - wnd));
+}
+
 static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure)
 {
 	u32 rtt_ns;
@@ -77,6 +91,7 @@ static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pu
 		    bolt_core_rtt_src(ktime_get_ns(), opt->t_data_tx, &rtt_ns))
 			WRITE_ONCE(f->ack_rtt_ns, rtt_ns ?: 1);
 	}
+	WRITE_ONCE(f->ack_stamp, tcp_jiffies32);
 	WRITE_ONCE(f->ack_seen, 1);
 }
 
@@ -84,6 +99,7 @@ static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pu
 static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
+	struct bolt_flow *f;
 
 	bh_lock_sock(sk);
 	/*
@@ -93,20 +109,29 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	if (sk->sk_state == TCP_SYN_SENT && bolt_sk_uses(sk) &&
 	    after(ack_seq, tp->snd_una) && !after(ack_seq, tp->write_seq)) {
 		BOLT_INC_STATS(bn, SynAckRx);
-		if (!bolt_flow_create(sk))
+		f = bolt_flow_create(sk);
+		if (f) {
+			f->syn_ack = ack_seq;
+			f->syn_sport = inet_sk(sk)->inet_sport;
+		} else {
 			BOLT_INC_STATS(bn, NoMem);
+		}
 	}
 	bh_unlock_sock(sk);
 }
 
-static void bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct bolt_opt *opt,
-			 unsigned int segs)
+static void bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct tcphdr *th,
+			 const struct bolt_opt *opt, unsigned int segs)
 {
 	struct bolt_flow *f = bolt_flow_lookup(sk);
 	bool data = opt->flags & BOLT_F_DATA;
 
 	if (!f) {
 		BOLT_INC_STATS(bn, OptUnexpected);
+		return;
+	}
+	if (!bolt_in_window(tcp_sk(sk), ntohl(th->seq), ntohl(th->ack_seq), data)) {
+		BOLT_INC_STATS(bn, OptWindow);
 		return;
 	}
 	BOLT_ADD_STATS(bn, OptRx, segs);
@@ -144,7 +169,7 @@ static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphd
 			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
 		} else {
 			bolt_opt_read(opts + off, &opt);
-			bolt_rx_full(bn, sk, &opt, max_t(u16, skb_shinfo(skb)->gso_segs, 1));
+			bolt_rx_full(bn, sk, th, &opt, max_t(u16, skb_shinfo(skb)->gso_segs, 1));
 		}
 	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
 		/* a request, or a cookie: the child is made from this very packet */
@@ -153,6 +178,15 @@ static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphd
 	}
 	if (found)
 		sock_gen_put(found);
+}
+
+/* A verdict of NFQUEUE continues here from a process. */
+static void bolt_rx_bh(struct bolt_net *bn, struct sk_buff *skb, const struct tcphdr *th,
+		       const u8 *opts, unsigned int off, enum bolt_opt_form form, bool ip6)
+{
+	local_bh_disable();
+	bolt_rx(bn, skb, th, opts, off, form, ip6);
+	local_bh_enable();
 }
 
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
@@ -192,6 +226,6 @@ unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook
 	if (form == BOLT_OPT_BAD)
 		BOLT_INC_STATS(bolt_net(state->net), OptBad);
 	else
-		bolt_rx(bolt_net(state->net), skb, th, opts, off, form, ip6);
+		bolt_rx_bh(bolt_net(state->net), skb, th, opts, off, form, ip6);
 	return NF_ACCEPT;
 }

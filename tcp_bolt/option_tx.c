@@ -21,7 +21,6 @@
 #include <net/dst.h>
 #include <net/ip.h>
 #include <net/inet_hashtables.h>
-#include <net/ip6_checksum.h>
 #include <net/ipv6.h>
 
 #include "bolt.h"
@@ -43,6 +42,25 @@ void bolt_reserve(struct sock *sk, struct bolt_flow *f)
 	icsk->icsk_sync_mss(sk, icsk->icsk_pmtu_cookie);
 }
 
+/* IPv6 sets the field to what its own extension headers take: our share has gone then. */
+static bool bolt_reserve_lost(const struct sock *sk, const struct bolt_flow *f)
+{
+	unsigned int len = inet_csk(sk)->icsk_ext_hdr_len, own = 0;
+
+	if (len == f->hdr_reserved || sk->sk_family != AF_INET6)
+		return false;
+#if IS_ENABLED(CONFIG_IPV6)
+	rcu_read_lock();
+	if (inet6_sk(sk)) {
+		const struct ipv6_txoptions *opt = rcu_dereference(inet6_sk(sk)->opt);
+
+		own = opt ? opt->opt_flen + opt->opt_nflen : 0;
+	}
+	rcu_read_unlock();
+#endif
+	return len == own;
+}
+
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
@@ -50,29 +68,20 @@ void bolt_unreserve(struct sock *sk, struct bolt_flow *f)
 	if (!f->reserved)
 		return;
 	f->reserved = 0;
-	if (icsk->icsk_ext_hdr_len >= BOLT_TCPOPT_LEN)
-		icsk->icsk_ext_hdr_len -= BOLT_TCPOPT_LEN;
+	if (bolt_reserve_lost(sk, f))
+		return;
+	icsk->icsk_ext_hdr_len -= BOLT_TCPOPT_LEN;
 	if (sk->sk_state != TCP_CLOSE)
 		icsk->icsk_sync_mss(sk, icsk->icsk_pmtu_cookie);
 }
 
-/* Someone changed icsk_ext_hdr_len: was our share overwritten? */
+/* Someone changed icsk_ext_hdr_len. */
 static void bolt_reserve_again(struct sock *sk, struct bolt_flow *f)
 {
-	struct inet_connection_sock *icsk = inet_csk(sk);
-	unsigned int own = 0;
-
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6) {
-		const struct ipv6_txoptions *opt = rcu_dereference(inet6_sk(sk)->opt);
-
-		own = opt ? opt->opt_flen + opt->opt_nflen : 0;
-	}
-#endif
-	if (sk->sk_family == AF_INET6 && icsk->icsk_ext_hdr_len == own)
+	if (bolt_reserve_lost(sk, f))
 		bolt_reserve(sk, f);
 	else
-		f->hdr_reserved = icsk->icsk_ext_hdr_len;
+		f->hdr_reserved = inet_csk(sk)->icsk_ext_hdr_len;
 }
 
 /* A D-SACK (RFC 2883): the first block lies below the ACK, or within the second. */
@@ -103,15 +112,34 @@ static bool bolt_first_is_dsack(const u8 *opts, unsigned int len, u32 ack_seq)
 }
 
 /*
+ * Lengths follow the new header.  The checksum is the pseudo header's sum so far: only its length
+ * changes.  (Its destination is not always the IP header's: source routes.)
+ */
+static void bolt_fix_lengths(struct sk_buff *skb, unsigned int thoff, unsigned int old_len, bool ip6)
+{
+	struct tcphdr *th = tcp_hdr(skb);
+
+	if (ip6) {
+		ipv6_hdr(skb)->payload_len = htons(skb->len - sizeof(struct ipv6hdr));
+	} else {
+		ip_hdr(skb)->tot_len = htons(skb->len);
+		ip_send_check(ip_hdr(skb));
+	}
+	th->check = csum16_add(csum16_sub(th->check, htons(old_len - thoff)),
+			       htons(skb->len - thoff));
+}
+
+/*
  * Grow the TCP header by @need bytes at its end and return where they start, or NULL.  Headers
  * move towards the front of the buffer: the payload, and with it every fragment and
  * every segment to come, stays where it is.
  */
 static u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
-		     unsigned int need)
+		     unsigned int need, bool ip6)
 {
 	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
 	unsigned int optlen = th->doff * 4 - sizeof(*th);
+	unsigned int old_len = skb->len;
 	u8 opts[BOLT_TCPOPT_SPACE];
 	int room, delta;
 
@@ -144,27 +172,8 @@ static u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thof
 	th = tcp_hdr(skb);
 	memcpy(th + 1, opts, room);
 	th->doff = (sizeof(*th) + room + need) / 4;
+	bolt_fix_lengths(skb, thoff, old_len, ip6);
 	return (u8 *)(th + 1) + room;
-}
-
-/* Lengths and the pseudo header's checksum follow the new header. */
-static void bolt_fix_lengths(struct sk_buff *skb, unsigned int thoff, bool ip6)
-{
-	struct tcphdr *th = tcp_hdr(skb);
-	unsigned int len = skb->len - thoff;
-
-	if (ip6) {
-		struct ipv6hdr *ip6h = ipv6_hdr(skb);
-
-		ip6h->payload_len = htons(skb->len - sizeof(*ip6h));
-		th->check = ~csum_ipv6_magic(&ip6h->saddr, &ip6h->daddr, len, IPPROTO_TCP, 0);
-	} else {
-		struct iphdr *iph = ip_hdr(skb);
-
-		iph->tot_len = htons(skb->len);
-		ip_send_check(iph);
-		th->check = ~csum_tcpudp_magic(iph->saddr, iph->daddr, len, IPPROTO_TCP, 0);
-	}
 }
 
 /* Would a segment of this packet still fit the path? */
@@ -177,6 +186,9 @@ static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int
 }
 
 /* --- handshake --- */
+
+/* SYNs that offer, of one connection; later ones do without */
+#define BOLT_SYN_OFFERS		2
 
 static void bolt_key_reply(struct bolt_hs_key *key, const struct sk_buff *skb,
 			   const struct tcphdr *th, const struct net *net, bool ip6)
@@ -226,11 +238,10 @@ static bool bolt_out_short(struct bolt_net *bn, struct sk_buff *skb, unsigned in
 		BOLT_INC_STATS(bn, OptNoMtu);
 		return false;
 	}
-	p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN_SYN);
+	p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN_SYN, ip6);
 	if (!p)
 		return false;
 	bolt_opt_write_syn(p);
-	bolt_fix_lengths(skb, thoff, ip6);
 	return true;
 }
 
@@ -258,6 +269,9 @@ static void bolt_out_syn(struct bolt_net *bn, struct sk_buff *skb, struct sock *
 {
 	/* some socket has to want SRC before there can be one */
 	bolt_control_want(bn);
+	/* perhaps a middlebox drops what it does not know */
+	if (inet_csk(sk)->icsk_retransmits >= BOLT_SYN_OFFERS)
+		return;
 	if (!bolt_sk_is_signed(sk) && bolt_out_short(bn, skb, thoff, ip6))
 		BOLT_INC_STATS(bn, SynTx);
 }
@@ -274,7 +288,7 @@ static bool bolt_is_last(const struct sock *sk, u32 seq)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct socket *sock = READ_ONCE(sk->sk_socket);
 
-	if (tp->write_seq - seq > tcp_snd_cwnd(tp) * tp->mss_cache)
+	if (tp->write_seq - seq > (u64)tcp_snd_cwnd(tp) * tp->mss_cache)
 		return false;
 	if (tp->nonagle & TCP_NAGLE_CORK)
 		return false;
@@ -292,7 +306,8 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
 	if (!f->last_tx_ns ||
 	    (!tp->packets_out && now_ns - f->last_tx_ns > 2ULL * f->core.srtt_ns)) {
 		f->in_first = 1;
-		f->first_end = seq + tcp_snd_cwnd(tp) * tp->mss_cache;
+		f->first_end = seq + min_t(u64, (u64)tcp_snd_cwnd(tp) * tp->mss_cache,
+					   1U << 30);
 		f->last_open = 0;
 	}
 	if (f->in_first) {
@@ -354,7 +369,10 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 	u8 *p;
 
 	f = bolt_flow_locked(sk);
-	if (!f || !f->reserved)
+	if (!f || !f->reserved || bolt_sk_is_signed(sk))
+		return;
+	/* A VRF calls LOCAL_OUT again */
+	if (bolt_opt_find((const u8 *)(th + 1), optlen, &off) != BOLT_OPT_NONE)
 		return;
 	if (unlikely(atomic_read(&f->pending)))
 		bolt_flow_take_up(f, sk);
@@ -365,15 +383,12 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 	icsk->icsk_ack.quick = TCP_MAX_QUICKACKS;
 	inet_csk_exit_pingpong_mode(sk);
 
-	/* A hook that reroutes calls LOCAL_OUT again */
-	if (bolt_opt_find((const u8 *)(th + 1), optlen, &off) != BOLT_OPT_NONE)
-		return;
-
 	now_ns = tp->tcp_wstamp_ns;	/* the departure of this very packet */
 	opt.inc_count = atomic_read(&f->rx_inc);
 	opt.flags = BOLT_F_ACK;
 	if (payload) {
-		if (unlikely(f->dev_ifindex != skb_dst(skb)->dev->ifindex))
+		if (unlikely(f->dev_ifindex != skb_dst(skb)->dev->ifindex ||
+			     f->rate_gen != READ_ONCE(bn->rate_gen)))
 			bolt_cc_refresh_rate(sk, f, skb_dst(skb)->dev->ifindex);
 		opt.flags |= BOLT_F_DATA |
 			     bolt_data_flags(bn, sk, f, seq, seq + payload, now_ns);
@@ -383,17 +398,20 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 		opt.t_data_tx = READ_ONCE(f->rx_t_data_tx);
 		if (READ_ONCE(f->rx_dec))
 			opt.flags |= BOLT_F_DEC;
-		/* TCP stamps it with the departure of the next data: fq would hold it that long */
-		skb_clear_delivery_time(skb);
+		/*
+		 * TCP stamps it with the departure of the next data: fq would hold it that long.
+		 * A FIN stays behind its data.
+		 */
+		if (!th->fin)
+			skb_clear_delivery_time(skb);
 	}
 
 	if (!bolt_fits(skb, hlen, BOLT_TCPOPT_LEN)) {
 		BOLT_INC_STATS(bn, OptNoMtu);
 	} else {
-		p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN);
+		p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN, ip6);
 		if (p) {
 			bolt_opt_write(p, &opt);
-			bolt_fix_lengths(skb, thoff, ip6);
 			BOLT_INC_STATS(bn, OptTx);
 		}
 	}
@@ -436,6 +454,12 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	/* RST and TIME-WAIT replies leave through raw control sockets: look before inet_csk() */
 	full = sk && sk_fullsock(sk);
 	if (full && (!sk_is_tcp(sk) || (!bolt_sk_uses(sk) && sk->sk_state != TCP_LISTEN)))
+		return NF_ACCEPT;
+	/*
+	 * TCP lends its packets the socket's route; whoever queued or rerouted one took a reference.
+	 * Then this may be another context, and the socket may not be ours to touch.
+	 */
+	if (full && sk->sk_state != TCP_LISTEN && !skb_dst_is_noref(skb))
 		return NF_ACCEPT;
 	/* what is left may be the answer to a SYN of this softirq */
 	if ((!full || sk->sk_state == TCP_LISTEN) && !bolt_hs_armed())

@@ -32,7 +32,11 @@ static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void 
 	case NETDEV_UNREGISTER:
 		xa_erase(&bn->rates, dev->ifindex);
 		break;
+	default:
+		return NOTIFY_DONE;
 	}
+	/* flows look again with their next packet */
+	WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
 	return NOTIFY_DONE;
 }
 

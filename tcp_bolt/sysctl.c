@@ -26,6 +26,17 @@ static int bolt_sysctl_port(BOLT_CTL_TABLE *table, int write, void *buf, size_t 
 	return ret;
 }
 
+/* Flows that run look at the rate again. */
+static int bolt_sysctl_rate(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
+{
+	struct bolt_net *bn = container_of((u32 *)table->data, struct bolt_net, rate_mbps);
+	int ret = proc_douintvec_minmax(table, write, buf, len, pos);
+
+	if (!ret && write)
+		WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
+	return ret;
+}
+
 /* 32 hexadecimal digits; "off" for none.  Never shown. */
 static int bolt_sysctl_key(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
 {
@@ -70,7 +81,7 @@ static const struct ctl_table bolt_table[] = {
 	BOLT_SYSCTL(port, int, bolt_sysctl_port,
 		    .extra1 = SYSCTL_ONE, .extra2 = (void *)&bolt_port_max),
 	BOLT_SYSCTL(base_rtt_ns, u32, proc_douintvec_minmax, .extra2 = (void *)&bolt_rtt_max),
-	BOLT_SYSCTL(rate_mbps, u32, proc_douintvec_minmax, .extra2 = (void *)&bolt_rate_max),
+	BOLT_SYSCTL(rate_mbps, u32, bolt_sysctl_rate, .extra2 = (void *)&bolt_rate_max),
 	BOLT_SYSCTL(max_bdp_pct, u32, proc_douintvec_minmax,
 		    .extra1 = (void *)&bolt_pct_min, .extra2 = (void *)&bolt_pct_max),
 	BOLT_SYSCTL(burst_segs, u32, proc_douintvec_minmax,
