@@ -60,8 +60,8 @@ static int bolt_sysctl_key(BOLT_CTL_TABLE *table, int write, void *buf, size_t *
 	if (strlen(text) != 32 || hex2bin(raw, text, sizeof(raw)))
 		return -EINVAL;
 	/* A message that meets half a key is refused and counted, as any with a wrong one */
-	bn->tag_key.key[0] = get_unaligned_be64(raw);
-	bn->tag_key.key[1] = get_unaligned_be64(raw + 8);
+	bn->tag_key.key[0] = get_unaligned_le64(raw);
+	bn->tag_key.key[1] = get_unaligned_le64(raw + 8);
 	/* pairs with the acquire in bolt_tag_ok() */
 	smp_store_release(&bn->tagged, 1);
 	return 0;
