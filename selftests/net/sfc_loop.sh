@@ -140,7 +140,7 @@ test_tag() {
 	local key=000102030405060708090a0b0c0d0e0f
 	setup_router
 	in_ns "$R" tc qdisc add dev r2 root sfc rate 1gbit tagkey "$key"
-	in_ns "$H1" sysctl -qw net.bolt.tag_key=$key
+	in_ns "$H1" sysctl -qw net.bolt.tag_key="$key"
 	loop "$A2"
 	heard "$R" r2
 	expect_eq "CtlTag" "$(bolt_stat "$H1" CtlTag)" 0

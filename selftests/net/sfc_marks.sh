@@ -135,8 +135,8 @@ test_checksum_alignment() {
 	local pad
 	for pad in 0 1 2 3; do
 		port rate 1mbit ccthresh 3028b nosm
-		v4 n=6 len=1000 bflags=84 pad=$pad
-		v6 n=6 len=1001 bflags=84 pad=$pad
+		v4 n=6 len=1000 bflags=84 pad="$pad"
+		v6 n=6 len=1001 bflags=84 pad="$pad"
 		drained 12
 		expect_eq "checksums at $pad" "$(packets eth0.h2 'in tcp' 'csum=ok')" 12
 		expect_eq "marked at $pad" "$(packets eth0.h2 'in tcp' 'bflags=[A-Z]*C ')" \

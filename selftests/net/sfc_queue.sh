@@ -139,7 +139,7 @@ test_under_prio() {
 	setup_router
 	tc_ qdisc add dev r2 root handle 1: prio
 	for i in 1 2 3; do
-		expect "sfc $i" tc_ qdisc add dev r2 parent 1:$i sfc rate 900mbit
+		expect "sfc $i" tc_ qdisc add dev r2 parent "1:$i" sfc rate 900mbit
 	done
 	server "$H2" cc bolt listen "$A2" 5001 recv 1000000 recv-eof
 	client "$H1" cc bolt connect "$A2" 5001 send 1000000 outq
@@ -163,7 +163,7 @@ test_under_mq() {
 	ip -n "$R" link set m1 up
 	tc_ qdisc replace dev m0 root handle 1: mq
 	for i in 1 2 3 4; do
-		expect "sfc $i" tc_ qdisc add dev m0 parent 1:$i sfc rate 1gbit
+		expect "sfc $i" tc_ qdisc add dev m0 parent "1:$i" sfc rate 1gbit
 	done
 	expect_eq "leaves" "$(tc_ -j qdisc show dev m0 | jq '[.[] | select(.kind == "sfc")] | length')" 4
 	expect "delete" tc_ qdisc del dev m0 root
@@ -196,7 +196,7 @@ test_full_when_leaf_deleted() {
 	v4 n=50 bflags=80
 	expect_ge "queued" "$(qdisc "$R" r2 qlen prio)" 40
 	for i in 1 2 3; do
-		expect "delete" tc_ qdisc del dev r2 parent 1:$i
+		expect "delete" tc_ qdisc del dev r2 parent "1:$i"
 	done
 	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 0
 	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" 0
