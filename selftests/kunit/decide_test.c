@@ -219,7 +219,41 @@ static void sfc_decide_pru_handover_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, st.pru_token, 0);
 }
 
+/* --- how much supply may be saved up --- */
+
+struct cap_case {
+	const char *name;
+	u32 smcap, segs;
+	u64 gap;
+	u32 want;
+};
+
+static const struct cap_case cap_cases[] = {
+	{ "one MTU, as the paper says", MTU, 1, 1000, MTU },
+	{ "none configured is one MTU", 0, 1, 1000, MTU },
+	{ "a round trip's gaps", 100000, 1, 1000, 100000 },
+	{ "last gap of a round trip", 100000, 1, SFC_SM_IDLE_NS - 1, 100000 },
+	{ "an idle link is worth one MTU", 100000, 1, SFC_SM_IDLE_NS, MTU },
+	{ "idle for long", 100000, 1, 1ULL << 60, MTU },
+	{ "a super-packet's segments", 0, 44, 1000, 44 * MTU },
+	{ "the larger counts", 100000, 44, 1000, 100000 },
+	{ "most segments", 0, SFC_SEGS_MAX, 1000, SFC_SEGS_MAX * MTU },
+};
+
+KUNIT_ARRAY_PARAM_DESC(cap, cap_cases, name);
+
+static void sfc_supply_cap_test(struct kunit *test)
+{
+	const struct cap_case *c = test->param_value;
+	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = c->smcap };
+	struct sfc_alg_state st = { .sm.last_ns = 500 };
+	struct sfc_alg_in in = { .now = 500 + c->gap, .segs = c->segs };
+
+	KUNIT_EXPECT_EQ(test, sfc_supply_cap(&cfg, &st, &in), c->want);
+}
+
 static struct kunit_case sfc_decide_cases[] = {
+	KUNIT_CASE_PARAM(sfc_supply_cap_test, cap_gen_params),
 	KUNIT_CASE_PARAM(sfc_decide_test, decide_gen_params),
 	KUNIT_CASE(sfc_decide_all_flags_test),
 	KUNIT_CASE(sfc_decide_counts_all_test),
