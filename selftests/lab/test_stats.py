@@ -21,11 +21,6 @@ class Percentiles(unittest.TestCase):
         self.assertEqual(stats.percentile([7], 0.99), 7)
         self.assertIsNone(stats.percentile([], 0.5))
 
-    def test_weighted_by_time(self):
-        self.assertEqual(stats.weighted_percentile({0: 98, 1500: 1, 9000: 1}, 0.5), 0)
-        self.assertEqual(stats.weighted_percentile({0: 98, 1500: 1, 9000: 1}, 0.99), 1500)
-        self.assertIsNone(stats.weighted_percentile({}, 0.5))
-
 
 class Fairness(unittest.TestCase):
     def test_jain(self):
@@ -60,19 +55,6 @@ class Fct(unittest.TestCase):
     def test_empty(self):
         result = stats.fct([])
         self.assertEqual((result["count"], result["p50"], result["bins"]), (0, None, []))
-
-
-class LinkTime(unittest.TestCase):
-    def test_lost(self):
-        times = list(range(0, 1001, 100))
-        full = [t * 100 // 8 for t in times]                    # 100 Gb/s
-        self.assertEqual(stats.link_time_lost(times, full, 10**11, 200, 800), 0)
-        half = [b // 2 for b in full]
-        self.assertAlmostEqual(stats.link_time_lost(times, half, 10**11, 200, 800), 300, delta=1)
-
-    def test_windows(self):
-        times = list(range(0, 401, 100))
-        self.assertEqual(stats.windows(times, [0, 1250, 1250, 1250, 2500], 10**11, 200), [(0, 0.5), (200, 0.5)])
 
 
 class Series(unittest.TestCase):

@@ -3,7 +3,7 @@
 
 import os
 
-from . import build, results, series, units
+from . import build, results, series
 from .uml import RunError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
@@ -160,7 +160,3 @@ def cell(value, digits=1, none="-"):
     if isinstance(value, float):
         return f"{value:.{digits}f}"
     return f"{value}"
-
-
-def time_text(ns):
-    return units.format_time(ns)

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import sys
 import time
-from pathlib import Path
 
 from . import build, plan, results, schema, topology, traffic, uml
 from .build import progress

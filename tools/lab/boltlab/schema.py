@@ -58,12 +58,6 @@ def number(low, high):
     return parse
 
 
-def boolean(value):
-    if not isinstance(value, bool):
-        raise ValueError("is not true or false")
-    return value
-
-
 def positive(parser, limit=None, show=str):
     def parse(value):
         result = parser(value)

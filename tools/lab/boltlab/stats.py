@@ -13,19 +13,6 @@ def percentile(ordered, share):
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def weighted_percentile(weights, share):
-    """The same for {value: weight}: time spent at a queue length."""
-    total = sum(weights.values())
-    if not total:
-        return None
-    rank, seen = share * total, 0
-    for value in sorted(weights):
-        seen += weights[value]
-        if seen >= rank:
-            return value
-    return max(weights)
-
-
 def mean(values):
     return sum(values) / len(values) if values else None
 
@@ -79,25 +66,3 @@ def goodput_jain(flows, window_ns):
         if end > begin and f["bytes"]:
             rates.append(f["bytes"] / (end - f["start_ns"]))
     return rounded(jain(rates)) if rates else None
-
-
-def link_time_lost(times, tx_bytes, rate_bps, begin_ns, end_ns):
-    """Nanoseconds within [begin, end] that the link could have sent and did not."""
-    first = next((b for t, b in zip(times, tx_bytes) if t >= begin_ns), None)
-    last = next((b for t, b in zip(reversed(times), reversed(tx_bytes)) if t <= end_ns), None)
-    if first is None or last is None:
-        return None
-    return (end_ns - begin_ns) - (last - first) * 8e9 / rate_bps
-
-
-def windows(times, tx_bytes, rate_bps, width_ns):
-    """(start, utilization) of each whole window of the given width."""
-    result = []
-    if not times:
-        return result
-    start, base = times[0], tx_bytes[0]
-    for t, b in zip(times, tx_bytes):
-        if t - start >= width_ns:
-            result.append((start, (b - base) * 8e9 / (rate_bps * (t - start))))
-            start, base = t, b
-    return result
