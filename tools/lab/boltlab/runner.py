@@ -103,7 +103,12 @@ def command(path, cc, sets, seed, kernel):
 
 def load_result(out):
     try:
-        return json.loads((out / RESULT).read_text())
+        result = json.loads((out / RESULT).read_text())
+        if not result["runs"]:
+            raise KeyError("runs")
+        return result
+    except (KeyError, TypeError):
+        raise RunError(f"{out / RESULT}: is not a result of the lab, or has no runs") from None
     except FileNotFoundError:
         raise RunError(f"{out}: there is no {RESULT} in it; `lab run ... --out {out}` makes one") from None
     except ValueError as e:
@@ -113,7 +118,12 @@ def load_result(out):
 def plot(out):
     from . import plots, report           # matplotlib is wanted for this only
     result = load_result(out)
-    made = plots.make(result, out)
-    report.write(result, out, made)
+    try:
+        made = plots.make(result, out)
+        report.write(result, out, made)
+    except FileNotFoundError as e:
+        raise RunError(f"{e.filename}: is missing; run the scenario again") from None
+    except (KeyError, TypeError) as e:
+        raise RunError(f"{out / RESULT}: was written by another version of the lab ({e!r} is not as expected)") from None
     progress(f"report: {out / 'report.html'}")
     return 0
