@@ -43,6 +43,11 @@ class Accepts(unittest.TestCase):
         by = dict(context.load(text, cc=["cubic", "bolt"], sets=["when.cubic.switch.qdisc=codel"]))
         self.assertEqual((by["cubic"].switch.qdisc, by["bolt"].switch.qdisc), ("codel", "sfc"))
 
+    def test_a_reroute_brings_its_second_path(self):
+        s, net, _ = context.one(sets=["event.0.at=1us", "event.0.do=reroute", "event.0.flow=0"])
+        self.assertEqual((s.topology.paths, len(net.alternatives("s0", "r0"))), (2, 2))
+        self.assertEqual(context.one()[0].topology.paths, 1)
+
     def test_shipped_scenarios(self):
         shipped = sorted((context.TREE / "tools/lab/scenarios").glob("*.toml"))
         self.assertGreaterEqual(len(shipped), 7)
@@ -86,7 +91,8 @@ class Refuses(unittest.TestCase):
         self.refused("event.0.flow", "event.0.at=1us", "event.0.do=stop")
         self.refused("event.0.flow", "event.0.at=1us", "event.0.do=stop", "event.0.flow=2")
         self.refused("event.0.at", "event.0.at=2ms", "event.0.do=stop", "event.0.flow=0")
-        self.assertIn("topology.paths", self.refused("event.0.do", "event.0.at=1us", "event.0.do=reroute", "event.0.flow=0"))
+        self.assertIn("topology.paths", self.refused("event.0.do", "topology.paths=1", "event.0.at=1us",
+                                                      "event.0.do=reroute", "event.0.flow=0"))
         self.refused("event.0.path", "topology.paths=2", "event.0.at=1us", "event.0.do=reroute", "event.0.flow=0", "event.0.path=2")
         self.refused("event.0.command", "event.0.at=1us", "event.0.do=set", "event.0.node=a")
         self.refused("event.0.node", "event.0.at=1us", "event.0.do=set", "event.0.node=x", "event.0.command=tc qdisc show")

@@ -157,7 +157,7 @@ class Topology:
     leaves: int = key(integer(1, 64), 2, "leaf-spine: switches l0..")
     spines: int = key(integer(1, 64), 2, "leaf-spine: switches p0.., each joined to every leaf")
     hosts_per_leaf: int = key(integer(1, 512), 4, "leaf-spine: hosts h0.., leaf by leaf")
-    paths: int = key(integer(1, 8), 1, "dumbbell: parallel links between a and b, the first carries all until a reroute")
+    paths: int = key(integer(1, 8), None, "dumbbell: parallel links between a and b, the first carries all until a reroute; absent: 1, or 2 with a reroute")
     rate: int = key(link_rate, 100 * 10**9, "every link")
     core_rate: int = key(link_rate, None, "links between switches; absent: rate")
     rtt: int = key(small_time, 8000, "between the far ends, without serialization; spread evenly over the links")
@@ -428,6 +428,8 @@ def check(s, where):
     t = s.topology
     if t.receivers is None:
         t.receivers = t.senders
+    if t.paths is None:
+        t.paths = 2 if any(e.do == "reroute" for e in s.event) else 1
     if t.kind == "links" and not s.link:
         bad("link", "topology.kind is \"links\": write at least one [[link]] with a= and b=")
     if t.kind != "links" and s.link:
