@@ -26,6 +26,17 @@
 /* Every sfc, for events of its device.  Under RTNL. */
 static LIST_HEAD(sfc_list);
 
+/* Packets on the wire; a super-packet from an untrusted source may not have been counted. */
+static u32 sfc_segs(const struct sk_buff *skb)
+{
+	u32 segs;
+
+	if (!skb_is_gso(skb))
+		return 1;
+	segs = skb_shinfo(skb)->gso_segs ?: DIV_ROUND_UP(skb->len, skb_shinfo(skb)->gso_size);
+	return clamp_t(u32, segs, 1, SFC_SEGS_MAX);
+}
+
 /* Algorithm 1 and its consequences, but for the flags themselves: they are returned. */
 static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now)
@@ -35,13 +46,11 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 	struct sfc_alg_in in = {
 		.now = now,
 		.queue = sch->qstats.backlog,
-		.segs = 1,
+		.segs = sfc_segs(skb),
 		.flags = pkt->flags,
 		.can_src = sfc_can_src(q, pkt),
 	};
 
-	if (skb_is_gso(skb))
-		in.segs = clamp_t(u32, skb_shinfo(skb)->gso_segs, 1, SFC_SEGS_MAX);
 	in.size = qdisc_pkt_len(skb) + in.segs * q->cfg.overhead;
 
 	sfc_decide(&q->alg, &q->state, &in, &out);
@@ -66,20 +75,19 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 
 static void sfc_mark(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags)
 {
-	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1;
 	struct sfc_sched *q = qdisc_priv(sch);
 	u8 changed = flags ^ pkt->flags;
 
 	if (!changed)
 		return;
 	if (!sfc_write_flags(skb, pkt, flags)) {
-		q->stats.mark_failed += segs;
+		q->stats.mark_failed += sfc_segs(skb);
 		return;
 	}
 	if (changed & BOLT_F_DEC)
-		q->stats.dec_set += segs;
+		q->stats.dec_set += sfc_segs(skb);
 	if (changed & BOLT_F_INC)
-		q->stats.inc_cleared += segs;
+		q->stats.inc_cleared += sfc_segs(skb);
 }
 
 /*
@@ -178,11 +186,10 @@ static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 /* The packet holds the link from when it was free, or from a little before now. */
 static void sfc_shape(struct sfc_sched *q, const struct sk_buff *skb, u64 now)
 {
-	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) : 1;
 	u64 start = max_t(u64, q->next_ns, now - min_t(u64, now, SFC_CATCHUP_NS));
 
 	q->next_ns = start + sfc_serialize_ns(&q->alg.rate,
-					      qdisc_pkt_len(skb) + segs * q->cfg.overhead,
+					      qdisc_pkt_len(skb) + sfc_segs(skb) * q->cfg.overhead,
 					      &q->next_frac);
 }
 

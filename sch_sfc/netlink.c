@@ -165,8 +165,8 @@ static void sfc_config_derive(const struct sfc_config *cfg, struct net_device *d
 	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: sfc_link_speed(dev));
 	alg->smcap = cfg->smcap;
 	if (!alg->smcap && alg->rate.bytes_ps)
-		alg->smcap = clamp_t(u64, sfc_supply(&alg->rate, SFC_SMCAP_NS) >> SFC_TOKEN_SHIFT,
-				     alg->mtu, cfg->limit);
+		alg->smcap = clamp_t(u64, sfc_supply(&alg->rate, SFC_SMCAP_NS) >>
+				     SFC_TOKEN_SHIFT, alg->mtu, cfg->limit);
 }
 
 /* The device's MTU or speed may have changed.  RTNL. */
@@ -228,7 +228,8 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 
 	sfc_config_derive(&cfg, dev, &alg);
 	if (cfg.flags & TC_SFC_F_BOLT && !alg.rate.bytes_ps)
-		NL_SET_ERR_MSG(extack, "link speed unknown: no SRC, no supply matching; give link or rate");
+		NL_SET_ERR_MSG(extack,
+			       "link speed unknown: no SRC, no supply matching; give link or rate");
 	sfc_config_commit(sch, &cfg, &alg);
 out:
 	memzero_explicit(&cfg.key, sizeof(cfg.key));

@@ -30,6 +30,7 @@
 #define SFC_LIMIT_DEFAULT	(16U << 20)	/* bytes */
 #define SFC_SRCRATE_DEFAULT	100000000U	/* per second: a bound, not a brake */
 #define SFC_TTL_DEFAULT		64
+/* About a round trip in a data center; what is saved beyond it is spent an RTT late anyway */
 #define SFC_SMCAP_NS		(8 * NSEC_PER_USEC)
 #define SFC_FLAGS_DEFAULT	TC_SFC_F_ALL
 /* Shaping makes up for a timer or a stopped queue that comes so late, and no more. */
@@ -50,7 +51,7 @@ struct sfc_config {
 	u32			limit;		/* bytes */
 	u32			ccthresh;	/* bytes; 0: two MTU */
 	u32			overhead;	/* bytes per packet */
-	u32			smcap;		/* bytes; 0: what the link carries in SFC_SMCAP_NS */
+	u32			smcap;		/* bytes; 0: SFC_SMCAP_NS of the link */
 	u32			switch_id;
 	u32			srcrate;	/* per second */
 	u16			port;

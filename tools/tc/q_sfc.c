@@ -261,8 +261,8 @@ static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 static bool takes_value(const char *opt)
 {
 	static const char * const names[] = {
-		"rate", "link", "limit", "overhead", "ccthresh", "smcap", "switch_id", "srcrate", "port", "ttl",
-		"addr", "tagkey",
+		"rate", "link", "limit", "overhead", "ccthresh", "smcap", "switch_id", "srcrate",
+		"port", "ttl", "addr", "tagkey",
 	};
 	unsigned int i;
 

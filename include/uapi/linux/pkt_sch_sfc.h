@@ -23,7 +23,7 @@ enum {
 	TCA_SFC_ADDR6,		/* 16 bytes, likewise */
 	TCA_SFC_TAGKEY,		/* 16 bytes of SipHash key, or none: no tag.  Never dumped. */
 	TCA_SFC_OVERHEAD,	/* u32, bytes a packet costs on the link beyond its length */
-	TCA_SFC_LINK64,		/* u64, bytes/s; what the link carries, without shaping; 0: ask the device */
+	TCA_SFC_LINK64,		/* u64, bytes/s, of the link, without shaping; 0: ask the device */
 	TCA_SFC_SMCAP,		/* u32, bytes; 0: what the link carries in 8 us */
 	__TCA_SFC_MAX
 };
