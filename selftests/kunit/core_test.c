@@ -459,13 +459,15 @@ static void bolt_core_bdp_pkts_test(struct kunit *test)
 /* Low by less than one ns and 2^-20 of the rest */
 static void bolt_core_tx_ns_error_test(struct kunit *test)
 {
-	u64 s = 4;
+	u64 s = 4, sum = 0;
+	u32 rest = 0;
 	int i;
 
 	for (i = 0; i < RANDOM_ROWS; i++) {
 		u32 kbps = (any_magnitude(&s, 32) | 1) + 10000;	/* 10 Mb/s and up */
 		u32 len = any_magnitude(&s, 17);
-		u64 got = bolt_core_tx_ns(len, bolt_core_ns_per_byte(kbps));
+		u32 frac = 0;
+		u64 got = bolt_core_tx_ns(len, bolt_core_ns_per_byte(kbps), &frac);
 		u128 exact = (u128)len * 8000000;	/* times 1 / kbps */
 
 		if ((u128)got * kbps > exact)
@@ -473,8 +475,14 @@ static void bolt_core_tx_ns_error_test(struct kunit *test)
 		else if (exact - (u128)got * kbps > (u128)kbps + ((u128)len * kbps >> 20))
 			KUNIT_FAIL(test, "%u bytes at %u kb/s: %llu ns is short", len, kbps, got);
 	}
-	KUNIT_EXPECT_EQ(test, bolt_core_tx_ns(65536, bolt_core_ns_per_byte(0)), 0);
-	KUNIT_EXPECT_EQ(test, bolt_core_tx_ns(1500, bolt_core_ns_per_byte(50 * GBPS)), 239);
+	KUNIT_EXPECT_EQ(test, bolt_core_tx_ns(65536, bolt_core_ns_per_byte(0), &rest), 0);
+	KUNIT_EXPECT_EQ(test, bolt_core_tx_ns(1500, bolt_core_ns_per_byte(50 * GBPS), &rest), 239);
+	/* 400 Gb/s: 30.28 ns a packet, and 30280 ns for a thousand */
+	rest = 0;
+	for (i = 0; i < 1000; i++)
+		sum += bolt_core_tx_ns(1514, bolt_core_ns_per_byte(400 * GBPS), &rest);
+	KUNIT_EXPECT_GE(test, sum, 30278);
+	KUNIT_EXPECT_LE(test, sum, 30280);
 }
 
 struct next_case {

@@ -39,9 +39,12 @@ test_back_and_forth() {
 	expect_eq "timeouts" "$(stack "$H1" TcpExtTCPTimeouts)" 0
 }
 
-# The peer notices that the option is gone, and does not wait for it for ever
+# The peer notices that the option is gone, and does not wait for it for ever: after 16 ACKs
+# and an RTO without it
 test_peer_falls_back() {
 	setup_pair
+	in_ns "$H1" tc qdisc replace dev eth0 root netem delay 5ms limit 10000
+	in_ns "$H2" tc qdisc replace dev eth0 root netem delay 5ms limit 10000
 	server "$H2" cc bolt listen "$A2" 5001 recv 1000 send 1000000 outq info recv-eof
 	client "$H1" cc bolt connect "$A2" 5001 send 1000 outq cc cubic recv 1000000
 	server_done

@@ -140,7 +140,8 @@ in_ns() {
 	${spawning:+exec} nsenter --net="/run/netns/$ns" -- "$@"
 }
 
-# setup_ns VAR...: a fresh namespace each, its name in VAR
+# setup_ns VAR...: a fresh namespace each, its name in VAR; IPv6 says what it says at once, so
+# that no report or solicitation gets between counted packets
 setup_ns() {
 	local var ns
 	for var; do
@@ -150,7 +151,10 @@ setup_ns() {
 		printf -v "$var" '%s' "$ns"
 		in_ns "$ns" bash -c 'ip link set lo up
 			echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad
-			echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad
+			cd /proc/sys/net/ipv6/conf/default
+			echo 0 >accept_dad
+			echo 0 >router_solicitations
+			echo 1 >mldv2_unsolicited_report_interval
 			echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save'
 	done
 }
@@ -167,7 +171,7 @@ addr() {
 		addr add $4 dev $2 nodad
 		link set $2 up
 		${5:+route add default via $5}
-		${6:+-6 route add default via $6}
+		${6:+route add default via $6}
 	BATCH
 }
 
