@@ -14,7 +14,7 @@ static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_FLAGS]		= NLA_POLICY_BITFIELD32(TC_SFC_F_ALL),
 	[TCA_SFC_RATE64]	= { .type = NLA_U64 },
 	[TCA_SFC_LINK64]	= { .type = NLA_U64 },
-	[TCA_SFC_LIMIT]		= NLA_POLICY_MIN(NLA_U32, 1),
+	[TCA_SFC_LIMIT]		= { .type = NLA_U32 },
 	[TCA_SFC_CCTHRESH]	= { .type = NLA_U32 },
 	[TCA_SFC_SMCAP]		= { .type = NLA_U32 },
 	[TCA_SFC_SWITCH_ID]	= { .type = NLA_U32 },
@@ -103,9 +103,9 @@ static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 		cfg->addr6 = nla_get_in6_addr(tb[TCA_SFC_ADDR6]);
 		if (!ipv6_addr_any(&cfg->addr6) &&
 		    (!(ipv6_addr_type(&cfg->addr6) & IPV6_ADDR_UNICAST) ||
-		     ipv6_addr_loopback(&cfg->addr6))) {
+		     ipv6_addr_type(&cfg->addr6) & (IPV6_ADDR_LOOPBACK | IPV6_ADDR_LINKLOCAL))) {
 			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SFC_ADDR6],
-					    "addr must be a unicast address");
+					    "addr must be a unicast address that can be routed");
 			return -EINVAL;
 		}
 	}
