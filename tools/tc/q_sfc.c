@@ -2,10 +2,8 @@
 /*
  * Plugin for tc(8): parse and print the qdisc "sfc".
  *
- * tc looks for q_NAME.so in its library directory and in it for NAME_qdisc_util.
- * iproute2 installs no header for that, so the few declarations needed are made here, by what
- * iproute2 5.10 to 6.15 look like; the functions are resolved from the tc binary.  A tc whose
- * struct differs would fail at the first call, not silently: parse and print come first.
+ * tc looks for q_NAME.so in its library directory and in it for NAME_qdisc_util; what
+ * a plugin may use of tc is in tc_plugin.h.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,48 +20,7 @@
 #include <linux/bolt.h>
 #include <linux/pkt_sch_sfc.h>
 
-/* --- what tc provides --- */
-
-struct qdisc_util {
-	struct qdisc_util *next;
-	const char *id;
-	int (*parse_qopt)(struct qdisc_util *qu, int argc, char **argv,
-			  struct nlmsghdr *n, const char *dev);
-	int (*print_qopt)(struct qdisc_util *qu, FILE *f, struct rtattr *opt);
-	int (*print_xstats)(struct qdisc_util *qu, FILE *f, struct rtattr *xstats);
-	int (*parse_copt)(struct qdisc_util *qu, int argc, char **argv,
-			  struct nlmsghdr *n, const char *dev);
-	int (*print_copt)(struct qdisc_util *qu, FILE *f, struct rtattr *opt);
-	int (*has_block)(struct qdisc_util *qu, struct rtattr *opt, __u32 block, bool *has);
-};
-
-/* JSON, plain text, or whichever is asked for */
-enum output_type {
-	PRINT_FP = 1,
-	PRINT_JSON = 2,
-	PRINT_ANY = 4,
-};
-
-int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int alen);
-struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
-int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
-int get_rate64(__u64 *rate, const char *str);
-int get_size(unsigned int *size, const char *str);
-bool is_json_context(void);
-void print_nl(void);
-int print_color_string(enum output_type t, int color, const char *key, const char *fmt,
-		       const char *value);
-int print_color_uint(enum output_type t, int color, const char *key, const char *fmt,
-		     unsigned int value);
-int print_color_u64(enum output_type t, int color, const char *key, const char *fmt,
-		    unsigned long long value);
-int print_color_s64(enum output_type t, int color, const char *key, const char *fmt,
-		    long long value);
-int print_color_bool(enum output_type t, int color, const char *key, const char *fmt,
-		     bool value);
-
-#define COLOR_NONE	6	/* what tc itself passes for text without colour */
-#define TCA_BUF_MAX	(64 * 1024)
+#include "tc_plugin.h"
 
 /* --- options that are on or off --- */
 
@@ -148,7 +105,8 @@ static int get_key(__u8 key[16], const char *arg)
 	if (strlen(arg) != 32 || strspn(arg, "0123456789abcdefABCDEF") != 32)
 		return bad("tagkey", arg, "32 hex digits");
 	for (i = 0; i < 16; i++) {
-		sscanf(arg + 2 * i, "%2x", &byte);
+		if (sscanf(arg + 2 * i, "%2x", &byte) != 1)
+			return -1;
 		key[i] = byte;
 	}
 	return 0;

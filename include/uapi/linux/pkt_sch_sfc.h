@@ -27,6 +27,7 @@ enum {
 	TCA_SFC_SMCAP,		/* u32, bytes; 0: what the link carries in 8 us */
 	__TCA_SFC_MAX
 };
+
 #define TCA_SFC_MAX	(__TCA_SFC_MAX - 1)
 
 #define TC_SFC_F_BOLT		(1U << 0)	/* Algorithm 1 of the Bolt paper */
