@@ -48,6 +48,7 @@ struct bolt_flow {
 	u32			init_cwnd;	/* packets; the path's BDP as configured */
 	u32			max_cwnd;	/* packets */
 	u64			next_tx_ns;	/* earliest departure of the next packet */
+	u32			tx_frac;	/* and the part of a ns that belongs to it */
 	u64			last_tx_ns;	/* departure of the newest data packet */
 	u32			first_end;	/* FIRST before this sequence number */
 	u32			last_seq;	/* LAST was set up to here */
@@ -60,6 +61,7 @@ struct bolt_flow {
 	u16			hdr_reserved;	/* icsk_ext_hdr_len as we left it */
 	u8			ready;		/* init() is through; SRC may come */
 	u8			reserved:1,	/* BOLT_TCPOPT_LEN is in icsk_ext_hdr_len */
+				ai_owed:1,	/* an additive increase waits for an ACK without DEC */
 				pacing_ours:1,	/* sk_pacing_status was NONE before us */
 				in_first:1,
 				last_open:1;	/* LAST was sent, and no proof yet it was true */

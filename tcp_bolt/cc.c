@@ -126,10 +126,17 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 	struct bolt_net *bn = bolt_net(sock_net(sk));
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!READ_ONCE(bn->ai) || !bolt_core_ai_due(&f->core, tp->snd_una))
+	if (!READ_ONCE(bn->ai))
 		return;
 	/* Congestion is being dealt with: postponed, not skipped */
 	if (READ_ONCE(f->ack_dec))
+		return;
+	if (f->ai_owed) {
+		f->ai_owed = 0;
+		BOLT_INC_STATS(bn, AiTaken);
+		bolt_set_cwnd(sk, f, tcp_snd_cwnd(tp) + 1);
+	}
+	if (!bolt_core_ai_due(&f->core, tp->snd_una))
 		return;
 	/* A window that is not the limit says nothing when it grows */
 	if (rs->prior_in_flight + READ_ONCE(bn->burst_segs) <= tcp_snd_cwnd(tp))
@@ -156,9 +163,9 @@ static enum hrtimer_restart bolt_ai_timer(struct hrtimer *timer)
 	bh_lock_sock(sk);
 	if (!bolt_sk_uses(sk) || bolt_flow_locked(sk) != f)
 		goto out;
-	/* congestion since: due again with the first ACK that does not carry DEC */
+	/* congestion since: taken with the first ACK that does not carry DEC */
 	if (READ_ONCE(f->ack_dec)) {
-		bolt_core_ai_taken(&f->core, tp->snd_una);
+		f->ai_owed = 1;
 		goto out;
 	}
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);

@@ -104,15 +104,6 @@ static inline bool bolt_core_dec_due(u32 rtt_src_ns, u64 target_q16, u64 since_d
 			      (u64)rtt_src_ns << 16 <= product);
 }
 
-/*
- * An SRC comes only with a packet, so a decrement is late by part of a packet time, and line 8 would
- * lose that for good: under heavy congestion, where the interval is one or two packet times, up to
- * half of "the total cwnd change [that equals] the target queue size in exactly one rtt_src" (3.1).
- * Up to this part of the interval is made up for.  It is small on purpose: a new flow hears
- * more SRC than an old one, and the more each counts, the less fair is what the two end with.
- */
-#define BOLT_DEC_LATE_SHIFT	4
-
 /**
  * bolt_core_src() - HandleSrc, Algorithm 2 lines 1-8
  * @c:		the flow
@@ -125,13 +116,9 @@ static inline bool bolt_core_dec_due(u32 rtt_src_ns, u64 target_q16, u64 since_d
  */
 static inline bool bolt_core_src(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns, u64 target_q16)
 {
-	u64 interval, late;
-
 	if (!bolt_core_dec_due(rtt_src_ns, target_q16, now_ns - c->last_dec_ns))
 		return false;
-	interval = div64_u64((u64)rtt_src_ns << 16, target_q16);
-	late = now_ns - c->last_dec_ns - interval;
-	c->last_dec_ns = now_ns - min(late, interval >> BOLT_DEC_LATE_SHIFT);
+	c->last_dec_ns = now_ns;
 	return true;
 }
 
@@ -224,9 +211,16 @@ static inline u32 bolt_core_ns_per_byte(u32 kbps)
 	return min_t(u64, div_u64(8000000ULL << BOLT_NS_SHIFT, kbps), U32_MAX);
 }
 
-static inline u32 bolt_core_tx_ns(u32 len, u32 ns_per_byte)
+/*
+ * Time @len bytes (up to 2^20) hold the link.  @frac carries what is less than a ns from packet to
+ * packet: at 400 Gb/s a packet takes 30.3 ns, and without the rest a flow sends 1 % too fast.
+ */
+static inline u32 bolt_core_tx_ns(u32 len, u32 ns_per_byte, u32 *frac)
 {
-	return min_t(u64, ((u64)len * ns_per_byte) >> BOLT_NS_SHIFT, 1U << 30);
+	u64 t = (u64)len * ns_per_byte + *frac;
+
+	*frac = t & ((1U << BOLT_NS_SHIFT) - 1);
+	return min_t(u64, t >> BOLT_NS_SHIFT, 1U << 30);
 }
 
 /**

@@ -304,7 +304,9 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
 
 	/* A new flow, or one that comes back after more than a round trip of silence */
 	if (!f->last_tx_ns ||
-	    (!tp->packets_out && now_ns - f->last_tx_ns > 2ULL * f->core.srtt_ns)) {
+	    (!tp->packets_out && now_ns - f->last_tx_ns > 2ULL * f->core.min_rtt_ns)) {
+		/* it sends at the link's rate again, whatever the round trip was */
+		f->core.srtt_ns = 0;
 		f->in_first = 1;
 		f->first_end = seq + min_t(u64, (u64)tcp_snd_cwnd(tp) * tp->mss_cache,
 					   1U << 30);
@@ -349,7 +351,7 @@ static void bolt_space(struct sock *sk, struct bolt_flow *f, const struct sk_buf
 		len += (skb_shinfo(skb)->gso_segs - 1) *
 		       (skb_transport_offset(skb) + tcp_hdrlen(skb) + ETH_HLEN);
 	f->next_tx_ns = bolt_core_next_tx(f->next_tx_ns, now_ns,
-					  bolt_core_tx_ns(len, f->ns_per_byte));
+					  bolt_core_tx_ns(len, f->ns_per_byte, &f->tx_frac));
 	if (f->next_tx_ns > tp->tcp_wstamp_ns)
 		tp->tcp_wstamp_ns = f->next_tx_ns;
 }
