@@ -185,6 +185,7 @@ setup_pair() {
 	addr "$H2" eth0 192.0.2.2/24 2001:db8::2/64
 	# shellcheck disable=SC2034 # for the tests
 	A1=192.0.2.1 A2=192.0.2.2 B1=2001:db8::1 B2=2001:db8::2
+	R=
 	wait_up
 }
 
@@ -210,6 +211,22 @@ setup_router() {
 wait_up() {
 	busywait refused "$A2" || say "setup: $A2 does not answer"
 	busywait refused "$B2" || say "setup: $B2 does not answer"
+	busywait quiet || say "setup: the devices never are quiet"
+}
+
+# Nothing is sent or received for a while
+quiet() {
+	local before
+	before=$(traffic)
+	sleep 0.05
+	[ "$before" = "$(traffic)" ]
+}
+
+traffic() {
+	local ns
+	for ns in "$H1" ${R:+"$R"} "$H2"; do
+		in_ns "$ns" cat /proc/net/dev
+	done
 }
 
 refused() {
@@ -327,6 +344,19 @@ qdisc() {
 	in_ns "$1" tc -j -s qdisc show dev "$2" |
 		jq -r --arg n "$3" --arg k "${4:-sfc}" \
 			'[.[] | select(.kind == $k)][0] | (. + (.options // {}))[$n]'
+}
+
+# counters NS DEV NAME=VALUE...: all of them with one look at tc's JSON
+counters() {
+	local ns=$1 dev=$2 all c
+	shift 2
+	all=$(in_ns "$ns" tc -j -s qdisc show dev "$dev" |
+		jq -r '[.[] | select(.kind == "sfc")][0] | (. + (.options // {})) |
+			to_entries[] | "\(.key)=\(.value)"')
+	for c; do
+		[[ $'\n'$all$'\n' == *$'\n'"$c"$'\n'* ]] ||
+			fail "$(grep "^${c%%=*}=" <<<"$all"), not ${c#*=}"
+	done
 }
 
 # qdisc_is NS DEV NAME VALUE: for busywait

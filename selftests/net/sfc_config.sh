@@ -115,11 +115,10 @@ test_json() {
 		expect "tc $args" python3 -c 'import json, sys; json.loads(sys.argv[1])' \
 			"$(tc_ $args qdisc show dev eth0)"
 	done
-	for counter in data congested dec_set dec_seen pru_added inc_pru inc_sm inc_cleared opt_bad \
-		mark_failed src_sent src_limited src_nomem src_dropped src_unfit high gso_split \
-		gso_segs gso_failed drop_data drop_high drop_change backlog_peak; do
-		expect_eq "$counter" "$(qdisc "$H1" eth0 "$counter")" 0
-	done
+	counters "$H1" eth0 data=0 congested=0 dec_set=0 dec_seen=0 pru_added=0 inc_pru=0 inc_sm=0 \
+		inc_cleared=0 opt_bad=0 mark_failed=0 src_sent=0 src_limited=0 src_nomem=0 \
+		src_dropped=0 src_unfit=0 high=0 gso_split=0 gso_segs=0 gso_failed=0 drop_data=0 \
+		drop_high=0 drop_change=0 backlog_peak=0
 }
 
 # change touches what it names, and nothing else

@@ -23,9 +23,8 @@ heard() {
 	local sent
 	sent=$(qdisc "$1" "$2" src_sent)
 	expect_ge "SRC sent" "$sent" 10
-	for counter in src_limited src_nomem src_dropped src_unfit mark_failed opt_bad drops; do
-		expect_eq "$counter" "$(qdisc "$1" "$2" "$counter")" 0
-	done
+	counters "$1" "$2" src_limited=0 src_nomem=0 src_dropped=0 src_unfit=0 mark_failed=0 \
+		opt_bad=0 drops=0
 	expect_eq "CtlRx" "$(bolt_stat "$H1" CtlRx)" "$sent"
 	expect_eq "SrcRx" "$(bolt_stat "$H1" SrcRx)" "$sent"
 	expect_ge "SrcDec" "$(bolt_stat "$H1" SrcDec)" 1

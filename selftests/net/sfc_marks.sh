@@ -32,20 +32,11 @@ listening() {
 	in_ns "$H1" ss -Hlnu | grep -q ":$ctl_port"
 }
 
-# counters NAME=VALUE...
-counters() {
-	local c
-	for c; do
-		expect_eq "${c%=*}" "$(qdisc "$R" r2 "${c%=*}")" "${c#*=}"
-	done
-}
-
 # drained: wait for an empty port, and let the captures end
 drained() {
-	expect "queue drains" busywait qdisc_is "$R" r2 qlen 0
-	expect_eq "backlog" "$(qdisc "$R" r2 backlog)" 0
 	expect "all arrived" busywait arrived "$1"
 	sniffed
+	counters "$R" r2 qlen=0 backlog=0
 }
 
 arrived() {
@@ -66,7 +57,7 @@ congestion() {
 	port rate 1mbit ccthresh "$2"b nosm
 	$send n=10 len="$3" bflags=80 tx=5000
 	drained 10
-	counters data=10 congested=7 dec_set=7 dec_seen=0 src_sent=7 inc_cleared=0 drop_data=0 \
+	counters "$R" r2 data=10 congested=7 dec_set=7 dec_seen=0 src_sent=7 inc_cleared=0 drop_data=0 \
 		backlog_peak=$((9 * $2 / 2))
 	expect_eq "with DEC" "$(packets eth0.h2 'bflags=DC ')" 7
 	expect_eq "without" "$(packets eth0.h2 'bflags=D ')" 3
@@ -102,14 +93,14 @@ test_threshold_is_exact() {
 	port rate 1mbit ccthresh 3029b nosm
 	v4 n=10 bflags=80
 	drained 10
-	counters congested=6 src_sent=6
+	counters "$R" r2 congested=6 src_sent=6
 }
 
 test_auto_threshold() {
 	port rate 1mbit nosm
 	v4 n=10 bflags=80
 	drained 10
-	counters congested=7
+	counters "$R" r2 congested=7
 	expect_eq "in force" "$(in_ns "$R" tc -j -s qdisc show dev r2 | jq '.[0].ccthresh')" 3028
 }
 
@@ -118,7 +109,7 @@ test_dec_seen() {
 	port rate 1mbit ccthresh 3028b nosm
 	v4 n=10 bflags=82
 	drained 10
-	counters congested=7 dec_seen=7 dec_set=0 src_sent=0
+	counters "$R" r2 congested=7 dec_seen=7 dec_set=0 src_sent=0
 	expect_eq "SRC" "$(packets eth0.h1 'udp')" 0
 }
 
@@ -126,7 +117,7 @@ test_congestion_clears_inc() {
 	port rate 1mbit ccthresh 3028b nosm nopru
 	v4 n=10 bflags=84
 	drained 10
-	counters congested=7 dec_set=7 inc_cleared=10 inc_sm=0 inc_pru=0
+	counters "$R" r2 congested=7 dec_set=7 inc_cleared=10 inc_sm=0 inc_pru=0
 	expect_eq "checksums" "$(packets eth0.h2 'in tcp' 'csum=ok')" 10
 }
 
@@ -149,7 +140,7 @@ test_nosrc() {
 	port rate 1mbit ccthresh 3028b nosm nosrc
 	v4 n=10 bflags=84
 	drained 10
-	counters congested=7 dec_set=0 src_sent=0 inc_cleared=10
+	counters "$R" r2 congested=7 dec_set=0 src_sent=0 inc_cleared=10
 	expect_eq "DEC" "$(packets eth0.h2 'bflags=[A-Z]*C')" 0
 	expect_eq "SRC" "$(packets eth0.h1 'udp')" 0
 }
@@ -158,7 +149,7 @@ test_nobolt() {
 	port rate 1mbit ccthresh 3028b nobolt
 	v4 n=10 bflags=84
 	drained 10
-	counters data=0 congested=0 dec_set=0 inc_cleared=0 src_sent=0
+	counters "$R" r2 data=0 congested=0 dec_set=0 inc_cleared=0 src_sent=0
 	expect_eq "as sent" "$(packets eth0.h2 'bflags=DI ')" 10
 }
 
@@ -169,7 +160,7 @@ test_pru() {
 	v4 n=2 bflags=98
 	v4 n=5 bflags=84
 	drained 10
-	counters pru_added=3 inc_pru=3 inc_cleared=2 pru_token=0
+	counters "$R" r2 pru_added=3 inc_pru=3 inc_cleared=2 pru_token=0
 	expect_eq "INC kept" "$(packets eth0.h2 'bflags=DI ')" 3
 	expect_eq "INC cleared" "$(packets eth0.h2 'bflags=D ')" 2
 }
@@ -179,7 +170,7 @@ test_supply_matching() {
 	port rate 1mbit ccthresh 1000000b limit 1mb nopru
 	v4 n=5 bflags=84
 	drained 5
-	counters inc_sm=1 inc_cleared=4
+	counters "$R" r2 inc_sm=1 inc_cleared=4
 	expect_eq "INC kept" "$(packets eth0.h2 'bflags=DI ')" 1
 }
 
@@ -190,7 +181,7 @@ test_not_bolt() {
 	v4 n=5 optlen=11
 	v4 n=2 bflags=84 tx=0
 	drained 12
-	counters data=0 congested=0 dec_set=0 src_sent=0 inc_cleared=0 opt_bad=7
+	counters "$R" r2 data=0 congested=0 dec_set=0 src_sent=0 inc_cleared=0 opt_bad=7
 	expect_eq "checksums" "$(packets eth0.h2 'in tcp' 'csum=ok')" 12
 }
 
@@ -205,7 +196,7 @@ test_high_band() {
 	v4 udp=1 n=1 len=68 sport=45079 dport=45078
 	v4 udp=1 n=1 len=400 sport=45079 dport=45079
 	drained 10
-	counters high=5
+	counters "$R" r2 high=5
 	# the first data packet was on its way; the ACKs come next
 	expect_eq "first five" "$(grep 'in tcp' "$tmp/sniff.eth0.h2" | head -4 | grep -c ' len=0 ')" 3
 }
@@ -216,7 +207,7 @@ test_acks_not_marked() {
 	v4 n=4 bflags=80
 	v4 n=4 len=0 bflags=44
 	drained 8
-	counters data=4 high=4
+	counters "$R" r2 data=4 high=4
 	expect_eq "ACKs as sent" "$(packets eth0.h2 ' len=0 .*bflags=AI ')" 4
 }
 
@@ -225,7 +216,7 @@ test_srcrate() {
 	v4 n=100 bflags=80
 	drained 100
 	# a burst of 32, then one a second; 100 packets come within a moment
-	counters congested=98 src_sent=32 src_limited=66 dec_set=32
+	counters "$R" r2 congested=98 src_sent=32 src_limited=66 dec_set=32
 	expect_eq "DEC only where SRC was sent" "$(packets eth0.h2 'bflags=DC ')" 32
 }
 
@@ -256,7 +247,7 @@ test_never_answered() {
 	port rate 1mbit ccthresh 1514b nosm
 	v4 udp=1 n=10 len=68 sport=45079 dport=45079
 	expect "queue drains" busywait qdisc_is "$R" r2 qlen 0
-	counters src_sent=0
+	counters "$R" r2 src_sent=0
 	sniffed
 	expect_eq "SRC" "$(packets eth0.h1 'in udp')" 0
 }

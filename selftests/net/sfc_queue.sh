@@ -10,14 +10,6 @@ tc_() {
 	in_ns "$R" tc "$@"
 }
 
-# counters NAME=VALUE...
-counters() {
-	local c
-	for c; do
-		expect_eq "${c%=*}" "$(qdisc "$R" r2 "${c%=*}")" "${c#*=}"
-	done
-}
-
 v4() {
 	inject "$H1" 192.0.2.7 "$A2" "$@"
 }
@@ -41,15 +33,15 @@ empty() {
 test_limit_is_exact() {
 	setup_port rate 1mbit limit 15140b nobolt
 	v4 n=20 bflags=none len=1460
-	counters drops=9 drop_data=9 qlen=10 backlog=15140
+	counters "$R" r2 drops=9 drop_data=9 qlen=10 backlog=15140
 	empty
-	counters packets=11 drops=9
+	counters "$R" r2 packets=11 drops=9
 }
 
 test_one_byte_less() {
 	setup_port rate 1mbit limit 15139b nobolt
 	v4 n=20 bflags=none len=1460
-	counters drops=10 drop_data=10 qlen=9
+	counters "$R" r2 drops=10 drop_data=10 qlen=9
 	empty
 }
 
@@ -58,7 +50,7 @@ test_limit_of_high_band() {
 	setup_port rate 1mbit limit 15140b nobolt
 	v4 n=20 bflags=none len=1460
 	v4 n=40 bflags=40 len=0
-	counters drop_data=9 drop_high=12 high=28
+	counters "$R" r2 drop_data=9 drop_high=12 high=28
 	empty
 }
 
@@ -67,12 +59,12 @@ test_limit_lowered() {
 	setup_port rate 1mbit limit 1mb nobolt
 	v4 n=21 bflags=none len=1460
 	v4 n=2 bflags=40 len=0
-	counters qlen=22
+	counters "$R" r2 qlen=22
 	expect "change" tc_ qdisc change dev r2 root sfc limit 15140b
 	# 10 packets would be the limit, but ACKs of 132 bytes are in
-	counters drop_change=11 qlen=11
+	counters "$R" r2 drop_change=11 qlen=11
 	empty
-	counters drops=11
+	counters "$R" r2 drops=11
 }
 
 # A burst of TSO at a router: split here, one decision per segment
@@ -87,7 +79,7 @@ gso() {
 	empty
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
-	counters drops=0 gso_failed=0
+	counters "$R" r2 drops=0 gso_failed=0
 }
 
 test_gso_split() {
@@ -98,7 +90,7 @@ test_gso_split() {
 
 test_gso_whole() {
 	gso no-split-gso
-	counters gso_split=0 gso_segs=0
+	counters "$R" r2 gso_split=0 gso_segs=0
 }
 
 # Split under a limit: the parent's books are right as well
