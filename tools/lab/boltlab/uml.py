@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Backend uml: one boot of the lab's kernel carries out one plan in virtual time."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def run(built, plan, raw, seed, memory, version):
         lines = [line for line in (result.stderr + result.stdout).splitlines() if line.strip()]
         if not lines:
             lines = [f"the lab kernel ended with status {result.returncode} and said nothing"]
-        hint = _plan_hint(raw, lines[-1])
+        hint = _plan_hint(raw, lines[-1]) + _batch_hint(raw, lines)
         raise RunError("; ".join(dict.fromkeys(line.strip() for line in lines[-3:])) + hint)
     begin, end = (raw / f"wall.{which}" for which in ("begin", "end"))
     return (end.stat().st_mtime_ns - begin.stat().st_mtime_ns) / 1e9
@@ -43,4 +44,15 @@ def _plan_hint(raw, line):
         n = int(parts[2])
         if 0 < n <= len(lines):
             return f" [{lines[n - 1][:120]}]"
+    return ""
+
+
+def _batch_hint(raw, lines):
+    """tc -b names a file and a line of it; show the command that stands there."""
+    for line in lines:
+        match = re.search(r"Command failed (tc-\S+):(\d+)", line)
+        if match:
+            commands = (raw / match[1]).read_text().splitlines()
+            if 0 < int(match[2]) <= len(commands):
+                return f" [tc {commands[int(match[2]) - 1]}]"
     return ""
