@@ -56,12 +56,12 @@ struct bolt_flow {
 	u32			rate_gen;	/* bolt_net.rate_gen that nic_kbps is from */
 	u32			prior_cwnd;	/* before the latest loss, for undo */
 	u32			loss_cwnd;	/* what this loss episode has cut the window to */
-	u32			syn_ack;	/* what the SYN-ACK that made the object acknowledged */
-	__be16			syn_sport;	/* on which connection: the socket may have been reused */
+	u32			syn_ack;	/* what the SYN-ACK acknowledged */
+	__be16			syn_sport;	/* its port: the socket may have been reused */
 	u16			hdr_reserved;	/* icsk_ext_hdr_len as we left it */
 	u8			ready;		/* init() is through; SRC may come */
 	u8			reserved:1,	/* BOLT_TCPOPT_LEN is in icsk_ext_hdr_len */
-				ai_owed:1,	/* an additive increase waits for an ACK without DEC */
+				ai_owed:1,	/* an additive increase waits for DEC to end */
 				pacing_ours:1,	/* sk_pacing_status was NONE before us */
 				in_first:1,
 				last_open:1;	/* LAST was sent, and no proof yet it was true */
@@ -174,7 +174,6 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
-
 
 /* cc.c: the congestion control; called with the socket's spinlock held */
 void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex);

@@ -222,8 +222,8 @@ static void bolt_fall_back(struct sock *sk)
 }
 
 /*
- * Returns false when the option has vanished from the ACKs for good.  ACKs that waited in the backlog
- * were all seen by LOCAL_IN long before: hence the time since the last one as well.
+ * Returns false when the option has vanished from the ACKs for good.  ACKs that waited in the
+ * backlog were all seen by LOCAL_IN long before: hence the time since the last one as well.
  */
 static bool bolt_peer_speaks(struct sock *sk, struct bolt_flow *f)
 {
@@ -423,8 +423,8 @@ static void bolt_init(struct sock *sk)
 	bolt_init_cwnd(sk, f);
 	bolt_limit_bursts(sk);
 	/*
-	 * TCP's own pacing timer, with departures set by the LOCAL_OUT hook; nobody updates the rate
-	 * that an earlier congestion control of this socket may have left.
+	 * TCP's own pacing timer, with departures set by the LOCAL_OUT hook; nobody updates the
+	 * rate that an earlier congestion control of this socket may have left.
 	 */
 	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 	f->pacing_ours = cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE,

@@ -68,8 +68,8 @@ static void bolt_flow_work(struct work_struct *work)
 }
 
 /*
- * Put off a change of cwnd; the caller holds the spinlock of a socket owned by a user.  That user may
- * be the one who takes the congestion control away: then there is nothing to put off.
+ * Put off a change of cwnd; the caller holds the spinlock of a socket owned by a user.  That user
+ * may be the one who takes the congestion control away: then there is nothing to put off.
  */
 void bolt_flow_defer(struct bolt_flow *f, struct sock *sk, int packets)
 {

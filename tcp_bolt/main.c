@@ -33,8 +33,8 @@ struct bolt_net *bolt_net(const struct net *net)
 }
 
 /*
- * Out: before everything else.  What reroutes or queues packets (mangle, NFQUEUE) continues in other
- * contexts than TCP's, without the socket lock; NAT mends the checksum of what it changes.
+ * Out: before everything else.  What reroutes or queues packets (mangle, NFQUEUE) continues in
+ * other contexts than TCP's, without the socket lock; NAT mends the checksum of what it changes.
  * In: behind the filters: what they refuse does not count.
  */
 static const struct nf_hook_ops bolt_hooks[] = {

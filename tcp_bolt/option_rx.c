@@ -66,8 +66,8 @@ static void bolt_rx_data(struct bolt_net *bn, struct bolt_flow *f, const struct 
 }
 
 /*
- * Would TCP look at this segment at all (RFC 9293, 3.10.7.4; RFC 5961, 5.2)? Without it the ports alone
- * would do to forge counts.  An ACK may be here before snd_nxt has moved; write_seq has.
+ * Would TCP look at this segment at all (RFC 9293, 3.10.7.4; RFC 5961, 5.2)? Without it the ports
+ * alone would do to forge counts.  An ACK may be here before snd_nxt has moved; write_seq has.
  */
 static bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq, bool data)
 {

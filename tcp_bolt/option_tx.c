@@ -115,7 +115,8 @@ static bool bolt_first_is_dsack(const u8 *opts, unsigned int len, u32 ack_seq)
  * Lengths follow the new header.  The checksum is the pseudo header's sum so far: only its length
  * changes.  (Its destination is not always the IP header's: source routes.)
  */
-static void bolt_fix_lengths(struct sk_buff *skb, unsigned int thoff, unsigned int old_len, bool ip6)
+static void bolt_fix_lengths(struct sk_buff *skb, unsigned int thoff, unsigned int old_len,
+			     bool ip6)
 {
 	struct tcphdr *th = tcp_hdr(skb);
 
@@ -458,8 +459,8 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	if (full && (!sk_is_tcp(sk) || (!bolt_sk_uses(sk) && sk->sk_state != TCP_LISTEN)))
 		return NF_ACCEPT;
 	/*
-	 * TCP lends its packets the socket's route; whoever queued or rerouted one took a reference.
-	 * Then this may be another context, and the socket may not be ours to touch.
+	 * TCP lends its packets the socket's route; whoever queued or rerouted one took a
+	 * reference.  Then this may be another context, and the socket not ours to touch.
 	 */
 	if (full && sk->sk_state != TCP_LISTEN && !skb_dst_is_noref(skb))
 		return NF_ACCEPT;
