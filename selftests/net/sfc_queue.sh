@@ -67,6 +67,20 @@ test_limit_lowered() {
 	counters "$R" r2 drops=11
 }
 
+# The same as a leaf: the parent's books follow
+test_limit_lowered_as_leaf() {
+	setup_router
+	ip -n "$H2" route add blackhole 192.0.2.7/32
+	tc_ qdisc add dev r2 root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+	expect "sfc" tc_ qdisc add dev r2 parent 1:1 sfc rate 1mbit limit 1mb nobolt
+	v4 n=21 bflags=none len=1460
+	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 20
+	expect "change" tc_ qdisc change dev r2 parent 1:1 sfc limit 15140b
+	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 10
+	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" 15140
+	empty
+}
+
 # A burst of TSO at a router: split here, one decision per segment
 gso() {
 	setup_router
@@ -219,6 +233,7 @@ test_change_under_traffic() {
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 }
 
-run_tests limit_is_exact one_byte_less limit_of_high_band limit_lowered gso_split gso_whole \
+run_tests limit_is_exact one_byte_less limit_of_high_band limit_lowered limit_lowered_as_leaf \
+	gso_split gso_whole \
 	gso_split_drops under_htb under_prio under_tbf under_mq full_when_deleted \
 	full_when_leaf_deleted change_under_traffic
