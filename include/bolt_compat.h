@@ -71,4 +71,11 @@
 	} while (0)
 #endif
 
+/* 6.10 made the drop counter of per-CPU input queues atomic */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define bolt_softnet_dropped(sd) ((u32)atomic_read(&(sd)->dropped))
+#else
+#define bolt_softnet_dropped(sd) ((sd)->dropped)
+#endif
+
 #endif /* _BOLT_COMPAT_H */

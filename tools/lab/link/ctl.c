@@ -18,13 +18,13 @@
 #include <net/sock.h>
 #include "lablink.h"
 
-#define LAB_WRITE_MAX	(1U << 20)
+#define LAB_WRITE_MAX	BIT(20)
 #define LAB_ARGS_MAX	10
 
 #define LAB_RATE_MIN	1000ULL			/* 1 kbit/s: 0.5 s for 64 KB */
 #define LAB_RATE_MAX	8000000000000ULL	/* 1 byte per ps */
 #define LAB_DELAY_MAX	(10ULL * NSEC_PER_SEC)
-#define LAB_TIME_MAX	(1ULL << 53)		/* 104 days in ns, which fit in ps */
+#define LAB_TIME_MAX	BIT_ULL(53)		/* 104 days in ns, which fit in ps */
 
 /*
  * One command: its words, and why it is refused.

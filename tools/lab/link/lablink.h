@@ -18,7 +18,6 @@
 #include <linux/netfilter.h>
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
-#include <linux/version.h>
 #include "lablink_uapi.h"
 
 #define LAB_PS_PER_NS		1000ULL

@@ -332,13 +332,8 @@ static u32 lab_softnet_drops(void)
 	u32 drops = 0;
 	int cpu;
 
-	for_each_possible_cpu(cpu) {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
-		drops += atomic_read(&per_cpu(softnet_data, cpu).dropped);
-#else
-		drops += per_cpu(softnet_data, cpu).dropped;
-#endif
-	}
+	for_each_possible_cpu(cpu)
+		drops += bolt_softnet_dropped(&per_cpu(softnet_data, cpu));
 	return drops;
 }
 
