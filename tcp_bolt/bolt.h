@@ -165,6 +165,9 @@ struct bolt_hs_key {
 	__be16		sport, dport;
 };
 
+void bolt_hs_key_of(struct bolt_hs_key *key, const struct sk_buff *skb, const struct tcphdr *th,
+		    struct net *net, bool ip6);
+void bolt_hs_key_flip(struct bolt_hs_key *key);
 void bolt_hs_put(enum bolt_hs what, const struct bolt_hs_key *key);
 bool bolt_hs_take(enum bolt_hs what, const struct bolt_hs_key *key);
 bool bolt_hs_armed(void);

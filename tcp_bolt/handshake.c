@@ -17,6 +17,8 @@
  * SYN cookies need nothing more: the third packet carries the full option as well.
  */
 
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/percpu.h>
 
 #include "bolt.h"
@@ -27,6 +29,33 @@ struct bolt_hs_note {
 };
 
 static DEFINE_PER_CPU(struct bolt_hs_note, bolt_hs_note);
+
+/* The flow of a packet, named as in the packet. */
+void bolt_hs_key_of(struct bolt_hs_key *key, const struct sk_buff *skb, const struct tcphdr *th,
+		    struct net *net, bool ip6)
+{
+	memset(key, 0, sizeof(*key));
+	key->net = net;
+	if (ip6) {
+		memcpy(key->saddr, &ipv6_hdr(skb)->saddr, sizeof(key->saddr));
+		memcpy(key->daddr, &ipv6_hdr(skb)->daddr, sizeof(key->daddr));
+	} else {
+		key->saddr[0] = ip_hdr(skb)->saddr;
+		key->daddr[0] = ip_hdr(skb)->daddr;
+	}
+	key->sport = th->source;
+	key->dport = th->dest;
+}
+
+/* The other direction */
+void bolt_hs_key_flip(struct bolt_hs_key *key)
+{
+	swap(key->sport, key->dport);
+	swap(key->saddr[0], key->daddr[0]);
+	swap(key->saddr[1], key->daddr[1]);
+	swap(key->saddr[2], key->daddr[2]);
+	swap(key->saddr[3], key->daddr[3]);
+}
 
 bool bolt_hs_armed(void)
 {

@@ -16,22 +16,6 @@
 
 #include "bolt.h"
 
-static void bolt_key_of(struct bolt_hs_key *key, const struct sk_buff *skb,
-			const struct tcphdr *th, const struct net *net, bool ip6)
-{
-	memset(key, 0, sizeof(*key));
-	key->net = (struct net *)net;
-	if (ip6) {
-		memcpy(key->saddr, &ipv6_hdr(skb)->saddr, 16);
-		memcpy(key->daddr, &ipv6_hdr(skb)->daddr, 16);
-	} else {
-		key->saddr[0] = ip_hdr(skb)->saddr;
-		key->daddr[0] = ip_hdr(skb)->daddr;
-	}
-	key->sport = th->source;
-	key->dport = th->dest;
-}
-
 /* The connection this packet belongs to, with a reference; NULL when there is none. */
 static struct sock *bolt_rx_sock(struct net *net, struct sk_buff *skb, const struct tcphdr *th,
 				 bool ip6)
@@ -150,7 +134,7 @@ static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphd
 
 	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
 		BOLT_INC_STATS(bn, SynRx);
-		bolt_key_of(&key, skb, th, bn->net, ip6);
+		bolt_hs_key_of(&key, skb, th, bn->net, ip6);
 		bolt_hs_put(BOLT_HS_SYN, &key);
 		return;
 	}
@@ -173,7 +157,7 @@ static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphd
 		}
 	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
 		/* a request, or a cookie: the child is made from this very packet */
-		bolt_key_of(&key, skb, th, bn->net, ip6);
+		bolt_hs_key_of(&key, skb, th, bn->net, ip6);
 		bolt_hs_put(BOLT_HS_ESTABLISHED, &key);
 	}
 	if (found)

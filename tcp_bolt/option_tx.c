@@ -191,23 +191,6 @@ static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int
 /* SYNs that offer, of one connection; later ones do without */
 #define BOLT_SYN_OFFERS		2
 
-static void bolt_key_reply(struct bolt_hs_key *key, const struct sk_buff *skb,
-			   const struct tcphdr *th, const struct net *net, bool ip6)
-{
-	/* named as in the SYN that this packet answers */
-	memset(key, 0, sizeof(*key));
-	key->net = (struct net *)net;
-	if (ip6) {
-		memcpy(key->saddr, &ipv6_hdr(skb)->daddr, 16);
-		memcpy(key->daddr, &ipv6_hdr(skb)->saddr, 16);
-	} else {
-		key->saddr[0] = ip_hdr(skb)->daddr;
-		key->daddr[0] = ip_hdr(skb)->saddr;
-	}
-	key->sport = th->dest;
-	key->dport = th->source;
-}
-
 /*
  * The listener behind a SYN-ACK: the hook sees it, or the request, or with IPv4 SYN cookies
  * nobody.  Under RCU.
@@ -252,7 +235,9 @@ static void bolt_out_synack(struct bolt_net *bn, struct sk_buff *skb, struct soc
 	const struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
 	struct bolt_hs_key key;
 
-	bolt_key_reply(&key, skb, th, bn->net, ip6);
+	/* the note is named after the SYN that this answers */
+	bolt_hs_key_of(&key, skb, th, bn->net, ip6);
+	bolt_hs_key_flip(&key);
 	if (!bolt_hs_take(BOLT_HS_SYN, &key))
 		return;
 	sk = bolt_synack_listener(skb, sk, &key);
