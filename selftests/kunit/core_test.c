@@ -4,9 +4,9 @@
  * paper's worked examples and against exact arithmetic in 128 bits.
  */
 
-#include <kunit/test.h>
 #include <linux/random.h>
 
+#include "compat.h"
 #include "core.h"
 
 #define u128 unsigned __int128

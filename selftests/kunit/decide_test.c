@@ -3,8 +3,7 @@
  * KUnit: sch_sfc/decide.h, every branch of Algorithm 1 of the Bolt paper.
  */
 
-#include <kunit/test.h>
-
+#include "compat.h"
 #include "decide.h"
 
 #define MTU	1514

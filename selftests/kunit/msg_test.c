@@ -5,8 +5,7 @@
  * Every payload lies in an allocation of exactly its length: KASAN sees a read beyond.
  */
 
-#include <kunit/test.h>
-
+#include "compat.h"
 #include "bolt_msg.h"
 
 #define HDR	sizeof(struct bolt_ctl)

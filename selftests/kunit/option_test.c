@@ -6,9 +6,9 @@
  * KASAN sees a byte read or written beyond it.
  */
 
-#include <kunit/test.h>
 #include <linux/module.h>
 
+#include "compat.h"
 #include "bolt_option.h"
 
 #define NOP	1

@@ -4,8 +4,7 @@
  * 128 bits and over idle times, overflow and the wrap of the clock.
  */
 
-#include <kunit/test.h>
-
+#include "compat.h"
 #include "tokens.h"
 
 #define u128 unsigned __int128

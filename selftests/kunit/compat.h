@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What KUnit of Linux 6.1 lacks; the tests read as if written for 6.12. */
+#ifndef _BOLT_KUNIT_COMPAT_H
+#define _BOLT_KUNIT_COMPAT_H
+
+#include <kunit/test.h>
+
+/* 6.7: the description of a row is a member of it */
+#ifndef KUNIT_ARRAY_PARAM_DESC
+#define KUNIT_ARRAY_PARAM_DESC(name, array, desc_member)			\
+	static void name##_desc(const typeof((array)[0]) *row, char *desc)	\
+	{									\
+		strscpy(desc, row->desc_member, KUNIT_PARAM_DESC_SIZE);		\
+	}									\
+	KUNIT_ARRAY_PARAM(name, array, name##_desc)
+#endif
+
+#endif /* _BOLT_KUNIT_COMPAT_H */
