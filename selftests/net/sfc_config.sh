@@ -208,7 +208,7 @@ test_refused_raw() {
 	setup_port
 	tc_ qdisc add dev eth0 root sfc rate 10gbit ttl 7
 	before=$(config)
-	in_ns "$H1" ./sfc_netlink.py eth0 >"$tmp/raw" || fail "$(cat "$tmp/raw")"
+	in_ns "$H1" ./sfc_netlink eth0 >"$tmp/raw" || fail "$(cat "$tmp/raw")"
 	expect_eq "afterwards" "$(config)" "$before"
 }
 
