@@ -8,7 +8,7 @@
 /* 6.7: the description of a row is a member of it */
 #ifndef KUNIT_ARRAY_PARAM_DESC
 #define KUNIT_ARRAY_PARAM_DESC(name, array, desc_member)			\
-	static void name##_desc(const typeof((array)[0]) *row, char *desc)	\
+	static void name##_desc(typeof(&(array)[0]) row, char *desc)		\
 	{									\
 		strscpy(desc, row->desc_member, KUNIT_PARAM_DESC_SIZE);		\
 	}									\
