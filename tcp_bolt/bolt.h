@@ -60,8 +60,8 @@ struct bolt_flow {
 	__be16			syn_sport;	/* its port: the socket may have been reused */
 	u16			hdr_reserved;	/* icsk_ext_hdr_len as we left it */
 	u8			ready;		/* init() is through; SRC may come */
+	u8			ai_owed;	/* an additive increase waits for DEC to end */
 	u8			reserved:1,	/* BOLT_TCPOPT_LEN is in icsk_ext_hdr_len */
-				ai_owed:1,	/* an additive increase waits for DEC to end */
 				pacing_ours:1,	/* sk_pacing_status was NONE before us */
 				in_first:1,
 				last_open:1;	/* LAST was sent, and no proof yet it was true */

@@ -119,6 +119,12 @@ static bool bolt_ai_later(struct sock *sk, struct bolt_flow *f)
 	return true;
 }
 
+static void bolt_ai_take(struct sock *sk, struct bolt_flow *f)
+{
+	BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
+	bolt_set_cwnd(sk, f, tcp_snd_cwnd(tcp_sk(sk)) + 1);
+}
+
 /* Algorithm 2 lines 12-14 */
 static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 				   const struct rate_sample *rs)
@@ -131,10 +137,9 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 	/* Congestion is being dealt with: postponed, not skipped */
 	if (READ_ONCE(f->ack_dec))
 		return;
-	if (f->ai_owed) {
-		f->ai_owed = 0;
-		BOLT_INC_STATS(bn, AiTaken);
-		bolt_set_cwnd(sk, f, tcp_snd_cwnd(tp) + 1);
+	if (READ_ONCE(f->ai_owed)) {
+		WRITE_ONCE(f->ai_owed, 0);
+		bolt_ai_take(sk, f);
 	}
 	if (!bolt_core_ai_due(&f->core, tp->snd_una))
 		return;
@@ -142,10 +147,8 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 	if (rs->prior_in_flight + READ_ONCE(bn->burst_segs) <= tcp_snd_cwnd(tp))
 		return;
 	bolt_core_ai_taken(&f->core, tp->snd_nxt);
-	if (bolt_ai_later(sk, f))
-		return;
-	BOLT_INC_STATS(bn, AiTaken);
-	bolt_set_cwnd(sk, f, tcp_snd_cwnd(tp) + 1);
+	if (!bolt_ai_later(sk, f))
+		bolt_ai_take(sk, f);
 }
 
 /*
@@ -165,15 +168,15 @@ static enum hrtimer_restart bolt_ai_timer(struct hrtimer *timer)
 		goto out;
 	/* congestion since: taken with the first ACK that does not carry DEC */
 	if (READ_ONCE(f->ack_dec)) {
-		f->ai_owed = 1;
+		WRITE_ONCE(f->ai_owed, 1);
 		goto out;
 	}
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
 	if (sock_owned_by_user(sk)) {
+		BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
 		bolt_flow_defer(f, sk, 1);
 		goto out;
 	}
-	bolt_set_cwnd(sk, f, tcp_snd_cwnd(tp) + 1);
+	bolt_ai_take(sk, f);
 	/* TCP's pacing timer is the way to have it look at its queue */
 	if (tcp_send_head(sk) && !hrtimer_is_queued(&tp->pacing_timer)) {
 		hrtimer_start(&tp->pacing_timer, ns_to_ktime(tp->tcp_wstamp_ns),
@@ -434,15 +437,10 @@ static void bolt_init(struct sock *sk)
 	WRITE_ONCE(f->ready, 1);
 }
 
-static void bolt_release(struct sock *sk)
-{
-	bolt_flow_release(sk);
-}
-
 struct tcp_congestion_ops tcp_bolt __read_mostly = {
 	.flags		= TCP_CONG_NON_RESTRICTED,
 	.init		= bolt_init,
-	.release	= bolt_release,
+	.release	= bolt_flow_release,
 	.cong_control	= bolt_cong_control,
 	.min_tso_segs	= bolt_min_tso_segs,
 	.ssthresh	= bolt_ssthresh,
@@ -454,7 +452,7 @@ struct tcp_congestion_ops tcp_bolt __read_mostly = {
 
 /* What a bolt socket becomes without the option; never registered, only swapped in. */
 struct tcp_congestion_ops tcp_bolt_fallback __read_mostly = {
-	.release	= bolt_release,
+	.release	= bolt_flow_release,
 	.ssthresh	= tcp_reno_ssthresh,
 	.cong_avoid	= tcp_reno_cong_avoid,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
