@@ -24,7 +24,7 @@ enum bolt_msg_verdict {
 	BOLT_MSG_TYPE,
 	BOLT_MSG_FLAGS,		/* a flag or reserved field that does not exist */
 	BOLT_MSG_FIELD,		/* a value out of range */
-	BOLT_MSG_QUOTE,		/* the quote is no TCP or UDP packet over IPv4 or IPv6 */
+	BOLT_MSG_QUOTE,		/* the quote is no packet with ports over IPv4 or IPv6 */
 };
 
 /**
@@ -38,14 +38,14 @@ struct bolt_msg {
 	u8	flags;
 	u8	dscp;
 	u8	family;		/* 4 or 6 */
-	u8	protocol;	/* IPPROTO_TCP or IPPROTO_UDP */
+	u8	protocol;	/* one that bolt_msg_has_ports() */
 	u32	t_data_tx;
 	u32	queue_bytes;
 	u32	link_rate;	/* kbit/s */
 	u32	pause_ns;
 	u32	target_rate;	/* kbit/s */
 	u32	switch_id;
-	u32	seq;		/* TCP sequence number of the quoted packet */
+	u32	seq;		/* TCP: sequence number of the quoted packet */
 	__be16	sport;
 	__be16	dport;
 	__be32	saddr[4];	/* IPv4: saddr[0] */
@@ -66,6 +66,20 @@ static inline unsigned int bolt_msg_ip6_hdrlen(const u8 *q, unsigned int len, u8
 	}
 	*proto = next;
 	return off;
+}
+
+/* Protocols that begin with two ports, and have eight bytes of header at least */
+static inline bool bolt_msg_has_ports(u8 protocol)
+{
+	switch (protocol) {
+	case IPPROTO_TCP:
+	case IPPROTO_UDP:
+	case IPPROTO_UDPLITE:
+	case IPPROTO_DCCP:
+	case IPPROTO_SCTP:
+		return true;
+	}
+	return false;
 }
 
 /* Take the quoted packet apart.  Returns false when it is not what we quote. */
@@ -98,7 +112,7 @@ static inline bool bolt_msg_parse_quote(const u8 *q, unsigned int len, struct bo
 	default:
 		return false;
 	}
-	if (m->protocol != IPPROTO_TCP && m->protocol != IPPROTO_UDP)
+	if (!bolt_msg_has_ports(m->protocol))
 		return false;
 	if (l4 + BOLT_CTL_L4_QUOTE != len)
 		return false;

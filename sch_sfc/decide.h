@@ -7,13 +7,14 @@
  *
  *	queue >= ccthresh       DEC not set: SRC, set DEC     | and INC is gone
  *	                        DEC set: another switch did   |
- *	else LAST               not FIRST: one more PRU token; INC is gone
+ *	LAST                    not FIRST: one more PRU token; INC is gone
  *	else INC                kept if a PRU token or an MTU of supply pays, else gone
  *
  * Where this differs from the paper's listing, or fills it in:
  * - Supply and demand (line 3) are counted on every packet, not only on data: ACKs
  *   and traffic without the option use the link as well.
  * - Supply may be saved up beyond one MTU: see sfc_supply_cap().
+ * - LAST counts below sfc_pru_queue_max(), not only below CC_THRESH (line 4).
  * - INC on a LAST packet is cleared.  Line 11 would let it pass unpaid; a sender
  *   never sets both.
  * - Congestion clears INC even where no SRC can be sent (nosrc, unknown link rate, SRC
@@ -121,6 +122,17 @@ static inline u32 sfc_supply_cap(const struct sfc_alg_cfg *cfg,
 	return cap;
 }
 
+/*
+ * How long a queue may be for LAST to count.  The paper has CC_THRESH: what ends makes room for
+ * the queue.  But the additive increase alone keeps a port above it for rtt_src / rtt of the
+ * time (Appendix A, equation 1) with two or three packets, and all that end meanwhile would be
+ * lost: a third of the window of a flow that ends, for want of three packets.
+ */
+static inline u32 sfc_pru_queue_max(const struct sfc_alg_cfg *cfg)
+{
+	return max(cfg->ccthresh, 16 * cfg->mtu);
+}
+
 /* Lines 14-19: may the flow grow by as many packets as arrived here? */
 static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg,
 					 struct sfc_alg_state *st, u32 segs)
@@ -153,11 +165,13 @@ static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_stat
 			out->src = true;				/* lines 6-9 */
 			out->flags |= BOLT_F_DEC;			/* line 10 */
 		}
-	} else if (in->flags & BOLT_F_LAST) {				/* line 11 */
-		if (cfg->pru && !(in->flags & BOLT_F_FIRST))		/* line 12 */
+	}
+	if (in->flags & BOLT_F_LAST) {					/* line 11 */
+		if (cfg->pru && !(in->flags & BOLT_F_FIRST) &&		/* line 12 */
+		    in->queue < sfc_pru_queue_max(cfg))
 			out->pru_added = sfc_pru_add(&st->pru_token, in->segs);
 		out->flags &= ~BOLT_F_INC;
-	} else if (in->flags & BOLT_F_INC) {				/* line 13 */
+	} else if (out->flags & BOLT_F_INC) {				/* line 13 */
 		out->grant = sfc_pay_inc(cfg, st, in->segs);		/* lines 14-17 */
 		if (out->grant == SFC_GRANT_NONE)
 			out->flags &= ~BOLT_F_INC;			/* lines 18-19 */

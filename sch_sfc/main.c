@@ -19,6 +19,7 @@
  */
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/random.h>
 #include <linux/rtnetlink.h>
 
 #include "sfc.h"
@@ -109,6 +110,10 @@ static bool sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 	flags = pkt.flags;
 	if (q->cfg.flags & TC_SFC_F_BOLT)
 		flags = sfc_run_bolt(sch, skb, &pkt, now);
+	if (unlikely(pkt.control) && q->cache)
+		sfc_cache_feed(sch, skb, &pkt, now);
+	if (sfc_pause_armed(sch, now))
+		sfc_pause_arrival(sch, skb, &pkt, now);
 
 	band = pkt.high ? SFC_BAND_HIGH : SFC_BAND_DATA;
 	if (unlikely(!sfc_queue_has_room(sch, band, qdisc_pkt_len(skb)))) {
@@ -123,6 +128,8 @@ static bool sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 	sfc_mark(sch, skb, &pkt, flags);
 	if (band == SFC_BAND_HIGH)
 		q->stats.high++;
+	else if (unlikely(sch->qstats.backlog > q->ecn) && sfc_mark_ce(skb, &pkt))
+		q->stats.ecn_marked += sfc_segs(skb);
 	sfc_queue_add(sch, band, skb);
 	return true;
 }
@@ -147,6 +154,11 @@ static int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 	}
 
 	q->stats.gso_split++;
+	/*
+	 * Only its shell by now, or (rx-gro-list) its own first segment with one reference too
+	 * many: a packet that is shared cannot be marked.
+	 */
+	consume_skb(skb);
 	skb_list_walk_safe(segs, segs, next) {
 		unsigned int seg_len = segs->len;
 
@@ -158,14 +170,18 @@ static int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 			slen += seg_len;
 		}
 	}
-	if (!queued) {
-		/* each segment counted as a drop, so this is only its shell */
-		kfree_skb(skb);
+	/* each segment counted as a drop */
+	if (!queued)
 		return NET_XMIT_DROP;
-	}
 	qdisc_tree_reduce_backlog(sch, 1 - queued, len - slen);
-	consume_skb(skb);
 	return NET_XMIT_SUCCESS;
+}
+
+/* A list of packets (rx-gro-list) has an option in each: there is no marking them all at once. */
+static bool sfc_must_split(const struct sfc_sched *q, const struct sk_buff *skb)
+{
+	return skb_is_gso(skb) && (q->cfg.flags & TC_SFC_F_SPLIT_GSO ||
+				   skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST);
 }
 
 static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
@@ -178,7 +194,7 @@ static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 		q->next_ns = now;
 		q->next_frac = 0;
 	}
-	if (skb_is_gso(skb) && q->cfg.flags & TC_SFC_F_SPLIT_GSO)
+	if (sfc_must_split(q, skb))
 		return sfc_enqueue_split(skb, sch, now, to_free);
 	return sfc_enqueue_one(skb, sch, now, to_free) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
 }
@@ -215,6 +231,8 @@ static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 		return NULL;
 	if (q->cfg.rate_bps)
 		sfc_shape(q, skb, now);
+	if (unlikely(sch->qstats.backlog > q->pause.qth_out))
+		sfc_pause_departure(sch, skb, now ?: ktime_get_ns());
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }
@@ -226,6 +244,7 @@ static void sfc_reset(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_queue_purge(sch);
 	q->state = (struct sfc_alg_state){ };
+	q->told.end_ns = 0;
 	q->next_ns = 0;
 	q->next_frac = 0;
 	q->stats.backlog_peak = 0;
@@ -242,6 +261,7 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	q->sch = sch;
 	sfc_config_default(&q->cfg);
 	sfc_limiter_set(&q->src_limiter, q->cfg.srcrate, ktime_get_ns());
+	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
 
 	err = sfc_change(sch, opt, extack);
 	if (err)
@@ -255,6 +275,8 @@ static void sfc_destroy(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	list_del_init(&q->list);
+	if (q->cfg.flags & TC_SFC_F_EDGE)
+		sfc_net_unedge(sch);
 	qdisc_watchdog_cancel(&q->watchdog);
 	memzero_explicit(&q->cfg.key, sizeof(q->cfg.key));
 }
@@ -299,12 +321,21 @@ static int __init sfc_module_init(void)
 {
 	int err;
 
-	err = register_netdevice_notifier(&sfc_netdev_notifier);
+	err = sfc_net_register();
 	if (err)
 		return err;
+	err = register_netdevice_notifier(&sfc_netdev_notifier);
+	if (err)
+		goto err_net;
 	err = register_qdisc(&sfc_qdisc_ops);
 	if (err)
-		unregister_netdevice_notifier(&sfc_netdev_notifier);
+		goto err_notifier;
+	return 0;
+
+err_notifier:
+	unregister_netdevice_notifier(&sfc_netdev_notifier);
+err_net:
+	sfc_net_unregister();
 	return err;
 }
 
@@ -313,10 +344,11 @@ static void __exit sfc_module_exit(void)
 {
 	unregister_qdisc(&sfc_qdisc_ops);
 	unregister_netdevice_notifier(&sfc_netdev_notifier);
+	sfc_net_unregister();
 }
 
 module_init(sfc_module_init);
 module_exit(sfc_module_exit);
-MODULE_DESCRIPTION("Bolt at a switch port: SRC, proactive ramp-up, supply matching");
+MODULE_DESCRIPTION("Bolt and SFC at a switch port: SRC, ramp-up, supply matching, pauses");
 MODULE_LICENSE("GPL");
 MODULE_ALIAS("net-sch-sfc");

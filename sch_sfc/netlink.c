@@ -10,6 +10,11 @@
 
 #include "sfc.h"
 
+static struct netlink_range_validation sfc_rtt_range = {
+	.min = SFC_RTT_MIN_NS,
+	.max = SFC_RTT_MAX_NS,
+};
+
 static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_FLAGS]		= NLA_POLICY_BITFIELD32(TC_SFC_F_ALL),
 	[TCA_SFC_RATE64]	= { .type = NLA_U64 },
@@ -25,6 +30,14 @@ static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_ADDR6]		= NLA_POLICY_EXACT_LEN(sizeof(struct in6_addr)),
 	[TCA_SFC_TAGKEY]	= { .type = NLA_BINARY, .len = sizeof(siphash_key_t) },
 	[TCA_SFC_OVERHEAD]	= NLA_POLICY_MAX(NLA_U32, TC_SFC_OVERHEAD_MAX),
+	[TCA_SFC_BTS]		= NLA_POLICY_MAX(NLA_U8, TC_SFC_BTS_OFF),
+	[TCA_SFC_QTH]		= { .type = NLA_U32 },
+	[TCA_SFC_QTG]		= { .type = NLA_U32 },
+	[TCA_SFC_RTT]		= NLA_POLICY_FULL_RANGE(NLA_U32, &sfc_rtt_range),
+	[TCA_SFC_SUPPRESS]	= { .type = NLA_U32 },
+	[TCA_SFC_ECN]		= { .type = NLA_U32 },
+	[TCA_SFC_ESTIMATOR]	= { .type = NLA_U32 },
+	[TCA_SFC_MAXPAUSE]	= NLA_POLICY_MIN(NLA_U32, SFC_RTT_MIN_NS),
 };
 
 void sfc_config_default(struct sfc_config *cfg)
@@ -35,6 +48,8 @@ void sfc_config_default(struct sfc_config *cfg)
 		.srcrate = SFC_SRCRATE_DEFAULT,
 		.port = BOLT_CTL_PORT,
 		.ttl = SFC_TTL_DEFAULT,
+		.rtt_ns = SFC_RTT_DEFAULT_NS,
+		.maxpause_ns = SFC_PAUSE_MAX_NS,
 	};
 }
 
@@ -84,6 +99,22 @@ static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 		cfg->switch_id = nla_get_u32(tb[TCA_SFC_SWITCH_ID]);
 	if (tb[TCA_SFC_SRCRATE])
 		cfg->srcrate = nla_get_u32(tb[TCA_SFC_SRCRATE]);
+	if (tb[TCA_SFC_BTS])
+		cfg->bts = nla_get_u8(tb[TCA_SFC_BTS]);
+	if (tb[TCA_SFC_QTH])
+		cfg->qth = nla_get_u32(tb[TCA_SFC_QTH]);
+	if (tb[TCA_SFC_QTG])
+		cfg->qtg = nla_get_u32(tb[TCA_SFC_QTG]);
+	if (tb[TCA_SFC_RTT])
+		cfg->rtt_ns = nla_get_u32(tb[TCA_SFC_RTT]);
+	if (tb[TCA_SFC_SUPPRESS])
+		cfg->suppress_ns = nla_get_u32(tb[TCA_SFC_SUPPRESS]);
+	if (tb[TCA_SFC_ESTIMATOR])
+		cfg->tau_ns = nla_get_u32(tb[TCA_SFC_ESTIMATOR]);
+	if (tb[TCA_SFC_ECN])
+		cfg->ecn = nla_get_u32(tb[TCA_SFC_ECN]);
+	if (tb[TCA_SFC_MAXPAUSE])
+		cfg->maxpause_ns = nla_get_u32(tb[TCA_SFC_MAXPAUSE]);
 	if (tb[TCA_SFC_PORT])
 		cfg->port = nla_get_u16(tb[TCA_SFC_PORT]);
 	if (tb[TCA_SFC_TTL])
@@ -136,6 +167,26 @@ static int sfc_config_check(const struct sfc_config *cfg, const struct net_devic
 		NL_SET_ERR_MSG(extack, "ccthresh is beyond limit");
 		return -EINVAL;
 	}
+	if (cfg->qth > cfg->limit) {
+		NL_SET_ERR_MSG(extack, "qth is beyond limit");
+		return -EINVAL;
+	}
+	if (cfg->tau_ns && (cfg->tau_ns < SFC_TAU_MIN_NS || cfg->tau_ns > SFC_TAU_MAX_NS)) {
+		NL_SET_ERR_MSG(extack, "estimator goes from 1 us to 1 s");
+		return -ERANGE;
+	}
+	if (cfg->ecn > cfg->limit) {
+		NL_SET_ERR_MSG(extack, "ecn is beyond limit");
+		return -EINVAL;
+	}
+	if (cfg->qth && cfg->qtg >= cfg->qth) {
+		NL_SET_ERR_MSG(extack, "qtg must be below qth");
+		return -EINVAL;
+	}
+	if (cfg->qtg >= cfg->limit) {
+		NL_SET_ERR_MSG(extack, "qtg must be below limit");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -169,6 +220,40 @@ static void sfc_config_derive(const struct sfc_config *cfg, struct net_device *d
 				     SFC_TOKEN_SHIFT, alg->mtu, cfg->limit);
 }
 
+/* Likewise for SFC.  Without a rate there is no pause time: it rests. */
+static void sfc_config_derive_pause(const struct sfc_config *cfg, const struct sfc_alg_cfg *alg,
+				    struct sfc_pause_cfg *pause)
+{
+	u32 qth = cfg->qth;
+
+	*pause = (struct sfc_pause_cfg){
+		.qth_in = SFC_QUEUE_NEVER,
+		.qth_out = SFC_QUEUE_NEVER,
+		.qtg = cfg->qtg,
+		.max_ns = cfg->maxpause_ns,
+		.edge = cfg->flags & TC_SFC_F_EDGE,
+	};
+	if (!(cfg->flags & TC_SFC_F_SFC) || !alg->rate.bytes_ps)
+		return;
+
+	if (cfg->suppress_ns != TC_SFC_SUPPRESS_OFF)
+		pause->suppress_ns = cfg->suppress_ns ?: cfg->rtt_ns / 2;
+	sfc_pause_thresholds(&alg->rate, cfg->rtt_ns, alg->mtu, cfg->limit, &qth, &pause->qtg);
+	if (cfg->bts == TC_SFC_BTS_INGRESS)
+		pause->qth_in = qth;
+	else if (cfg->bts == TC_SFC_BTS_EGRESS)
+		pause->qth_out = qth;
+}
+
+/* At the last hop there is nothing to estimate: the queue is here. */
+static void sfc_config_derive_dre(const struct sfc_config *cfg, const struct sfc_alg_cfg *alg,
+				  struct sfc_dre_cfg *dre)
+{
+	bool on = cfg->flags & TC_SFC_F_SFC && !(cfg->flags & TC_SFC_F_EDGE);
+
+	sfc_dre_set(dre, &alg->rate, on ? cfg->tau_ns : 0);
+}
+
 /* The device's MTU or speed may have changed.  RTNL. */
 void sfc_config_refresh(struct Qdisc *sch)
 {
@@ -178,6 +263,8 @@ void sfc_config_refresh(struct Qdisc *sch)
 	sfc_config_derive(&q->cfg, qdisc_dev(sch), &alg);
 	sch_tree_lock(sch);
 	q->alg = alg;
+	sfc_config_derive_pause(&q->cfg, &alg, &q->pause);
+	sfc_config_derive_dre(&q->cfg, &alg, &q->dre);
 	sch_tree_unlock(sch);
 }
 
@@ -185,9 +272,11 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 			      const struct sfc_alg_cfg *alg)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	bool unedge = q->cfg.flags & ~cfg->flags & TC_SFC_F_EDGE;
 	u64 now = ktime_get_ns();
 
 	sch_tree_lock(sch);
+	sfc_net_update(sch, cfg);
 	if (cfg->srcrate != q->cfg.srcrate)
 		sfc_limiter_set(&q->src_limiter, cfg->srcrate, now);
 	if (cfg->rate_bps != q->cfg.rate_bps) {
@@ -199,9 +288,15 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	}
 	q->cfg = *cfg;
 	q->alg = *alg;
+	sfc_config_derive_pause(cfg, alg, &q->pause);
+	sfc_config_derive_dre(cfg, alg, &q->dre);
+	q->ecn = cfg->ecn ?: SFC_QUEUE_NEVER;
+	q->told.end_ns = 0;
 	sfc_queue_shrink(sch);
 	q->stats.backlog_peak = sch->qstats.backlog;
 	sch_tree_unlock(sch);
+	if (unedge)
+		sfc_net_unedge(sch);
 }
 
 /* Also the first configuration; @opt may be absent then. */
@@ -226,10 +321,13 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	if (err)
 		goto out;
 
+	err = sfc_net_prepare(sch, &cfg);
+	if (err)
+		goto out;
 	sfc_config_derive(&cfg, dev, &alg);
-	if (cfg.flags & TC_SFC_F_BOLT && !alg.rate.bytes_ps)
+	if (cfg.flags & (TC_SFC_F_BOLT | TC_SFC_F_SFC) && !alg.rate.bytes_ps)
 		NL_SET_ERR_MSG(extack,
-			       "link speed unknown: no SRC, no supply matching; give link or rate");
+			       "link speed unknown: no SRC, no BTS, no supply matching; give link or rate");
 	sfc_config_commit(sch, &cfg, &alg);
 out:
 	memzero_explicit(&cfg.key, sizeof(cfg.key));
@@ -255,6 +353,14 @@ int sfc_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_SFC_SMCAP, cfg->smcap) ||
 	    nla_put_u32(skb, TCA_SFC_SWITCH_ID, cfg->switch_id) ||
 	    nla_put_u32(skb, TCA_SFC_SRCRATE, cfg->srcrate) ||
+	    nla_put_u8(skb, TCA_SFC_BTS, cfg->bts) ||
+	    nla_put_u32(skb, TCA_SFC_QTH, cfg->qth) ||
+	    nla_put_u32(skb, TCA_SFC_QTG, cfg->qtg) ||
+	    nla_put_u32(skb, TCA_SFC_RTT, cfg->rtt_ns) ||
+	    nla_put_u32(skb, TCA_SFC_SUPPRESS, cfg->suppress_ns) ||
+	    nla_put_u32(skb, TCA_SFC_MAXPAUSE, cfg->maxpause_ns) ||
+	    nla_put_u32(skb, TCA_SFC_ECN, cfg->ecn) ||
+	    nla_put_u32(skb, TCA_SFC_ESTIMATOR, cfg->tau_ns) ||
 	    nla_put_u16(skb, TCA_SFC_PORT, cfg->port) ||
 	    nla_put_u8(skb, TCA_SFC_TTL, cfg->ttl))
 		goto cancel;
@@ -273,8 +379,11 @@ cancel:
 int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_cache_stats cache = { };
 	struct tc_sfc_xstats st;
 
+	if (q->cache)
+		sfc_cache_stats(q->cache, &cache, ktime_get_ns());
 	sch_tree_lock(sch);
 	st = q->stats;
 	st.link_rate = q->alg.rate.bytes_ps;
@@ -283,6 +392,17 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	st.sm_token = sfc_sm_bytes(&q->state.sm);
 	st.pru_token = q->state.pru_token;
 	st.tagged = q->cfg.tagged;
+	st.qth = min(q->pause.qth_in, q->pause.qth_out);
+	if (st.qth == SFC_QUEUE_NEVER)
+		st.qth = 0;
+	st.qtg = q->pause.qtg;
+	st.suppress_ns = q->pause.suppress_ns;
+	st.cache_entries = cache.entries;
+	st.cache_inserts = cache.inserts;
+	st.cache_updates = cache.updates;
+	st.cache_full = cache.full;
+	st.cache_refused = cache.refused;
+	st.cache_ignored = cache.ignored;
 	sch_tree_unlock(sch);
 
 	return gnet_stats_copy_app(d, &st, sizeof(st));

@@ -90,7 +90,9 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	th = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), &buf);
 	if (!th || th->doff < 5 || th->doff * 4 > l4_len)
 		return;
-	pkt->high = th->ack && !th->syn && !th->fin && !th->rst && th->doff * 4 == l4_len;
+	pkt->proto = IPPROTO_TCP;
+	pkt->pausable = th->doff * 4 != l4_len;
+	pkt->high = th->ack && !th->syn && !th->fin && !th->rst && !pkt->pausable;
 
 	opts_len = th->doff * 4 - sizeof(*th);
 	if (opts_len < BOLT_TCPOPT_LEN_SYN)
@@ -146,10 +148,21 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 		return;
 	}
 
-	if (proto == IPPROTO_TCP)
+	switch (proto) {
+	case IPPROTO_TCP:
 		sfc_parse_tcp(skb, pkt, l4_len);
-	else if (proto == IPPROTO_UDP)
-		pkt->high = sfc_is_control(skb, pkt, l4_len, port);
+		break;
+	case IPPROTO_UDP:
+		pkt->control = sfc_is_control(skb, pkt, l4_len, port);
+		pkt->high = pkt->control;
+		fallthrough;
+	case IPPROTO_UDPLITE:
+	case IPPROTO_DCCP:
+	case IPPROTO_SCTP:
+		pkt->proto = proto;
+		pkt->pausable = !pkt->control && l4_len >= BOLT_CTL_L4_QUOTE;
+		break;
+	}
 }
 
 /*

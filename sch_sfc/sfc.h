@@ -5,6 +5,10 @@
  * A packet's way:	main.c	enqueue: split super-packets, one decision per packet
  *			parse.c	what is this packet; write its flags back
  *			decide.h, tokens.h  Algorithms 1 and 3, pure
+ *			pause.c	SFC: tell the sender to pause; pause.h, bloom.h pure
+ *			cache.c	... what other switches said about it; cache.h pure
+ *			estimate.c	... what this switch itself sends there; estimator.h pure
+ *			ecn.c	CE
  *			signal.c	build the control message, hand it to the stack
  *			queue.c	all accounting
  *			main.c	dequeue: strict high band, shaper
@@ -25,14 +29,23 @@
 
 #include <bolt_option.h>
 #include <uapi/linux/pkt_sch_sfc.h>
+#include "bloom.h"
+#include "cache.h"
 #include "decide.h"
+#include "estimator.h"
+#include "pause.h"
 
 #define SFC_LIMIT_DEFAULT	(16U << 20)	/* bytes */
 #define SFC_SRCRATE_DEFAULT	100000000U	/* per second: a bound, not a brake */
 #define SFC_TTL_DEFAULT		64
 /* About a round trip in a data center; what is saved beyond it is spent an RTT late anyway */
 #define SFC_SMCAP_NS		(8 * NSEC_PER_USEC)
-#define SFC_FLAGS_DEFAULT	TC_SFC_F_ALL
+/*
+ * Without SFC: a BTS goes to any sender, also to one that has never heard of it, and whose
+ * host then complains (ICMP port unreachable) to the data's destination.
+ */
+#define SFC_FLAGS_DEFAULT	(TC_SFC_F_BOLT | TC_SFC_F_SRC | TC_SFC_F_PRU | TC_SFC_F_SM | \
+				 TC_SFC_F_SPLIT_GSO)
 /* Shaping makes up for a timer or a stopped queue that comes so late, and no more. */
 #define SFC_CATCHUP_NS		(200 * NSEC_PER_USEC)
 
@@ -54,6 +67,14 @@ struct sfc_config {
 	u32			smcap;		/* bytes; 0: SFC_SMCAP_NS of the link */
 	u32			switch_id;
 	u32			srcrate;	/* per second */
+	u32			rtt_ns;
+	u32			qth;		/* bytes; 0: two BDP */
+	u32			qtg;		/* bytes; 0: one BDP */
+	u32			suppress_ns;	/* 0: half of the RTT; or TC_SFC_SUPPRESS_OFF */
+	u32			maxpause_ns;
+	u32			ecn;		/* bytes; 0: off */
+	u32			tau_ns;		/* estimator; 0: off */
+	u8			bts;		/* enum tc_sfc_bts */
 	u16			port;
 	u8			ttl;
 	bool			tagged;
@@ -67,12 +88,19 @@ struct sfc_sched {
 	struct qdisc_skb_head	bands[SFC_BANDS];
 	struct sfc_alg_cfg	alg;
 	struct sfc_alg_state	state;
+	struct sfc_pause_cfg	pause;
+	const u64		*until_ns;	/* from then on the cache is empty */
+	u32			ecn;		/* CE beyond so many bytes */
+	struct sfc_dre_cfg	dre;
 	u64			next_ns;	/* shaper: when the link is free */
 	u64			next_frac;
 	struct sfc_config	cfg;
 
 	/* signals */
-	struct sfc_limiter	src_limiter;
+	struct sfc_limiter	src_limiter;	/* all control messages */
+	siphash_key_t		flow_key;
+	struct sfc_cache	*cache;		/* of the namespace, or NULL */
+	struct sfc_estimator	*est;		/* likewise */
 
 	/* rarely */
 	struct qdisc_watchdog	watchdog;
@@ -80,6 +108,7 @@ struct sfc_sched {
 	struct Qdisc		*sch;
 
 	struct tc_sfc_xstats	stats;
+	struct sfc_bloom	told;
 };
 
 /**
@@ -89,10 +118,13 @@ struct sfc_sched {
  * @opt_off:	of the full option; valid when @form is BOLT_OPT_FULL
  * @t_data_tx:	of the option
  * @family:	AF_INET, AF_INET6, or 0: none of our business
+ * @proto:	of L4, when a TCP header or one with ports is there, else 0
  * @dscp:	0..63
  * @flags:	of the option, 0 without
  * @form:	of the option
  * @high:	takes the high band
+ * @control:	is a control message
+ * @pausable:	is data of a flow that can be told to pause
  */
 struct sfc_pkt {
 	int			l3_off;
@@ -100,10 +132,22 @@ struct sfc_pkt {
 	int			opt_off;
 	u32			t_data_tx;
 	u8			family;
+	u8			proto;
 	u8			dscp;
 	u8			flags;
 	enum bolt_opt_form	form;
 	bool			high;
+	bool			control;
+	bool			pausable;
+};
+
+/* What became of a control message */
+enum sfc_signal_verdict {
+	SFC_SIGNAL_SENT,
+	SFC_SIGNAL_LIMITED,	/* srcrate */
+	SFC_SIGNAL_NOMEM,
+	SFC_SIGNAL_DROPPED,	/* this CPU's input queue is full */
+	SFC_SIGNAL_UNFIT,	/* the packet must not be answered, or cannot be quoted */
 };
 
 /* parse.c */
@@ -111,9 +155,56 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt);
 bool sfc_write_flags(struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags);
 
 /* signal.c */
+struct bolt_msg;
+enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
+				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now);
 bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt);
 bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 		  const struct sfc_pkt *pkt, u32 queue, u64 now);
+
+/* pause.c */
+void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
+		       const struct sfc_pkt *pkt, u64 now);
+void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now);
+
+/* cache.c */
+struct sfc_cache_stats {
+	u64	entries;
+	u64	inserts;
+	u64	updates;
+	u64	full;
+	u64	refused;
+	u64	ignored;
+};
+
+bool sfc_key_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_key *key);
+u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now);
+void sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		    u64 now);
+void sfc_cache_stats(struct sfc_cache *cache, struct sfc_cache_stats *st, u64 now);
+int sfc_net_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
+void sfc_net_update(struct Qdisc *sch, const struct sfc_config *cfg);
+void sfc_net_unedge(struct Qdisc *sch);
+int sfc_net_register(void);
+void sfc_net_unregister(void);
+
+/* estimate.c */
+u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,
+		 const struct sfc_key *key, u32 bytes, u64 now);
+struct sfc_estimator *sfc_estimator_alloc(void);
+
+/* ecn.c */
+bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt);
+
+/* All that SFC costs a packet while nothing is congested */
+static inline bool sfc_pause_armed(struct Qdisc *sch, u64 now)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	return unlikely(sch->qstats.backlog > q->pause.qth_in ||	/* line 10 */
+			now < READ_ONCE(*q->until_ns) ||		/* line 11 */
+			q->dre.decay);
+}
 
 /* queue.c */
 bool sfc_queue_has_room(struct Qdisc *sch, enum sfc_band_id band, u32 len);

@@ -12,6 +12,11 @@
  * Its link-layer header is the data's with the addresses swapped, VLAN tags included.  So
  * a router takes it for its own, a VLAN or macvlan device on top of this one
  * gets what is its, and a bridge forwards it to the port of the sender.
+ *
+ * Where this router has translated the data's addresses (nat.h), the message goes to the sender
+ * as it is known on its side, and quotes what it sent: nobody on the way would translate that
+ * back.  It still comes from where the data goes to from here: what the data was sent to may be
+ * an address of this router, and no packet with one as its source is let in.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
@@ -25,6 +30,7 @@
 #include <net/ipv6.h>
 
 #include <bolt_msg.h>
+#include "nat.h"
 #include "sfc.h"
 
 #define SFC_SIGNAL_TOS	(48 << 2)	/* CS6, network control */
@@ -38,6 +44,8 @@
  * @l3_len:	bytes of its own IP header
  * @quote_len:	bytes of the causing packet, through eight of L4
  * @msg:	the numbers
+ * @translated:	@ends are not those of the packet
+ * @ends:	the flow, as its sender names it
  * @src4, @dst4: with AF_INET
  * @src6, @dst6: with AF_INET6
  */
@@ -46,6 +54,8 @@ struct sfc_reply {
 	u32		l3_len;
 	u32		quote_len;
 	struct bolt_msg	msg;
+	bool		translated;
+	struct sfc_ends	ends;
 	union {
 		struct {
 			__be32 src4, dst4;
@@ -73,8 +83,11 @@ static bool sfc_reply_ip4(const struct sfc_sched *q, const struct sk_buff *skb,
 	    ipv4_is_zeronet(iph->daddr) || ipv4_is_loopback(iph->daddr))
 		return false;
 
+	r->ends.saddr.ip = iph->saddr;
+	r->ends.daddr.ip = iph->daddr;
+	r->translated = sfc_ends_untranslate(skb, &r->ends);
 	r->l3_len = sizeof(*iph);
-	r->dst4 = iph->saddr;
+	r->dst4 = r->ends.saddr.ip;
 	r->src4 = q->cfg.addr4 ?: iph->daddr;
 	return true;
 }
@@ -93,8 +106,11 @@ static bool sfc_reply_ip6(const struct sfc_sched *q, const struct sk_buff *skb,
 	    ipv6_addr_loopback(&ip6h->saddr) || ipv6_addr_loopback(&ip6h->daddr))
 		return false;
 
+	r->ends.saddr.in6 = ip6h->saddr;
+	r->ends.daddr.in6 = ip6h->daddr;
+	r->translated = sfc_ends_untranslate(skb, &r->ends);
 	r->l3_len = sizeof(*ip6h);
-	r->dst6 = ip6h->saddr;
+	r->dst6 = r->ends.saddr.in6;
 	r->src6 = ipv6_addr_any(&q->cfg.addr6) ? ip6h->daddr : q->cfg.addr6;
 	return true;
 }
@@ -103,8 +119,10 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 			   const struct sfc_pkt *pkt, struct sfc_reply *r)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
+	const __be16 *ports;
+	__be16 buf[2];
 
-	r->l2_len = 0;
+	memset(r, 0, sizeof(*r));
 	if (qdisc_dev(sch)->type == ARPHRD_ETHER) {
 		if (pkt->l3_off < ETH_HLEN || pkt->l3_off > SFC_L2_MAX)
 			return false;
@@ -113,6 +131,11 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 	r->quote_len = pkt->l4_off - pkt->l3_off + BOLT_CTL_L4_QUOTE;
 	if (r->quote_len > BOLT_CTL_QUOTE_MAX)
 		return false;
+	ports = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), buf);
+	if (!ports)
+		return false;
+	r->ends.sport = ports[0];
+	r->ends.dport = ports[1];
 
 	return pkt->family == AF_INET ? sfc_reply_ip4(q, skb, pkt, r) :
 					sfc_reply_ip6(q, skb, pkt, r);
@@ -191,6 +214,27 @@ static void sfc_reply_headers(const struct sfc_sched *q, const struct sfc_reply 
 	uh->check = check ?: CSUM_MANGLED_0;
 }
 
+/* The head of the packet, as it was before this router translated it */
+static void sfc_quote_untranslate(u8 *quote, const struct sfc_reply *r)
+{
+	__be16 *ports = (__be16 *)(quote + r->quote_len - BOLT_CTL_L4_QUOTE);
+
+	if (r->msg.family == AF_INET) {
+		struct iphdr *iph = (struct iphdr *)quote;
+
+		iph->saddr = r->ends.saddr.ip;
+		iph->daddr = r->ends.daddr.ip;
+		ip_send_check(iph);
+	} else {
+		struct ipv6hdr *ip6h = (struct ipv6hdr *)quote;
+
+		ip6h->saddr = r->ends.saddr.in6;
+		ip6h->daddr = r->ends.daddr.in6;
+	}
+	ports[0] = r->ends.sport;
+	ports[1] = r->ends.dport;
+}
+
 /*
  * Build the whole packet.  NULL: no memory, or (*unfit) the quote cannot be had.  Its
  * tail is all that is ever appended, so one allocation of the exact size will do.
@@ -223,6 +267,8 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 		kfree_skb(n);
 		return NULL;
 	}
+	if (r->translated)
+		sfc_quote_untranslate(payload + sizeof(struct bolt_ctl), r);
 
 	len = bolt_msg_build(payload, &r->msg, r->quote_len);
 	if (q->cfg.tagged) {
@@ -244,6 +290,40 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 	return n;
 }
 
+/**
+ * sfc_signal() - answer a packet with a control message
+ * @sch:	the port
+ * @skb:	the packet; it is read, not changed
+ * @pkt:	what it is
+ * @msg:	type, flags and numbers; what is the port's is filled in here
+ * @now:	ns
+ *
+ * Called with the qdisc locked and BH off; a full input queue or a lack of memory must not hold
+ * up the data.
+ */
+enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
+				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_reply r;
+	struct sk_buff *n;
+	bool unfit = false;
+
+	if (!sfc_reply_init(sch, skb, pkt, &r))
+		return SFC_SIGNAL_UNFIT;
+	if (!sfc_limiter_take(&q->src_limiter, now))
+		return SFC_SIGNAL_LIMITED;
+
+	msg->family = pkt->family;
+	msg->link_rate = q->alg.rate.kbps;
+	msg->switch_id = q->cfg.switch_id;
+	r.msg = *msg;
+	n = sfc_reply_build(sch, skb, pkt, &r, &unfit);
+	if (!n)
+		return unfit ? SFC_SIGNAL_UNFIT : SFC_SIGNAL_NOMEM;
+	return __netif_rx(n) == NET_RX_DROP ? SFC_SIGNAL_DROPPED : SFC_SIGNAL_SENT;
+}
+
 /* Can this port send SRC at all, and is this a packet that asks for one? */
 bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)
 {
@@ -251,49 +331,36 @@ bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)
 }
 
 /*
- * Algorithm 1, lines 6-9.  Called with the qdisc locked and BH off, before the data
- * packet joins the queue; a full input queue or a lack of memory must not hold up the
- * data.  Returns whether an SRC is on its way.
+ * Bolt, Algorithm 1, lines 6-9, before the data packet joins the queue.  Returns whether an SRC
+ * is on its way.
  */
 bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 		  const struct sfc_pkt *pkt, u32 queue, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_reply r;
-	struct sk_buff *n;
-	bool unfit = false;
-
-	if (!sfc_reply_init(sch, skb, pkt, &r)) {
-		q->stats.src_unfit++;
-		return false;
-	}
-	if (!sfc_limiter_take(&q->src_limiter, now)) {
-		q->stats.src_limited++;
-		return false;
-	}
-
-	r.msg = (struct bolt_msg){
+	struct bolt_msg msg = {
 		.type = BOLT_CTL_SRC,
-		.family = pkt->family,
 		.dscp = pkt->dscp,
 		.queue_bytes = queue,			/* line 6 */
-		.link_rate = q->alg.rate.kbps,		/* line 7 */
 		.t_data_tx = pkt->t_data_tx,		/* line 8 */
-		.switch_id = q->cfg.switch_id,
 	};
-	n = sfc_reply_build(sch, skb, pkt, &r, &unfit);
-	if (!n) {
-		if (unfit)
-			q->stats.src_unfit++;
-		else
-			q->stats.src_nomem++;
-		return false;
-	}
 
-	if (__netif_rx(n) == NET_RX_DROP) {		/* line 9 */
+	switch (sfc_signal(sch, skb, pkt, &msg, now)) {	/* line 9 */
+	case SFC_SIGNAL_SENT:
+		q->stats.src_sent++;
+		return true;
+	case SFC_SIGNAL_LIMITED:
+		q->stats.src_limited++;
+		break;
+	case SFC_SIGNAL_NOMEM:
+		q->stats.src_nomem++;
+		break;
+	case SFC_SIGNAL_DROPPED:
 		q->stats.src_dropped++;
-		return false;
+		break;
+	case SFC_SIGNAL_UNFIT:
+		q->stats.src_unfit++;
+		break;
 	}
-	q->stats.src_sent++;
-	return true;
+	return false;
 }

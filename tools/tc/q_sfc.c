@@ -33,9 +33,20 @@ static const struct {
 	{ "pru",	"nopru",	"pru",		TC_SFC_F_PRU },
 	{ "sm",		"nosm",		"sm",		TC_SFC_F_SM },
 	{ "split-gso",	"no-split-gso",	"split_gso",	TC_SFC_F_SPLIT_GSO },
+	{ "sfc",	"nosfc",	"sfc",		TC_SFC_F_SFC },
+	{ "edge",	"noedge",	"edge",		TC_SFC_F_EDGE },
+	{ "cache",	"nocache",	"cache",	TC_SFC_F_CACHE },
 };
 
 #define N_SWITCHES	(sizeof(sfc_switches) / sizeof(sfc_switches[0]))
+
+static const char * const sfc_bts[] = {
+	[TC_SFC_BTS_INGRESS]	= "ingress",
+	[TC_SFC_BTS_EGRESS]	= "egress",
+	[TC_SFC_BTS_OFF]	= "off",
+};
+
+#define N_BTS		(sizeof(sfc_bts) / sizeof(sfc_bts[0]))
 
 static void explain(void)
 {
@@ -46,6 +57,11 @@ static void explain(void)
 		"               [ src | nosrc ] [ pru | nopru ] [ sm | nosm ]\n"
 		"               [ smcap { auto | BYTES } ]\n"
 		"               [ split-gso | no-split-gso ]\n"
+		"               [ sfc | nosfc ] [ bts { ingress | egress | off } ] [ edge | noedge ]\n"
+		"               [ rtt TIME ] [ qth { auto | BYTES } ] [ qtg { auto | BYTES } ]\n"
+		"               [ suppress { auto | off | TIME } ] [ maxpause TIME ]\n"
+		"               [ cache | nocache ] [ estimator { off | TIME } ]\n"
+		"               [ ecn { off | BYTES } ]\n"
 		"               [ switch_id N ] [ srcrate PPS ] [ port UDPPORT ] [ ttl N ]\n"
 		"               [ addr { auto | ADDRESS } ] [ tagkey HEX | notagkey ]\n"
 		"\n"
@@ -58,8 +74,19 @@ static void explain(void)
 		"pru       proactive ramp-up: pass on bandwidth that a last window frees\n"
 		"sm        supply matching: pass on bandwidth that nobody uses\n"
 		"smcap     unused supply that may be saved up (auto: 8 us of the link)\n"
+		"sfc       Source Flow Control: tell senders to pause (off)\n"
+		"bts       where a queue beyond qth does that: as a packet arrives, or leaves (ingress)\n"
+		"edge      the port faces servers: other switches may cache what it says\n"
+		"rtt       base RTT of the network (10us)\n"
+		"qth       queue beyond which senders are paused (auto: what the link carries in 2 rtt)\n"
+		"qtg       what it should drain to meanwhile (auto: what the link carries in an rtt)\n"
+		"suppress  a flow is told once in TIME (auto: rtt / 2)\n"
+		"maxpause  longest pause to ask for (10ms)\n"
+		"cache     remember pauses that pass, and pass them on to senders at once (off)\n"
+		"estimator pause senders by what leaves for one destination within TIME (off)\n"
+		"ecn       mark CE when so much is queued (off)\n"
 		"switch_id number that control messages carry (0)\n"
-		"srcrate   most SRC per second (100000000)\n"
+		"srcrate   most control messages per second (100000000)\n"
 		"port      UDP port of control messages (45079)\n"
 		"ttl       TTL or hop limit of control messages (64)\n"
 		"addr      their source, once per family (auto: the destination of the data)\n"
@@ -96,6 +123,24 @@ static int get_bytes(__u32 *v, const char *option, const char *arg)
 		return bad(option, arg, "a size such as 3000, 64kb or 16mb");
 	*v = n;
 	return 0;
+}
+
+static int get_duration(__u32 *ns, const char *option, const char *arg)
+{
+	__s64 t;
+
+	if (get_time64(&t, arg) || t < 1 || t >= UINT_MAX)
+		return bad(option, arg, "a time such as 500ns, 10us or 1ms, below 4.29s");
+	*ns = t;
+	return 0;
+}
+
+static int get_bts(__u8 *v, const char *arg)
+{
+	for (*v = 0; *v < N_BTS; (*v)++)
+		if (!strcmp(arg, sfc_bts[*v]))
+			return 0;
+	return bad("bts", arg, "ingress, egress or off");
 }
 
 static int get_key(__u8 key[16], const char *arg)
@@ -148,6 +193,20 @@ static bool parse_switch(const char *arg, struct nla_bitfield32 *flags)
 	return false;
 }
 
+/* auto, or a size that is not 0, which means auto to the kernel */
+static int put_bytes_or_auto(struct nlmsghdr *n, int type, const char *opt, const char *arg)
+{
+	__u32 v = 0;
+
+	if (strcmp(arg, "auto")) {
+		if (get_bytes(&v, opt, arg))
+			return -1;
+		if (!v)
+			return bad(opt, arg, "auto or a size above 0");
+	}
+	return addattr_l(n, TCA_BUF_MAX, type, &v, sizeof(v));
+}
+
 /* An option with a value.  Returns 1 when @opt is none. */
 static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 {
@@ -175,14 +234,47 @@ static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 			return -1;
 		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_OVERHEAD, &v, sizeof(v));
 	}
-	if (!strcmp(opt, "ccthresh") || !strcmp(opt, "smcap")) {
+	if (!strcmp(opt, "ccthresh"))
+		return put_bytes_or_auto(n, TCA_SFC_CCTHRESH, opt, arg);
+	if (!strcmp(opt, "smcap"))
+		return put_bytes_or_auto(n, TCA_SFC_SMCAP, opt, arg);
+	if (!strcmp(opt, "qth"))
+		return put_bytes_or_auto(n, TCA_SFC_QTH, opt, arg);
+	if (!strcmp(opt, "qtg"))
+		return put_bytes_or_auto(n, TCA_SFC_QTG, opt, arg);
+	if (!strcmp(opt, "ecn")) {
 		v = 0;
-		if (strcmp(arg, "auto") && get_bytes(&v, opt, arg))
+		if (strcmp(arg, "off") && get_bytes(&v, opt, arg))
 			return -1;
-		if (!v && strcmp(arg, "auto"))
-			return bad(opt, arg, "auto or a size above 0");
-		return addattr_l(n, TCA_BUF_MAX,
-				 opt[0] == 'c' ? TCA_SFC_CCTHRESH : TCA_SFC_SMCAP, &v, sizeof(v));
+		if (!v && strcmp(arg, "off"))
+			return bad(opt, arg, "off or a size above 0");
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_ECN, &v, sizeof(v));
+	}
+	if (!strcmp(opt, "bts")) {
+		if (get_bts(&v8, arg))
+			return -1;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_BTS, &v8, sizeof(v8));
+	}
+	if (!strcmp(opt, "rtt") || !strcmp(opt, "maxpause")) {
+		if (get_duration(&v, opt, arg))
+			return -1;
+		return addattr_l(n, TCA_BUF_MAX, opt[0] == 'r' ? TCA_SFC_RTT : TCA_SFC_MAXPAUSE,
+				 &v, sizeof(v));
+	}
+	if (!strcmp(opt, "estimator")) {
+		v = 0;
+		if (strcmp(arg, "off") && get_duration(&v, opt, arg))
+			return -1;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_ESTIMATOR, &v, sizeof(v));
+	}
+	if (!strcmp(opt, "suppress")) {
+		if (!strcmp(arg, "auto"))
+			v = 0;
+		else if (!strcmp(arg, "off"))
+			v = TC_SFC_SUPPRESS_OFF;
+		else if (get_duration(&v, opt, arg))
+			return -1;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_SUPPRESS, &v, sizeof(v));
 	}
 	if (!strcmp(opt, "switch_id")) {
 		if (get_number(&v, opt, arg, 0, UINT_MAX))
@@ -220,7 +312,8 @@ static bool takes_value(const char *opt)
 {
 	static const char * const names[] = {
 		"rate", "link", "limit", "overhead", "ccthresh", "smcap", "switch_id", "srcrate",
-		"port", "ttl", "addr", "tagkey",
+		"port", "ttl", "addr", "tagkey", "bts", "rtt", "qth", "qtg", "suppress", "maxpause",
+		"ecn", "estimator",
 	};
 	unsigned int i;
 
@@ -293,15 +386,40 @@ static void print_bytes(const char *key, __u32 v)
 	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", s);
 }
 
+static void print_word(const char *key, const char *word)
+{
+	char s[48];
+
+	print_color_string(PRINT_JSON, COLOR_NONE, key, NULL, word);
+	snprintf(s, sizeof(s), "%s %s ", key, word);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", s);
+}
+
 static void print_bytes_or_auto(const char *key, __u32 v)
 {
 	if (v) {
 		print_bytes(key, v);
 		return;
 	}
-	print_color_string(PRINT_JSON, COLOR_NONE, key, NULL, "auto");
-	if (!is_json_context())
-		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s auto ", key);
+	print_word(key, "auto");
+}
+
+/* In JSON ns */
+static void print_duration(const char *key, __u32 ns)
+{
+	char s[48];
+
+	if (is_json_context()) {
+		print_color_uint(PRINT_JSON, COLOR_NONE, key, NULL, ns);
+		return;
+	}
+	if (!(ns % 1000000))
+		snprintf(s, sizeof(s), "%s %ums ", key, ns / 1000000);
+	else if (!(ns % 1000))
+		snprintf(s, sizeof(s), "%s %uus ", key, ns / 1000);
+	else
+		snprintf(s, sizeof(s), "%s %uns ", key, ns);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", s);
 }
 
 static void format_rate(char *s, size_t len, __u64 bytes_ps)
@@ -360,6 +478,61 @@ static void print_addr(const char *key, int family, const void *addr)
 	print_color_string(PRINT_ANY, COLOR_NONE, key, "addr %s ", s);
 }
 
+/* SFC's, behind the switch that turns it on */
+static void print_pause_opt(struct rtattr **tb)
+{
+	const void *p;
+	__u32 v;
+
+	p = attr(tb, TCA_SFC_BTS, sizeof(__u8));
+	if (p && *(const __u8 *)p < N_BTS)
+		print_word("bts", sfc_bts[*(const __u8 *)p]);
+	p = attr(tb, TCA_SFC_RTT, sizeof(v));
+	if (p) {
+		memcpy(&v, p, sizeof(v));
+		print_duration("rtt", v);
+	}
+	p = attr(tb, TCA_SFC_QTH, sizeof(v));
+	if (p) {
+		memcpy(&v, p, sizeof(v));
+		print_bytes_or_auto("qth", v);
+	}
+	p = attr(tb, TCA_SFC_QTG, sizeof(v));
+	if (p) {
+		memcpy(&v, p, sizeof(v));
+		print_bytes_or_auto("qtg", v);
+	}
+	p = attr(tb, TCA_SFC_SUPPRESS, sizeof(v));
+	if (p) {
+		memcpy(&v, p, sizeof(v));
+		if (!v || v == TC_SFC_SUPPRESS_OFF)
+			print_word("suppress", v ? "off" : "auto");
+		else
+			print_duration("suppress", v);
+	}
+	p = attr(tb, TCA_SFC_MAXPAUSE, sizeof(v));
+	if (p) {
+		memcpy(&v, p, sizeof(v));
+		print_duration("maxpause", v);
+	}
+	p = attr(tb, TCA_SFC_ESTIMATOR, sizeof(v));
+	if (p) {
+		memcpy(&v, p, sizeof(v));
+		if (v)
+			print_duration("estimator", v);
+		else
+			print_word("estimator", "off");
+	}
+	p = attr(tb, TCA_SFC_ECN, sizeof(v));
+	if (p) {
+		memcpy(&v, p, sizeof(v));
+		if (v)
+			print_bytes("ecn", v);
+		else
+			print_word("ecn", "off");
+	}
+}
+
 static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_SFC_MAX + 1] = { NULL }, *a;
@@ -416,6 +589,7 @@ static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		memcpy(&flags, p, sizeof(flags));
 		print_switches(&flags);
 	}
+	print_pause_opt(tb);
 	p = attr(tb, TCA_SFC_SWITCH_ID, sizeof(v32));
 	if (p) {
 		memcpy(&v32, p, sizeof(v32));
@@ -455,6 +629,13 @@ static const struct {
 	C(src_unfit, false),
 	C(high, true), C(gso_split, false), C(gso_segs, false), C(gso_failed, false),
 	C(drop_data, true), C(drop_high, false), C(drop_change, false),
+	C(qth, true), C(qtg, false), C(suppress_ns, false),
+	C(bts_sent, true), C(bts_suppressed, false), C(bts_false, false), C(bts_limited, false),
+	C(bts_nomem, false), C(bts_dropped, false), C(bts_unfit, false), C(bts_cached, false),
+	C(cache_entries, true), C(cache_hits, false), C(cache_inserts, false),
+	C(cache_updates, false), C(cache_full, false), C(cache_refused, false),
+	C(cache_ignored, false), C(ecn_marked, true),
+	C(estimator_hits, false),
 #undef C
 };
 

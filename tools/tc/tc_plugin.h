@@ -36,6 +36,7 @@ int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int al
 struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
 int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
 int get_rate64(__u64 *rate, const char *str);
+int get_time64(__s64 *ns, const char *str);
 int get_size(unsigned int *size, const char *str);
 bool is_json_context(void);
 void print_nl(void);

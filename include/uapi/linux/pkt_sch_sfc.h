@@ -16,7 +16,7 @@ enum {
 	TCA_SFC_LIMIT,		/* u32, bytes */
 	TCA_SFC_CCTHRESH,	/* u32, bytes; 0: two MTU */
 	TCA_SFC_SWITCH_ID,	/* u32 */
-	TCA_SFC_SRCRATE,	/* u32, SRC packets/s */
+	TCA_SFC_SRCRATE,	/* u32, control messages/s */
 	TCA_SFC_PORT,		/* u16, UDP port of control messages */
 	TCA_SFC_TTL,		/* u8, TTL or hop limit of control messages */
 	TCA_SFC_ADDR4,		/* be32, source of control messages; 0: the data's destination */
@@ -25,6 +25,14 @@ enum {
 	TCA_SFC_OVERHEAD,	/* u32, bytes a packet costs on the link beyond its length */
 	TCA_SFC_LINK64,		/* u64, bytes/s, of the link, without shaping; 0: ask the device */
 	TCA_SFC_SMCAP,		/* u32, bytes; 0: what the link carries in 8 us */
+	TCA_SFC_BTS,		/* u8, enum tc_sfc_bts */
+	TCA_SFC_QTH,		/* u32, bytes; 0: two BDP of the link's rate and TCA_SFC_RTT */
+	TCA_SFC_QTG,		/* u32, bytes; 0: one BDP */
+	TCA_SFC_RTT,		/* u32, ns, base RTT of the network */
+	TCA_SFC_SUPPRESS,	/* u32, ns; 0: half of TCA_SFC_RTT; or TC_SFC_SUPPRESS_OFF */
+	TCA_SFC_MAXPAUSE,	/* u32, ns, longest pause to ask for */
+	TCA_SFC_ECN,		/* u32, bytes, CE beyond so much backlog; 0: off */
+	TCA_SFC_ESTIMATOR,	/* u32, ns, tau of the incast estimator; 0: off */
 	__TCA_SFC_MAX
 };
 
@@ -35,7 +43,19 @@ enum {
 #define TC_SFC_F_PRU		(1U << 2)	/* ... its proactive ramp-up, section 3.2 */
 #define TC_SFC_F_SM		(1U << 3)	/* ... its supply matching, section 3.3 */
 #define TC_SFC_F_SPLIT_GSO	(1U << 4)	/* queue segments, not super-packets */
-#define TC_SFC_F_ALL		((1U << 5) - 1)
+#define TC_SFC_F_SFC		(1U << 5)	/* Algorithm 1 of the SFC paper */
+#define TC_SFC_F_EDGE		(1U << 6)	/* the port faces servers: its BTS may be cached */
+#define TC_SFC_F_CACHE		(1U << 7)	/* remember and use the BTS of other switches */
+#define TC_SFC_F_ALL		((1U << 8) - 1)
+
+/* Where a queue beyond qth makes a BTS */
+enum tc_sfc_bts {
+	TC_SFC_BTS_INGRESS,	/* as a packet arrives */
+	TC_SFC_BTS_EGRESS,	/* as one leaves (SFC, section 2.3) */
+	TC_SFC_BTS_OFF,		/* nowhere */
+};
+
+#define TC_SFC_SUPPRESS_OFF	0xffffffffU
 
 #define TC_SFC_RATE_MIN		1000ULL			/* bytes/s: 8 kbit/s */
 #define TC_SFC_RATE_MAX		(0xffffffffULL * 125)	/* what link_rate in kbit/s can say */
@@ -67,7 +87,7 @@ enum {
  *
  * SRC:
  * @src_sent:		handed to the stack
- * @src_limited:	not sent: srcrate
+ * @src_limited:	not sent: srcrate, which counts SRC and BTS together
  * @src_nomem:		not sent: no memory
  * @src_dropped:	not sent: the CPU's input queue was full
  * @src_unfit:		not sent: the packet must not be answered, or cannot be quoted
@@ -80,6 +100,34 @@ enum {
  * @drop_data:		dropped at the limit
  * @drop_high:		dropped at the limit, from the high band
  * @drop_change:	dropped because the limit was lowered
+ *
+ * SFC, state when asked:
+ * @qth:		bytes, in force; 0: no BTS from this port's queue
+ * @qtg:		bytes, in force
+ * @suppress_ns:	in force; 0: off
+ *
+ * SFC, in control messages:
+ * @bts_sent:		handed to the stack
+ * @bts_suppressed:	not sent: the flow was told in this period
+ * @bts_false:		... was not told, in truth: a lower bound (sch_sfc/bloom.h)
+ * @bts_limited:	as src_limited
+ * @bts_nomem:		as src_nomem
+ * @bts_dropped:	as src_dropped
+ * @bts_unfit:		as src_unfit
+ * @bts_cached:		of bts_sent, those whose pause the cache knew
+ *
+ * The pause cache; all but the hits are the namespace's, the same at each port with a cache:
+ * @cache_entries:	pauses that last, when asked
+ * @cache_hits:		data packets of this port whose destination was in it
+ * @cache_inserts:	BTS that made an entry
+ * @cache_updates:	BTS about an entry that was there
+ * @cache_full:		BTS that found no room
+ * @cache_refused:	control messages malformed, about somebody else, or without a valid tag
+ * @cache_ignored:	BTS that came in by an edge port: this switch's own, or a server's
+ *
+ * @ecn_marked:		packets that got CE here
+ *
+ * @estimator_hits:	data packets whose destination the estimator took for congested
  */
 struct tc_sfc_xstats {
 	__u64	link_rate;
@@ -114,6 +162,31 @@ struct tc_sfc_xstats {
 	__u64	drop_data;
 	__u64	drop_high;
 	__u64	drop_change;
+
+	__u64	qth;
+	__u64	qtg;
+	__u64	suppress_ns;
+
+	__u64	bts_sent;
+	__u64	bts_suppressed;
+	__u64	bts_false;
+	__u64	bts_limited;
+	__u64	bts_nomem;
+	__u64	bts_dropped;
+	__u64	bts_unfit;
+	__u64	bts_cached;
+
+	__u64	cache_entries;
+	__u64	cache_hits;
+	__u64	cache_inserts;
+	__u64	cache_updates;
+	__u64	cache_full;
+	__u64	cache_refused;
+	__u64	cache_ignored;
+
+	__u64	ecn_marked;
+
+	__u64	estimator_hits;
 };
 
 #endif /* _UAPI_LINUX_PKT_SCH_SFC_H */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The incast estimator (SFC, section 3.4): what does this switch itself send towards one
+ * destination?  Senders that start together are not in any cache yet.
+ *
+ *	X <- X * exp(-dt / tau) + bytes			a low-pass filter, DRE
+ *	remote queue ~ X - tau * R
+ *
+ * R is the rate of the port that estimates, taken for the receiver's.  A switch sees its own
+ * senders only, so it underestimates, and never more.
+ *
+ * Time goes in ticks of a power of two ns, between tau/64 and tau/32, so that decay is a
+ * multiplication by the same factor per tick; several ticks square it, none divides.  Within a tick
+ * nothing decays: a flow at R reads between tau * R and a tick's worth more; the latter
+ * is what is subtracted.
+ *
+ * Pure.
+ */
+#ifndef _SFC_ESTIMATOR_H
+#define _SFC_ESTIMATOR_H
+
+#include "tokens.h"
+
+#define SFC_TAU_MIN_NS	1000U
+#define SFC_TAU_MAX_NS	1000000000U
+
+/**
+ * struct sfc_dre_cfg - tau, prepared
+ * @decay:	per tick, 1/2^32; 0: there is no estimator
+ * @shift:	a tick is 2^shift ns
+ * @steady:	1/1024 byte, of a destination that gets R
+ */
+struct sfc_dre_cfg {
+	u32	decay;
+	u32	shift;
+	u64	steady;
+};
+
+/**
+ * struct sfc_dre - one destination
+ * @x:		1/1024 byte
+ * @tick:	of the last packet
+ */
+struct sfc_dre {
+	u64	x;
+	u64	tick;
+};
+
+/* Configuration time only.  @tau_ns: 0, or SFC_TAU_MIN_NS..SFC_TAU_MAX_NS */
+static inline void sfc_dre_set(struct sfc_dre_cfg *cfg, const struct sfc_rate *r, u32 tau_ns)
+{
+	u64 y, y2;
+
+	*cfg = (struct sfc_dre_cfg){ };
+	if (!tau_ns || !r->bytes_ps)
+		return;
+	while (2ULL << cfg->shift <= tau_ns / 32)
+		cfg->shift++;
+	/* exp(-y) = 1 - y + y^2/2 - y^3/6 + ..., y at most 1/31: the rest is below 2^-22 */
+	y = div_u64((u64)1 << (cfg->shift + 32), tau_ns);
+	y2 = y * y >> 32;
+	cfg->decay = (1ULL << 32) - y + (y2 >> 1) - div_u64(y2 * y >> 32, 6);
+	/* a geometric series: what one tick brings, over what one tick loses */
+	cfg->steady = div64_u64(sfc_supply(r, 1ULL << cfg->shift) << 16,
+				((1ULL << 32) - cfg->decay) >> 16);
+}
+
+static inline u64 sfc_dre_decayed(const struct sfc_dre_cfg *cfg, u64 x, u64 ticks)
+{
+	u32 factor = cfg->decay;
+
+	if (ticks >= 2048)	/* 32 tau: nothing is left */
+		return 0;
+	for (; ticks && x; ticks >>= 1) {
+		if (ticks & 1)
+			x = mul_u64_u32_shr(x, factor, 32);
+		factor = (u64)factor * factor >> 32;
+	}
+	return x;
+}
+
+/* A packet of @bytes goes there.  A clock that went back stands still. */
+static inline void sfc_dre_add(const struct sfc_dre_cfg *cfg, struct sfc_dre *d, u32 bytes, u64 now)
+{
+	u64 tick = now >> cfg->shift;
+
+	if (tick > d->tick) {
+		d->x = sfc_dre_decayed(cfg, d->x, tick - d->tick);
+		d->tick = tick;
+	}
+	d->x += (u64)bytes << SFC_TOKEN_SHIFT;
+}
+
+/* The estimate of the remote queue, bytes */
+static inline u32 sfc_dre_queue(const struct sfc_dre_cfg *cfg, const struct sfc_dre *d)
+{
+	if (d->x <= cfg->steady)
+		return 0;
+	return min_t(u64, (d->x - cfg->steady) >> SFC_TOKEN_SHIFT, U32_MAX);
+}
+
+/* So long without a packet, and nobody else's entry is worth more: it may be taken over. */
+static inline bool sfc_dre_idle(const struct sfc_dre_cfg *cfg, const struct sfc_dre *d, u64 now)
+{
+	return now >> cfg->shift >= d->tick + 256;	/* 4 tau at least */
+}
+
+#endif /* _SFC_ESTIMATOR_H */
