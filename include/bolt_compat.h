@@ -55,6 +55,13 @@
 	register_net_sysctl(net, path, table)
 #endif
 
+/* 6.7 counts TSval in us where the route says so */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define bolt_tcp_usec_ts(tp) ((tp)->tcp_usec_ts)
+#else
+#define bolt_tcp_usec_ts(tp) false
+#endif
+
 /* 6.7 has TCP-AO (RFC 5925) */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0) && IS_ENABLED(CONFIG_TCP_AO)
 #define BOLT_TCP_AO 1

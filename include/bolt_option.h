@@ -16,6 +16,9 @@
 #define BOLT_TCPOPT_EOL		0
 #define BOLT_TCPOPT_NOP		1
 #define BOLT_TCPOPT_SACK	5
+#define BOLT_TCPOPT_MD5		19	/* RFC 2385 */
+#define BOLT_TCPOPT_AO		29	/* RFC 5925 */
+#define BOLT_TCPOPT_MPTCP	30	/* RFC 8684 */
 #define BOLT_TCPOPT_SPACE	40	/* bytes of options a TCP header can hold */
 
 /**
@@ -80,6 +83,25 @@ static inline enum bolt_opt_form bolt_opt_find(const u8 *opts, unsigned int len,
 		i += size;
 	}
 	return BOLT_OPT_NONE;
+}
+
+/* Is there an option of this @kind?  Walks as bolt_opt_find() does. */
+static inline bool bolt_opt_has(const u8 *opts, unsigned int len, u8 kind)
+{
+	unsigned int i = 0;
+
+	while (i < len && opts[i] != BOLT_TCPOPT_EOL) {
+		if (opts[i] == BOLT_TCPOPT_NOP) {
+			i++;
+			continue;
+		}
+		if (len - i < 2 || opts[i + 1] < 2 || opts[i + 1] > len - i)
+			return false;
+		if (opts[i] == kind)
+			return true;
+		i += opts[i + 1];
+	}
+	return false;
 }
 
 /* Read the full form at @p (BOLT_TCPOPT_LEN bytes, as found). */

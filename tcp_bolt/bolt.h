@@ -18,6 +18,7 @@
 #include "bolt_option.h"
 #include "core.h"
 #include "mib.h"
+#include "pause.h"
 
 /**
  * struct bolt_flow - what Bolt knows of one socket
@@ -60,6 +61,7 @@ struct bolt_flow {
 	__be16			syn_sport;	/* its port: the socket may have been reused */
 	u16			hdr_reserved;	/* icsk_ext_hdr_len as we left it */
 	u8			ready;		/* init() is through; SRC may come */
+	u8			own_queue;	/* the newest SRC: packets of the queue are ours */
 	u8			ai_owed;	/* an additive increase waits for DEC to end */
 	u8			reserved:1,	/* BOLT_TCPOPT_LEN is in icsk_ext_hdr_len */
 				pacing_ours:1,	/* sk_pacing_status was NONE before us */
@@ -95,12 +97,21 @@ struct bolt_net {
 	struct socket		*ctl[2];	/* IPv4, IPv6 */
 	struct mutex		ctl_lock;	/* ctl[] and the port they are bound to */
 
+	struct list_head	pauses;		/* see pause.c */
+	spinlock_t		pause_lock;
+	u8			pause_closing;
+
 	/* sysctls, net.bolt.*; see sysctl.c */
 	int			port;
 	u32			base_rtt_ns;
 	u32			rate_mbps;
 	u32			max_bdp_pct;
 	u32			burst_segs;
+	u32			max_pause_us;
+	u32			watchdog_pct;
+	u32			watchdog_interval_us;
+	u32			watchdog_recovery_us;
+	u8			sfc;
 	u8			ai;
 	u8			ai_spread;
 	u8			min_ttl;
@@ -171,6 +182,7 @@ void bolt_hs_key_flip(struct bolt_hs_key *key);
 void bolt_hs_put(enum bolt_hs what, const struct bolt_hs_key *key);
 bool bolt_hs_take(enum bolt_hs what, const struct bolt_hs_key *key);
 bool bolt_hs_armed(void);
+bool bolt_hs_child(const struct sock *sk, const struct bolt_hs_key *key);
 
 /* option_tx.c, option_rx.c: the netfilter hooks */
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
@@ -188,8 +200,27 @@ void bolt_cc_flow_stop(struct sock *sk, struct bolt_flow *f);
 /* control.c: the UDP sockets SRC, BTS and CNM arrive on */
 void bolt_control_init(struct bolt_net *bn);
 void bolt_control_want(struct bolt_net *bn);
+int bolt_control_need(struct bolt_net *bn);
 int bolt_control_rebind(struct bolt_net *bn, int port);
 void bolt_control_exit(struct bolt_net *bn);
+
+/* pause.c: SFC's pause of any TCP socket */
+struct bolt_msg;
+extern atomic_t bolt_pause_count;
+
+unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr *th,
+			    unsigned int payload);
+enum bolt_mib_item bolt_pause_bts(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m);
+void bolt_pause_init(struct bolt_net *bn);
+void bolt_pause_exit(struct bolt_net *bn);
+int bolt_pause_module_init(void);
+void bolt_pause_module_exit(void);
+
+/* Is any socket paused? One load for the packets of all the others. */
+static inline bool bolt_pause_any(void)
+{
+	return unlikely(atomic_read(&bolt_pause_count));
+}
 
 /* rate.c: the speed of devices */
 int bolt_rate_module_init(void);
@@ -203,6 +234,16 @@ void bolt_sysctl_exit(struct bolt_net *bn);
 /* mib.c */
 int bolt_mib_init(struct bolt_net *bn);
 void bolt_mib_exit(struct bolt_net *bn);
+
+/*
+ * It leaves now, whatever departure TCP stamped it with.  skb_clear_delivery_time() is for packets
+ * received: while any socket wants timestamps it puts the wall clock there.  fq takes that for a
+ * departure beyond its horizon, and drops the packet.
+ */
+static inline void bolt_skb_leaves_now(struct sk_buff *skb)
+{
+	skb_set_delivery_time(skb, 0, 0);
+}
 
 /* Signed before our hook sees the packet (RFC 2385, RFC 5925): nothing may be added */
 static inline bool bolt_sk_is_signed(const struct sock *sk)

@@ -22,6 +22,10 @@
 
 /* Swift, Algorithm 1: RETX_RESET_THRESHOLD */
 #define BOLT_RTO_RESET		5
+/* A small window, in packets; see bolt_ai_small() */
+#define BOLT_AI_SMALL		16
+/* Packets of a queue that are a flow's own from which on even a small window waits */
+#define BOLT_AI_OWN_QUEUE	2ULL
 /* ACKs in a row without the option after which a middlebox must have begun to strip it */
 #define BOLT_ACK_MISSING_MAX	16
 
@@ -104,10 +108,27 @@ static u32 bolt_take_inc(struct bolt_flow *f)
 	return n;
 }
 
+/*
+ * A large window waits with the increase for an ACK without DEC, which comes within the round trip,
+ * and then for a random moment, which keeps flows mixed.  A window of a few packets sees too few
+ * ACKs for the one, and gathers into no block for the other; waiting would keep the smallest
+ * flows small.  It increases on the ACK that is due, as Algorithm 2 does.
+ */
+static bool bolt_ai_small(const struct sock *sk)
+{
+	return tcp_snd_cwnd(tcp_sk(sk)) <= BOLT_AI_SMALL;
+}
+
+/* Congestion is being dealt with: the increase is postponed, not skipped */
+static bool bolt_ai_postponed(const struct sock *sk, const struct bolt_flow *f)
+{
+	return READ_ONCE(f->ack_dec) && (f->own_queue || !bolt_ai_small(sk));
+}
+
 /* Place the additive increase at a random moment of the round trip; see bolt_ai_timer(). */
 static bool bolt_ai_later(struct sock *sk, struct bolt_flow *f)
 {
-	if (!READ_ONCE(bolt_net(sock_net(sk))->ai_spread))
+	if (!READ_ONCE(bolt_net(sock_net(sk))->ai_spread) || bolt_ai_small(sk))
 		return false;
 	if (hrtimer_is_queued(&f->ai_timer))
 		return true;
@@ -134,8 +155,7 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 
 	if (!READ_ONCE(bn->ai))
 		return;
-	/* Congestion is being dealt with: postponed, not skipped */
-	if (READ_ONCE(f->ack_dec))
+	if (bolt_ai_postponed(sk, f))
 		return;
 	if (READ_ONCE(f->ai_owed)) {
 		WRITE_ONCE(f->ai_owed, 0);
@@ -167,7 +187,7 @@ static enum hrtimer_restart bolt_ai_timer(struct hrtimer *timer)
 	if (!bolt_sk_uses(sk) || bolt_flow_locked(sk) != f)
 		goto out;
 	/* congestion since: taken with the first ACK that does not carry DEC */
-	if (READ_ONCE(f->ack_dec)) {
+	if (bolt_ai_postponed(sk, f)) {
 		WRITE_ONCE(f->ai_owed, 1);
 		goto out;
 	}
@@ -282,6 +302,7 @@ void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_n
 	/* no more of a queue is this flow's than it has in flight, whatever the message says */
 	target_q16 = min_t(u64, bolt_core_target_q(queue_bytes, pkt, rate, link_kbps),
 			   (u64)cwnd << 16);
+	f->own_queue = target_q16 >= BOLT_AI_OWN_QUEUE << 16;
 	if (!bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16)) {
 		BOLT_INC_STATS(bn, SrcHeld);
 	} else if (sock_owned_by_user(sk)) {
@@ -378,12 +399,12 @@ static struct bolt_flow *bolt_negotiated(struct sock *sk)
 	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
 		memcpy(key.saddr, &sk->sk_v6_daddr, 16);
 		memcpy(key.daddr, &sk->sk_v6_rcv_saddr, 16);
-		return bolt_hs_take(BOLT_HS_ESTABLISHED, &key) ? bolt_flow_create(sk) : NULL;
+		return bolt_hs_child(sk, &key) ? bolt_flow_create(sk) : NULL;
 	}
 #endif
 	key.saddr[0] = sk->sk_daddr;
 	key.daddr[0] = sk->sk_rcv_saddr;
-	return bolt_hs_take(BOLT_HS_ESTABLISHED, &key) ? bolt_flow_create(sk) : NULL;
+	return bolt_hs_child(sk, &key) ? bolt_flow_create(sk) : NULL;
 }
 
 /* The paper's flows start at line rate: one BDP, by net.bolt.base_rtt_ns or by the route. */

@@ -3,8 +3,8 @@
  * The UDP sockets on which a host hears from switches.
  *
  * A message is believed only if it is whole, its tag and TTL are right, the flow it quotes is
- * a connection of this host that uses bolt, the quoted packet is in flight, and its timestamp is
- * one this host could have sent just now.  Each refusal has its own counter, and
+ * a connection of this host (that uses bolt, for an SRC), the quoted packet is in flight, and its
+ * timestamp is one this host could have sent just now.  Each refusal has its own counter, and
  * nothing is ever answered.
  */
 
@@ -126,8 +126,10 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 	verdict = bolt_msg_parse(p, len, &m);
 	if (verdict != BOLT_MSG_OK)
 		return bolt_refusal[verdict];
-	if (m.type != BOLT_CTL_SRC)
+	if (m.type == BOLT_CTL_CNM)
 		return BOLT_MIB_CtlUnsupported;
+	if (m.type == BOLT_CTL_BTS && !READ_ONCE(bn->sfc))
+		return BOLT_MIB_BtsOff;
 	if (m.protocol != IPPROTO_TCP)
 		return BOLT_MIB_CtlQuote;
 	if (bolt_skb_ttl(skb) < READ_ONCE(bn->min_ttl))
@@ -139,7 +141,7 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 	if (!sk)
 		return BOLT_MIB_CtlNoSocket;
 	bh_lock_sock(sk);
-	ret = bolt_control_src(sk, &m);
+	ret = m.type == BOLT_CTL_BTS ? bolt_pause_bts(bn, sk, &m) : bolt_control_src(sk, &m);
 	bh_unlock_sock(sk);
 	sock_put(sk);
 	return ret;
@@ -212,23 +214,33 @@ static int bolt_control_open(struct bolt_net *bn, int port, struct socket *socks
 	return 0;
 }
 
+/* net.bolt.sfc: the port is open when this returns 0. */
+int bolt_control_need(struct bolt_net *bn)
+{
+	int err = 0;
+
+	mutex_lock(&bn->ctl_lock);
+	if (!bn->ctl[0])
+		err = bolt_control_open(bn, bn->port, bn->ctl);
+	if (err)
+		memset(bn->ctl, 0, sizeof(bn->ctl));
+	else
+		set_bit(0, &bn->open);
+	mutex_unlock(&bn->ctl_lock);
+	return err;
+}
+
 static void bolt_control_work(struct work_struct *work)
 {
 	struct bolt_net *bn = container_of(work, struct bolt_net, open_work);
-	int err;
+	int err = bolt_control_need(bn);
 
-	mutex_lock(&bn->ctl_lock);
-	if (!bn->ctl[0]) {
-		err = bolt_control_open(bn, bn->port, bn->ctl);
-		if (err) {
-			memset(bn->ctl, 0, sizeof(bn->ctl));
-			net_warn_ratelimited("tcp_bolt: control port %d cannot be opened (%d): no SRC will be heard\n",
-					     bn->port, err);
-			/* the next socket that selects bolt tries again */
-			clear_bit(0, &bn->open);
-		}
+	if (err) {
+		net_warn_ratelimited("tcp_bolt: control port %d cannot be opened (%d): nothing will be heard from switches\n",
+				     bn->port, err);
+		/* the next socket that selects bolt tries again */
+		clear_bit(0, &bn->open);
 	}
-	mutex_unlock(&bn->ctl_lock);
 }
 
 /* The first socket that uses bolt asks; it may be in a softirq, so a work item opens. */

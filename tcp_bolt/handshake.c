@@ -15,6 +15,10 @@
  * same CPU.  One that nobody takes (the SYN was dropped, or answered later from a
  * timer) is overwritten by the next, and matches nothing else: it names the flow.
  * SYN cookies need nothing more: the third packet carries the full option as well.
+ *
+ * With Fast Open (RFC 7413) the SYN itself makes the child: CC init takes the note of the SYN,
+ * and the SYN-ACK accepts because the child has an object, also when a timer sends it again.
+ * In a simultaneous open each side's SYN-ACK answers the other's SYN, and both act as clients.
  */
 
 #include <linux/ip.h>
@@ -88,4 +92,11 @@ bool bolt_hs_take(enum bolt_hs what, const struct bolt_hs_key *key)
 	}
 	local_bh_enable();
 	return ret;
+}
+
+/* In CC init: has the option come with the packet that this child is made from? */
+bool bolt_hs_child(const struct sock *sk, const struct bolt_hs_key *key)
+{
+	return bolt_hs_take(rcu_access_pointer(tcp_sk(sk)->fastopen_rsk) ? BOLT_HS_SYN :
+			    BOLT_HS_ESTABLISHED, key);
 }

@@ -11,6 +11,7 @@
  *   option_tx.c  LOCAL_OUT: option written    cc.c: INC, additive increase
  *      |         departure spaced (rate.c)
  *   device                                   control.c     SRC from a switch -> cc.c -> core.h
+ *                                                          BTS from a switch -> pause.c
  *
  * flow.c holds the per-socket object, core.h the arithmetic of Algorithm 2, sysctl.c and
  * mib.c what a namespace can set and count.  This file ties them to the kernel.
@@ -72,6 +73,7 @@ static int __net_init bolt_net_init(struct net *net)
 	bn->net = net;
 	xa_init(&bn->rates);
 	bolt_control_init(bn);
+	bolt_pause_init(bn);
 	err = bolt_mib_init(bn);
 	if (err)
 		return err;
@@ -102,6 +104,7 @@ static void __net_exit bolt_net_exit(struct net *net)
 
 	bolt_sysctl_exit(bn);
 	bolt_control_exit(bn);
+	bolt_pause_exit(bn);
 	bolt_mib_exit(bn);
 	xa_destroy(&bn->rates);
 }
@@ -127,9 +130,12 @@ static int __init bolt_module_init(void)
 	err = bolt_flow_module_init();
 	if (err)
 		goto err_wq;
-	err = register_pernet_subsys(&bolt_net_ops);
+	err = bolt_pause_module_init();
 	if (err)
 		goto err_flow;
+	err = register_pernet_subsys(&bolt_net_ops);
+	if (err)
+		goto err_pause;
 	err = bolt_rate_module_init();
 	if (err)
 		goto err_net;
@@ -142,6 +148,8 @@ err_rate:
 	bolt_rate_module_exit();
 err_net:
 	unregister_pernet_subsys(&bolt_net_ops);
+err_pause:
+	bolt_pause_module_exit();
 err_flow:
 	bolt_flow_module_exit();
 err_wq:
@@ -157,6 +165,7 @@ static void __exit bolt_module_exit(void)
 	unregister_pernet_subsys(&bolt_net_ops);
 	destroy_workqueue(bolt_wq);
 	rcu_barrier();
+	bolt_pause_module_exit();
 	bolt_flow_module_exit();
 }
 

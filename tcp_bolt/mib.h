@@ -56,7 +56,19 @@
 	X(CtlSeq)		/* refused: quoted sequence not in flight */	\
 	X(CtlTime)		/* refused: echoed timestamp implausible */	\
 	X(CtlReplay)		/* refused: seen before */			\
-	X(CtlUnsupported)	/* refused: BTS or CNM */			\
+	X(CtlUnsupported)	/* refused: CNM */				\
+	/* SFC */								\
+	X(BtsRx)		/* BTS accepted */				\
+	X(BtsClamped)		/* of those: a shorter pause than asked for */	\
+	X(BtsDeferred)		/* of those: socket owned by a user */		\
+	X(BtsOff)		/* refused: net.bolt.sfc is 0 */		\
+	X(BtsOversize)		/* refused: pause of more than a second */	\
+	X(BtsDeaf)		/* refused: watchdog has tripped */		\
+	X(WatchdogTrips)	/* flows paused for too much of an interval */	\
+	X(Pauses)		/* pauses begun; a BTS during one replaces it */ \
+	X(PausedNs)		/* time that flows were told to pause, ns */	\
+	X(PauseHeld)		/* new data turned back during a pause */	\
+	X(PausePassed)		/* data sent again during a pause */		\
 	/* loss */								\
 	X(LossDec)		/* windows cut on fast recovery */		\
 	X(RtoDec)		/* windows cut on retransmission timeout */	\

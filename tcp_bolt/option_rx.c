@@ -79,6 +79,13 @@ static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pu
 	WRITE_ONCE(f->ack_seen, 1);
 }
 
+/* Waiting for a SYN-ACK: after connect(), or after two SYNs that crossed */
+static bool bolt_rx_wants_synack(const struct sock *sk)
+{
+	return sk->sk_state == TCP_SYN_SENT ||
+	       (sk->sk_state == TCP_SYN_RECV && !rcu_access_pointer(tcp_sk(sk)->fastopen_rsk));
+}
+
 /* The peer accepted the offer.  The object is made here, as connect() may own the socket. */
 static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 {
@@ -90,7 +97,7 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	 * TCP checks the acknowledgment later (RFC 9293, 3.10.7.3): a blind guess gets no object.
 	 * On a short path the answer is here before tcp_connect() has moved snd_nxt.
 	 */
-	if (sk->sk_state == TCP_SYN_SENT && bolt_sk_uses(sk) &&
+	if (bolt_rx_wants_synack(sk) && bolt_sk_uses(sk) &&
 	    after(ack_seq, tp->snd_una) && !after(ack_seq, tp->write_seq)) {
 		BOLT_INC_STATS(bn, SynAckRx);
 		f = bolt_flow_create(sk);

@@ -10,6 +10,7 @@
  *   SYN-ACK          append the acceptance, when this softirq's SYN offered
  *   data             append the option; space the next departure at the link's rate
  *   pure ACK         append the option: INC count, echo, DEC
+ *   any, paused      see pause.c; of any congestion control
  *
  * A packet that has no room for the option goes without; it is counted, never dropped.
  */
@@ -111,23 +112,34 @@ static bool bolt_first_is_dsack(const u8 *opts, unsigned int len, u32 ack_seq)
 	return false;
 }
 
-/*
- * Lengths follow the new header.  The checksum is the pseudo header's sum so far: only its length
- * changes.  (Its destination is not always the IP header's: source routes.)
- */
-static void bolt_fix_lengths(struct sk_buff *skb, unsigned int thoff, unsigned int old_len,
-			     bool ip6)
+/* BIG TCP over IPv6 (RFC 2675): the length of the super-packet is in a header of its own */
+static struct hop_jumbo_hdr *bolt_jumbo(const struct sk_buff *skb)
 {
+	return ipv6_has_hopopt_jumbo(skb) ? (struct hop_jumbo_hdr *)(ipv6_hdr(skb) + 1) : NULL;
+}
+
+/*
+ * Lengths follow the new header, which is @delta longer.  The checksum is the pseudo header's sum
+ * so far: only its length changes.  (Its destination is not always the IP header's: source routes.)
+ */
+static void bolt_fix_lengths(struct sk_buff *skb, int delta, bool ip6)
+{
+	struct hop_jumbo_hdr *jumbo = ip6 ? bolt_jumbo(skb) : NULL;
 	struct tcphdr *th = tcp_hdr(skb);
 
-	if (ip6) {
+	if (jumbo) {
+		be32_add_cpu(&jumbo->jumbo_payload_len, delta);
+	} else if (ip6) {
 		ipv6_hdr(skb)->payload_len = htons(skb->len - sizeof(struct ipv6hdr));
 	} else {
-		ip_hdr(skb)->tot_len = htons(skb->len);
+		iph_set_totlen(ip_hdr(skb), skb->len);
 		ip_send_check(ip_hdr(skb));
 	}
-	th->check = csum16_add(csum16_sub(th->check, htons(old_len - thoff)),
-			       htons(skb->len - thoff));
+	/* sums are modulo 65535, so this holds for lengths beyond 16 bits as well */
+	if (delta >= 0)
+		th->check = csum16_add(th->check, htons(delta));
+	else
+		th->check = csum16_sub(th->check, htons(-delta));
 }
 
 /*
@@ -140,7 +152,6 @@ static u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thof
 {
 	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
 	unsigned int optlen = th->doff * 4 - sizeof(*th);
-	unsigned int old_len = skb->len;
 	u8 opts[BOLT_TCPOPT_SPACE];
 	int room, delta;
 
@@ -173,17 +184,23 @@ static u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thof
 	th = tcp_hdr(skb);
 	memcpy(th + 1, opts, room);
 	th->doff = (sizeof(*th) + room + need) / 4;
-	bolt_fix_lengths(skb, thoff, old_len, ip6);
+	bolt_fix_lengths(skb, delta, ip6);
 	return (u8 *)(th + 1) + room;
 }
 
 /* Would a segment of this packet still fit the path? */
-static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int need)
+static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int need, bool ip6)
 {
 	unsigned int size = skb_is_gso(skb) ? hlen + skb_shinfo(skb)->gso_size : skb->len;
 
-	/* and the super-packet its length field: a larger one has a jumbo header to mend */
-	return size + need <= dst_mtu(skb_dst(skb)) && skb->len + need <= IP_MAX_MTU;
+	if (ip6 && bolt_jumbo(skb)) {
+		/* segments go without it */
+		size -= sizeof(struct hop_jumbo_hdr);
+	} else if (ip6 && skb->len + need > sizeof(struct ipv6hdr) + IPV6_MAXPLEN) {
+		/* one is needed now, and was not when the headers were built */
+		return false;
+	}
+	return size + need <= dst_mtu(skb_dst(skb));
 }
 
 /* --- handshake --- */
@@ -207,6 +224,50 @@ static struct sock *bolt_synack_listener(struct sk_buff *skb, struct sock *sk,
 				      ntohs(key->dport), skb_dst(skb)->dev->ifindex, 0);
 }
 
+/* Fast Open (RFC 7413): the SYN made the child, which the hook sees, or of IPv4 the request. */
+static bool bolt_is_fastopen(const struct sock *sk)
+{
+	if (!sk)
+		return false;
+	if (sk->sk_state == TCP_NEW_SYN_RECV)
+		return tcp_rsk(inet_reqsk(sk))->tfo_listener;
+	return sk->sk_state == TCP_SYN_RECV && rcu_access_pointer(tcp_sk(sk)->fastopen_rsk);
+}
+
+/* The child knows whether the SYN offered, and keeps its word when a timer sends again. */
+static bool bolt_fastopen_accepts(struct sk_buff *skb, struct sock *sk,
+				  const struct bolt_hs_key *key)
+{
+	const struct bolt_flow *f;
+	struct sock *found = NULL;
+
+	if (sk->sk_state == TCP_NEW_SYN_RECV) {
+		found = __inet_lookup_established(key->net,
+						  key->net->ipv4.tcp_death_row.hashinfo,
+						  key->saddr[0], key->sport, key->daddr[0],
+						  ntohs(key->dport), skb_dst(skb)->dev->ifindex, 0);
+		sk = found;
+	}
+	f = sk ? bolt_flow_lookup(sk) : NULL;
+	if (found)
+		sock_gen_put(found);
+	return f;
+}
+
+/*
+ * An MPTCP subflow's options (RFC 8684) leave no room for ours; a signature has been
+ * computed without it.  The listener may have keys for other peers only.
+ */
+static bool bolt_synack_excludes(const struct tcphdr *th)
+{
+	const u8 *opts = (const u8 *)(th + 1);
+	unsigned int len = th->doff * 4 - sizeof(*th);
+
+	return bolt_opt_has(opts, len, BOLT_TCPOPT_MD5) ||
+	       bolt_opt_has(opts, len, BOLT_TCPOPT_AO) ||
+	       bolt_opt_has(opts, len, BOLT_TCPOPT_MPTCP);
+}
+
 /* Append the four bytes of a handshake packet. */
 static bool bolt_out_short(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff, bool ip6)
 {
@@ -218,7 +279,7 @@ static bool bolt_out_short(struct bolt_net *bn, struct sk_buff *skb, unsigned in
 		BOLT_INC_STATS(bn, OptNoRoom);
 		return false;
 	}
-	if (!bolt_fits(skb, thoff + th->doff * 4, BOLT_TCPOPT_LEN_SYN)) {
+	if (!bolt_fits(skb, thoff + th->doff * 4, BOLT_TCPOPT_LEN_SYN, ip6)) {
 		BOLT_INC_STATS(bn, OptNoMtu);
 		return false;
 	}
@@ -238,14 +299,21 @@ static void bolt_out_synack(struct bolt_net *bn, struct sk_buff *skb, struct soc
 	/* the note is named after the SYN that this answers */
 	bolt_hs_key_of(&key, skb, th, bn->net, ip6);
 	bolt_hs_key_flip(&key);
-	if (!bolt_hs_take(BOLT_HS_SYN, &key))
+	if (bolt_synack_excludes(th))
 		return;
-	sk = bolt_synack_listener(skb, sk, &key);
-	if (!sk || bolt_sk_is_signed(sk))
-		return;
-	/* bolt by the listener's own choice, or by the route's (congctl) */
-	if (!bolt_sk_uses(sk) && dst_metric(skb_dst(skb), RTAX_CC_ALGO) != tcp_bolt.key)
-		return;
+	if (bolt_is_fastopen(sk)) {
+		if (!bolt_fastopen_accepts(skb, sk, &key))
+			return;
+	} else {
+		if (!bolt_hs_take(BOLT_HS_SYN, &key))
+			return;
+		sk = bolt_synack_listener(skb, sk, &key);
+		if (!sk)
+			return;
+		/* bolt by the listener's own choice, or by the route's (congctl) */
+		if (!bolt_sk_uses(sk) && dst_metric(skb_dst(skb), RTAX_CC_ALGO) != tcp_bolt.key)
+			return;
+	}
 	if (bolt_out_short(bn, skb, thoff, ip6))
 		BOLT_INC_STATS(bn, SynAckTx);
 }
@@ -267,7 +335,8 @@ static void bolt_out_syn(struct bolt_net *bn, struct sk_buff *skb, struct sock *
 /*
  * LAST (section 3.2): what is left to send from here on fits in the window, so the flow has
  * nothing for the next RTT.  A bulk sender between two writes looks the same;
- * it gives itself away when it is blocked for space, or has announced more.
+ * it gives itself away when it is blocked for space, has announced more, or is in
+ * the middle of a write: TCP marks the end of each with a push.  (A FIN follows without.)
  */
 static bool bolt_is_last(const struct sock *sk, u32 seq)
 {
@@ -277,6 +346,8 @@ static bool bolt_is_last(const struct sock *sk, u32 seq)
 	if (tp->write_seq - seq > (u64)tcp_snd_cwnd(tp) * tp->mss_cache)
 		return false;
 	if (tp->nonagle & TCP_NAGLE_CORK)
+		return false;
+	if (tp->pushed_seq != tp->write_seq && !(sk->sk_shutdown & SEND_SHUTDOWN))
 		return false;
 	return !sock || !test_bit(SOCK_NOSPACE, &sock->flags);
 }
@@ -371,7 +442,8 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 	icsk->icsk_ack.quick = TCP_MAX_QUICKACKS;
 	inet_csk_exit_pingpong_mode(sk);
 
-	now_ns = tp->tcp_wstamp_ns;	/* the departure of this very packet */
+	/* the departure of this very packet; one that passes a pause by has no other */
+	now_ns = skb->tstamp ? tp->tcp_wstamp_ns : tp->tcp_clock_cache;
 	opt.inc_count = atomic_read(&f->rx_inc);
 	opt.flags = BOLT_F_ACK;
 	if (payload) {
@@ -391,10 +463,10 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 		 * A FIN stays behind its data.
 		 */
 		if (!th->fin)
-			skb_clear_delivery_time(skb);
+			bolt_skb_leaves_now(skb);
 	}
 
-	if (!bolt_fits(skb, hlen, BOLT_TCPOPT_LEN)) {
+	if (!bolt_fits(skb, hlen, BOLT_TCPOPT_LEN, ip6)) {
 		BOLT_INC_STATS(bn, OptNoMtu);
 	} else {
 		p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN, ip6);
@@ -435,28 +507,34 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 {
 	bool ip6 = state->pf == NFPROTO_IPV6;
 	struct sock *sk = state->sk;
-	const struct tcphdr *th;
-	unsigned int thoff;
+	unsigned int thoff, verdict;
+	struct tcphdr *th;
 	bool full;
 
 	/* RST and TIME-WAIT replies leave through raw control sockets: look before inet_csk() */
 	full = sk && sk_fullsock(sk);
-	if (full && (!sk_is_tcp(sk) || (!bolt_sk_uses(sk) && sk->sk_state != TCP_LISTEN)))
+	if (full && (!sk_is_tcp(sk) || (!bolt_sk_uses(sk) && sk->sk_state != TCP_LISTEN &&
+					!bolt_pause_any())))
 		return NF_ACCEPT;
 	/*
 	 * TCP lends its packets the socket's route; whoever queued or rerouted one took a
 	 * reference.  Then this may be another context, and the socket not ours to touch.
 	 */
-	if (full && sk->sk_state != TCP_LISTEN && !skb_dst_is_noref(skb))
+	if (full && sk->sk_state != TCP_LISTEN && !skb_dst_is_noref(skb) && !bolt_is_fastopen(sk))
 		return NF_ACCEPT;
 	/* what is left may be the answer to a SYN of this softirq */
-	if ((!full || sk->sk_state == TCP_LISTEN) && !bolt_hs_armed())
+	if ((!full || sk->sk_state == TCP_LISTEN) && !bolt_hs_armed() && !bolt_is_fastopen(sk))
 		return NF_ACCEPT;
 
 	thoff = bolt_out_thoff(skb, ip6);
 	if (!thoff)
 		return NF_ACCEPT;
 	th = (struct tcphdr *)(skb->data + thoff);
+	if (bolt_pause_any() && full && sk->sk_state != TCP_LISTEN) {
+		verdict = bolt_pause_out(skb, sk, th, skb->len - thoff - th->doff * 4);
+		if (verdict != NF_ACCEPT || !bolt_sk_uses(sk))
+			return verdict;
+	}
 	if (th->rst || skb->ip_summed != CHECKSUM_PARTIAL)
 		return NF_ACCEPT;
 
@@ -464,7 +542,7 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 		bolt_out_synack(bolt_net(state->net), skb, sk, thoff, ip6);
 	else if (full && th->syn)
 		bolt_out_syn(bolt_net(state->net), skb, sk, thoff, ip6);
-	else if (full && sk->sk_state != TCP_LISTEN)
+	else if (full && sk->sk_state != TCP_LISTEN && skb_dst_is_noref(skb))
 		bolt_out_established(bolt_net(state->net), skb, sk, thoff, ip6);
 	return NF_ACCEPT;
 }

@@ -11,6 +11,8 @@ static const u32 bolt_rtt_max = 1000 * 1000 * 1000;
 static const u32 bolt_rate_max = 4000 * 1000;
 static const u32 bolt_pct_min = 100, bolt_pct_max = 1000;
 static const u32 bolt_burst_max = 64, bolt_one = 1;
+static const u32 bolt_pause_max = BOLT_PAUSE_ABSURD_NS / 1000, bolt_share_max = 100;
+static const u32 bolt_watchdog_min = 1000, bolt_watchdog_max = 60 * 1000 * 1000;
 
 /* The port of a namespace whose control sockets are open moves at once, or stays. */
 static int bolt_sysctl_port(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
@@ -34,6 +36,24 @@ static int bolt_sysctl_rate(BOLT_CTL_TABLE *table, int write, void *buf, size_t 
 
 	if (!ret && write)
 		WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
+	return ret;
+}
+
+/* A host that wants pauses has to hear them: the control port opens, or nothing changes. */
+static int bolt_sysctl_sfc(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
+{
+	struct bolt_net *bn = container_of((u8 *)table->data, struct bolt_net, sfc);
+	struct ctl_table tmp = *table;
+	u8 sfc = READ_ONCE(bn->sfc);
+	int ret;
+
+	tmp.data = &sfc;
+	ret = proc_dou8vec_minmax(&tmp, write, buf, len, pos);
+	if (ret || !write)
+		return ret;
+	ret = sfc ? bolt_control_need(bn) : 0;
+	if (!ret)
+		WRITE_ONCE(bn->sfc, sfc);
 	return ret;
 }
 
@@ -90,6 +110,15 @@ static const struct ctl_table bolt_table[] = {
 	BOLT_SYSCTL(ai_spread, u8, proc_dou8vec_minmax,
 		    .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(min_ttl, u8, proc_dou8vec_minmax),
+	BOLT_SYSCTL(sfc, u8, bolt_sysctl_sfc, .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
+	BOLT_SYSCTL(max_pause_us, u32, proc_douintvec_minmax,
+		    .extra1 = (void *)&bolt_one, .extra2 = (void *)&bolt_pause_max),
+	BOLT_SYSCTL(watchdog_pct, u32, proc_douintvec_minmax,
+		    .extra1 = (void *)&bolt_one, .extra2 = (void *)&bolt_share_max),
+	BOLT_SYSCTL(watchdog_interval_us, u32, proc_douintvec_minmax,
+		    .extra1 = (void *)&bolt_watchdog_min, .extra2 = (void *)&bolt_watchdog_max),
+	BOLT_SYSCTL(watchdog_recovery_us, u32, proc_douintvec_minmax,
+		    .extra1 = (void *)&bolt_watchdog_min, .extra2 = (void *)&bolt_watchdog_max),
 	{
 		.procname	= "tag_key",
 		.data		= (void *)offsetof(struct bolt_net, tag_key),
@@ -109,6 +138,10 @@ int bolt_sysctl_init(struct bolt_net *bn)
 	bn->burst_segs = 1;
 	bn->ai = 1;
 	bn->ai_spread = 1;
+	bn->max_pause_us = 10 * 1000;
+	bn->watchdog_pct = 95;
+	bn->watchdog_interval_us = 200 * 1000;
+	bn->watchdog_recovery_us = 200 * 1000;
 
 	bn->table = kmemdup(bolt_table, sizeof(bolt_table), GFP_KERNEL);
 	if (!bn->table)
