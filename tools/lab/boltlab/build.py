@@ -18,6 +18,7 @@ from pathlib import Path
 TREE = Path(__file__).resolve().parents[3]
 LAB = TREE / "tools" / "lab"
 KERNEL = LAB / "kernel"
+QEMU = LAB / "qemu"
 TREE_VERSION = "0.1"
 SOURCES = ("Kbuild", "Makefile", "include", "tcp_bolt", "sch_sfc", "tools/Makefile", "tools/tc", "tools/lab/link",
            "tools/lab/guest")
@@ -72,6 +73,15 @@ def kernel(version):
     return Path(result.stdout.strip())
 
 
+def stock_kernel(version):
+    """Where the headers of Debian's kernel are; the kernel itself is in the cache then."""
+    result = subprocess.run([QEMU / "fetch", version], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or ["no reason given"]
+        raise BuildError(f"there is no stock kernel {version}: {lines[-1].removeprefix('lab qemu: ')}")
+    return (Path(result.stdout.strip()) / "headers").resolve()
+
+
 def release(kdir):
     try:
         return (kdir / "include" / "config" / "kernel.release").read_text().strip()
@@ -90,7 +100,7 @@ def _make(args, log):
                          f"{(errors or lines or ['no output'])[0].strip()} (all of it: {log})")
 
 
-def modules_and_tools(kdir):
+def modules_and_tools(kdir, arch):
     key = source_hash(str(kdir), release(kdir))
     out = cache() / f"run-{release(kdir)}-{key}"
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +113,8 @@ def modules_and_tools(kdir):
             made = cache() / f"make-{release(kdir)}-{place}"
             made.mkdir(exist_ok=True)
             jobs = min(2, os.cpu_count() or 1)
-            _make([f"-j{jobs}", f"KDIR={kdir}", "ARCH=um", f"O={made}", "KUNIT=n", "modules", "tools"], made / "make.log")
+            _make([f"-j{jobs}", f"KDIR={kdir}", *([f"ARCH={arch}"] if arch else []), f"O={made}", "LAB=m", "KUNIT=n",
+                   "modules", "tools"], made / "make.log")
             _keep(made, out)
             _forget_old(out)
     return out, key
@@ -130,7 +141,7 @@ def _forget_old(keep, count=12):
             shutil.rmtree(old, ignore_errors=True)
 
 
-def everything(version):
-    kdir = kernel(version)
-    out, key = modules_and_tools(kdir)
+def everything(version, backend="uml"):
+    kdir = stock_kernel(version) if backend == "qemu" else kernel(version)
+    out, key = modules_and_tools(kdir, "um" if backend == "uml" else None)
     return Built(kdir, release(kdir), out / "load", out / "tools", key)

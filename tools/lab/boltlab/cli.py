@@ -9,11 +9,11 @@ from pathlib import Path
 
 from . import build, doctor, runner, show
 from .schema import ScenarioError
-from .uml import RunError
+from .guest import RunError
 
 SCENARIOS = build.LAB / "scenarios"
 BACKENDS = ("uml", "qemu", "native")
-AVAILABLE = ("uml",)
+AVAILABLE = ("uml", "qemu")
 
 
 def parser():
@@ -26,6 +26,8 @@ def parser():
                      help="set any key of the scenario, list items by index")
     run.add_argument("--seed", type=int)
     run.add_argument("--backend", choices=BACKENDS, default="uml")
+    run.add_argument("--slow", type=int, metavar="N",
+                     help="every rate divided by N, every time multiplied (1; 1000 for qemu, which carries no more)")
     run.add_argument("--kernel", choices=("6.1", "6.12"), default="6.12")
     run.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once (one core each)")
     run.add_argument("--out", required=True, metavar="DIR", help="where result.json, series, plots and report.html go")
@@ -73,11 +75,14 @@ def main(argv=None):
             return 0
         if args.backend not in AVAILABLE:
             raise RunError(f"backend {args.backend} is not available yet; available: {', '.join(AVAILABLE)}")
+        if args.slow is not None and not 1 <= args.slow <= 10**4:
+            raise RunError("--slow must be from 1 to 10000")
         if args.jobs < 1:
             raise RunError("--jobs must be 1 or more")
         return runner.run(find_scenario(args.scenario), Path(args.out), cc=args.cc.split(",") if args.cc else None,
                           sets=args.sets, seed=args.seed, kernel=args.kernel, jobs=args.jobs,
-                          keep_raw=args.keep_raw, plots=not args.no_plots)
+                          keep_raw=args.keep_raw, plots=not args.no_plots, backend=args.backend,
+                          slow=args.slow)
     except (ScenarioError, RunError, build.BuildError) as e:
         print(f"lab: {e}", file=sys.stderr)
         return 1

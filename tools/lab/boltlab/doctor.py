@@ -26,6 +26,16 @@ NEEDS = (
 )
 
 
+# what only --backend qemu wants
+QEMU_NEEDS = (
+    ("QEMU", lambda: shutil.which("qemu-system-x86_64"), "qemu-system-x86"),
+    ("cpio", lambda: shutil.which("cpio"), "cpio"),
+    ("depmod", lambda: shutil.which("depmod", path="/sbin:/usr/sbin:/bin:/usr/bin"), "kmod"),
+    ("headers of Linux 6.12", lambda: list(Path("/usr/src").glob("linux-headers-6.12.*-amd64")), "linux-headers-6.12-amd64"),
+    ("headers of Linux 6.1", lambda: list(Path("/usr/src").glob("linux-headers-6.1.*-amd64")), "linux-headers-amd64"),
+)
+
+
 def missing():
     return [(what, package) for what, there, package in NEEDS if not there()]
 
@@ -46,8 +56,15 @@ def main():
         print(f"warning  {free / 10**9:.1f} GB free for the cache; a kernel build takes 2")
     shm = shutil.disk_usage("/dev/shm").free if Path("/dev/shm").exists() else 0
     print(f"{'ok' if shm > 2 * 10**9 else 'warning':8} /dev/shm: {shm / 10**9:.1f} GB free for the lab kernel's memory")
-    kernels = sorted(cache.glob("kernel-*/**/linux"))[:1] if cache.exists() else []
+    kernels = sorted(cache.glob("kernel-*/linux"))[:1] if cache.exists() else []
     print(f"{'ok' if kernels else 'later':8} lab kernel " + ("built" if kernels else "will be built by the first run (about 3 minutes)"))
+    lacking_qemu = [(what, package) for what, there, package in QEMU_NEEDS if not there()]
+    for what, _, package in QEMU_NEEDS:
+        print(f"{'later' if (what, package) in lacking_qemu else 'ok':8} {what} ({package}): --backend qemu")
+    stock = sorted(path.name for path in cache.glob("qemu-*") if (path / ".complete").exists()) if cache.exists() else []
+    print(f"{'ok' if stock else 'later':8} stock kernels: " + (", ".join(stock) or "will be fetched by the first run with --backend qemu"))
+    if lacking_qemu:
+        print("for --backend qemu: apt-get install " + " ".join(package for _, package in lacking_qemu))
     if lacking:
         print("mend with: tools/lab/install-deps")
         print("or:        apt-get install " + " ".join(package for _, package in lacking))

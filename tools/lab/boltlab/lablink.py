@@ -7,7 +7,7 @@ The formats are those of Documentation/lab-link.rst and tools/lab/link/lablink_u
 import struct
 from dataclasses import dataclass, field
 
-from .uml import RunError
+from .guest import RunError
 
 HEADER = struct.Struct("=IHHIIQQQ")
 COLUMN = struct.Struct("=IIII16s")

@@ -188,10 +188,14 @@ class Plan:
 
     def _qdiscs(self):
         s, net = self.s, self.net
-        line = topology.expand_qdisc(s.switch.qdisc, s, "", "switch.qdisc")
+        line = edge = topology.expand_qdisc(s.switch.qdisc, s, "", "switch.qdisc")
         self.switch_qdisc = line
+        if s.switch.edge_qdisc:
+            edge = topology.expand_qdisc(s.switch.edge_qdisc, s, "", "switch.edge_qdisc")
+            self.switch_qdisc = f"{line}; towards hosts: {edge}"
         for sw in net.switches:
-            batch = [f"qdisc replace dev {p.dev} root {line}" for p in net.ports[sw]]
+            batch = [f"qdisc replace dev {p.dev} root {edge if p.peer in net.host_set else line}"
+                     for p in net.ports[sw]]
             self.batches[f"tc-{sw}"] = "\n".join(batch) + "\n"
             self.add("exec", sw, "-", f"tc -b tc-{sw}")
             for command in batch:

@@ -4,7 +4,7 @@
 import os
 
 from . import build, results, series
-from .uml import RunError
+from .guest import RunError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
 MAX_FLOWS = 8

@@ -176,7 +176,7 @@ def control(raw, qdiscs, net):
         "bts_packets": switch("bts_sent"), "bts_bytes": switch("bts_sent") * CONTROL_BYTES[net.ip],
         "cached_bts": switch("bts_cached"), "suppressed": switch("bts_suppressed"),
         "cnm_packets": switch("cnm_sent"),
-        "pauses": host.get("Pauses", 0), "pause_ns": host.get("PauseNs", 0),
+        "pauses": host.get("Pauses", 0), "pause_ns": host.get("PausedNs", 0),
         "rejected": rejected,
         "host": dict(sorted(host.items())),
     }

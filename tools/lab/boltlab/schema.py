@@ -78,9 +78,10 @@ def bounded(parser, low, high, show):
     return parse
 
 
-link_rate = bounded(units.rate, 10**6, 1600 * 10**9, units.format_rate)
+link_rate = bounded(units.rate, 10**6, 8 * 10**12, units.format_rate)
 run_duration = bounded(units.time, 1000, 3600 * 10**9, units.format_time)
 small_time = bounded(units.time, 0, 10 * 10**9, units.format_time)
+sample_time = bounded(units.time, 10, 10**9, units.format_time)
 offset = bounded(units.signed_time, -100 * 10**9, 3600 * 10**9, units.format_time)
 message_size = bounded(units.size, 1, 10**13, units.format_size)
 
@@ -178,6 +179,7 @@ class Link:
 @dataclass(kw_only=True)
 class Switch:
     qdisc: str = key(text, "sfc", "what follows `root` in tc on every switch port")
+    edge_qdisc: str = key(text, None, "the same on ports that lead to a host; absent: qdisc")
     sysctl: dict = key(sysctls, {}, "set in every switch namespace")
 
 
@@ -241,7 +243,7 @@ class Scenario:
     about: str = key(text, "", "one line for `lab list`")
     duration: int = key(run_duration, doc="measured virtual time, after everything is connected and warm")
     drain: int = key(small_time, 100 * 10**6, "how long after it transfers may still complete (not measured)")
-    sample: int = key(bounded(units.time, 10, 10**9, units.format_time), 100, "interval of the time series")
+    sample: int = key(sample_time, 100, "interval of the time series")
     sample_flows: int = key(integer(0, 4096), 16, "flows with a time series, the first so many")
     seed: int = key(integer(0, 2**32 - 1), 1, "of the generator and the kernel's randomness")
     cc: list = key(names, ["bolt"], "congestion controls, one run each")
@@ -417,6 +419,30 @@ def load(path, cc=None, sets=(), seed=None):
     return result
 
 
+# ---- the same, slower ----
+
+TIMES = (run_duration, small_time, sample_time, offset, whole_ms)
+SLOWEST_RATE = 10**6
+
+
+def slow_down(s, n, where):
+    """Every rate of the scenario divided by n, every time multiplied: the same in packets per round trip."""
+    for table in (s.workload, s.incast):
+        if table is not None and table.trace is not None:
+            raise ScenarioError(f"{where}: a trace has times of its own and cannot be slowed down")
+    for table in (s, s.topology, s.host, s.switch, *s.link, *s.flow, *s.event, s.workload, s.incast):
+        for f in dataclasses.fields(table) if table is not None else ():
+            value, parse = getattr(table, f.name), f.metadata.get("parse")
+            if value is None:
+                continue
+            if parse is link_rate:
+                if value < SLOWEST_RATE * n:
+                    raise ScenarioError(f"{where}: {f.name}: {units.format_rate(value)} is too little to be slowed down {n} times")
+                setattr(table, f.name, value // n)
+            elif parse in TIMES:
+                setattr(table, f.name, value * n)
+
+
 # ---- sense beyond single keys ----
 
 def check(s, where):
@@ -494,5 +520,7 @@ def check(s, where):
     if s.duration // s.sample > 20_000_000:
         bad("sample", f"would take {s.duration // s.sample} samples per port; at most 20000000")
     topology.expand_qdisc(s.switch.qdisc, s, where, "switch.qdisc")
+    if s.switch.edge_qdisc:
+        topology.expand_qdisc(s.switch.edge_qdisc, s, where, "switch.edge_qdisc")
     topology.expand_qdisc(s.host.qdisc, s, where, "host.qdisc")
     traffic.build(s, net, where)

@@ -70,6 +70,7 @@ struct lab_sock {
 	struct sock *sk;
 	u32 id;
 	u64 acked_at_begin;
+	u64 acked;		/* since then; kept when the connection is gone */
 };
 
 /* Changed under RTNL and lab_lock, while no window is open. */
@@ -350,8 +351,10 @@ void lab_window_begin(void)
 		l->at_begin = lab_counters_at(l, lab_window.begin_ns);
 	list_for_each_entry(w, &lab_watches, list)
 		w->since_ns = lab_window.begin_ns;
-	list_for_each_entry(s, &lab_socks, list)
+	list_for_each_entry(s, &lab_socks, list) {
 		s->acked_at_begin = tcp_sk(s->sk)->bytes_acked;
+		s->acked = 0;
+	}
 	if (samples.rows_wanted)
 		lab_window.next_row_ns = lab_window.begin_ns;
 	lab_before_change(lab_window.begin_ns);
@@ -395,12 +398,15 @@ static void lab_sample_device(struct lablink_sample *to, struct lablink *l, u64 
 	to->queue_packets = packets;
 }
 
-static void lab_sample_socket(struct lablink_sample *to, const struct lab_sock *s)
+static void lab_sample_socket(struct lablink_sample *to, struct lab_sock *s)
 {
 	const struct tcp_sock *tp = tcp_sk(s->sk);
 	u32 sent = tp->snd_nxt - tp->snd_una;
 
-	to->acked_bytes = tp->bytes_acked - s->acked_at_begin;
+	/* a flow that is stopped is disconnected: its counters start from zero */
+	if (tp->bytes_acked >= s->acked_at_begin + s->acked)
+		s->acked = tp->bytes_acked - s->acked_at_begin;
+	to->acked_bytes = s->acked;
 	to->cwnd_bytes = tcp_snd_cwnd(tp) * tp->mss_cache;
 	/* what SACK and loss detection leave of it */
 	to->inflight_bytes = min(sent, tcp_packets_in_flight(tp) * tp->mss_cache);

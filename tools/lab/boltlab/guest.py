@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Backend uml: one boot of the lab's kernel carries out one plan in virtual time."""
+"""One boot of a guest carries out one plan: backends uml and qemu."""
 
 import re
 import subprocess
@@ -14,22 +14,35 @@ class RunError(Exception):
     pass
 
 
-def run(built, plan, raw, seed, memory, version):
+def uml_command(raw, seed, memory, version):
+    """The lab's kernel, in virtual time to the nanosecond."""
+    return [str(build.KERNEL / "run"), "--flavour", "lab", "--version", version, "--mem", memory, "--seed", str(seed)]
+
+
+def qemu_command(raw, seed, memory, version):
+    """Debian's kernel; one CPU, whose time is the instructions it executes."""
+    return [str(build.QEMU / "run"), "--kernel", version, "--mem", memory, "--icount", "--share", str(raw)]
+
+
+COMMANDS = {"uml": uml_command, "qemu": qemu_command}
+
+
+def run(backend, built, plan, raw, seed, memory, version):
     """Leaves the guest's raw results in the directory `raw`; returns the seconds the load took."""
     raw = Path(raw)
     env = [("TC_LIB_DIR", built.tools)] if (built.tools / "q_sfc.so").exists() else []
     (raw / "plan").write_text(plan.text(env))
     for name, text in plan.batches.items():
         (raw / name).write_text(text)
-    command = [str(build.KERNEL / "run"), "--flavour", "lab", "--version", version, "--mem", memory,
-               "--seed", str(seed), "--modules", str(built.modules), "--log", str(raw / "console.log"),
-               "--timeout", str(WALL_LIMIT_S), "--", str(built.tools / "labguest"), "plan"]
+    command = COMMANDS[backend](raw, seed, memory, version)
+    command += ["--modules", str(built.modules), "--log", str(raw / "console.log"),
+                "--timeout", str(WALL_LIMIT_S), "--", str(built.tools / "labguest"), "plan"]
     result = subprocess.run(command, cwd=raw, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, errors="replace")
     if result.returncode:
         lines = [line for line in (result.stderr + result.stdout).splitlines() if line.strip()]
         if not lines:
-            lines = [f"the lab kernel ended with status {result.returncode} and said nothing"]
+            lines = [f"the guest ended with status {result.returncode} and said nothing"]
         hint = _plan_hint(raw, lines[-1]) + _batch_hint(raw, lines)
         raise RunError("; ".join(dict.fromkeys(line.strip() for line in lines[-3:])) + hint)
     begin, end = (raw / f"wall.{which}" for which in ("begin", "end"))
