@@ -40,7 +40,7 @@ ktap_nest() {
 	local ktap_name=$1 ktap_status
 	shift
 	echo "    # Subtest: $ktap_name"
-	"$@" 2>&1 | sed 's/^/    /'
+	"$@" 2>&1 | sed -u 's/^/    /'
 	ktap_status=${PIPESTATUS[0]}
 	[ "$ktap_status" -eq 0 ] || echo "    # exit status $ktap_status"
 	ktap_result "$ktap_status" "$ktap_name"

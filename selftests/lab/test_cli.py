@@ -32,7 +32,9 @@ class Refuses(unittest.TestCase):
         self.refused("run", "flow-join", "--cc", "Bolt!", "--out", self.out, says="--cc Bolt!")
 
     def test_backend_that_is_not_there_yet(self):
-        self.refused("run", "flow-join", "--backend", "qemu", "--out", self.out, says="available: uml")
+        self.refused("run", "flow-join", "--backend", "native", "--out", self.out, says="available: uml, qemu")
+        self.refused("run", "flow-join", "--slow", "0", "--out", self.out, says="--slow")
+        self.refused("run", "flow-join", "--slow", "10000", "--set", "topology.rate=1gbit", "--out", self.out, says="slowed down")
 
     def test_jobs(self):
         self.refused("run", "flow-join", "--jobs", "0", "--out", self.out, says="--jobs")

@@ -140,6 +140,23 @@ class Refuses(unittest.TestCase):
         self.refused("flow.1.start", "flow.1.start=1ms")
 
 
+class Slower(unittest.TestCase):
+    def test_rates_and_times_but_nothing_else(self):
+        s, _, _ = context.one(sets=["flow.1.start=-3us", "event.0.at=7us", "event.0.do=stop", "event.0.flow=0",
+                                    "topology.core_rate=40gbit", "switch.qdisc=sfc rate 1gbit"])
+        before = (s.duration, s.sample, s.drain, s.topology.rtt, s.host.rto_min)
+        schema.slow_down(s, 1000, "here")
+        self.assertEqual((s.duration, s.sample, s.drain, s.topology.rtt, s.host.rto_min), tuple(1000 * t for t in before))
+        self.assertEqual((s.topology.rate, s.topology.core_rate), (10**8, 4 * 10**7))
+        self.assertEqual((s.flow[1].start, s.event[0].at), (-3_000_000, 7_000_000))
+        self.assertEqual((s.topology.mtu, s.topology.buffer, s.switch.qdisc), (1500, 16 * 10**6, "sfc rate 1gbit"))
+
+    def test_refuses_what_it_cannot_slow_down(self):
+        s, _, _ = context.one(sets=["topology.rate=1gbit"])
+        with self.assertRaisesRegex(ScenarioError, "here: rate: 1gbit is too little"):
+            schema.slow_down(s, 1001, "here")
+
+
 class Documented(unittest.TestCase):
     def test_every_key_is_in_the_documentation(self):
         text = (context.TREE / "Documentation/lab-scenarios.rst").read_text()

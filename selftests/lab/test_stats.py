@@ -6,7 +6,7 @@ import unittest
 
 import context  # noqa: F401
 from boltlab import lablink, series, stats
-from boltlab.uml import RunError
+from boltlab.guest import RunError
 
 
 def flow(size, fct=None, start=0, slowdown=None, finite=True, stopped=None, kind="flow"):

@@ -16,13 +16,13 @@ both_ways() {
 	for ns in "$H1" "$H2"; do
 		expect_eq "$ns Negotiated" "$(bolt_stat "$ns" Negotiated)" 1
 		expect_eq "$ns checksum errors" "$(stack "$ns" TcpInCsumErrors)" 0
-		expect_eq "$ns TcpExtTCPTimeouts" "$(stack "$ns" TcpExtTCPTimeouts)" 0
+		expect_on_time "$ns TcpExtTCPTimeouts" "$(stack "$ns" TcpExtTCPTimeouts)" 0
 		for counter in FallbackLate OptBad OptUnexpected OptNoMtu OptNoMem; do
 			expect_eq "$ns $counter" "$(bolt_stat "$ns" "$counter")" 0
 		done
 	done
-	expect_eq "client's retransmissions" "$(info "$tmp/client" retrans)" 0
-	expect_eq "server's retransmissions" "$(info "$tmp/server" retrans)" 0
+	expect_on_time "client's retransmissions" "$(info "$tmp/client" retrans)" 0
+	expect_on_time "server's retransmissions" "$(info "$tmp/server" retrans)" 0
 }
 
 bursts() {
@@ -85,7 +85,7 @@ segmented() {
 	expect_eq "bad checksums" "$(packets eth0 'csum=bad')" 0
 	expect_ge "good checksums" "$(packets eth0 'in tcp' "len=$2 .*csum=ok")" 2700
 	expect_eq "full segments without the option" "$(packets eth0 "len=$2 .*bolt=none")" 0
-	expect_eq "packets beyond the MTU" "$(packets eth0 'iplen=(150[1-9]|15[1-9]|1[6-9]..|[0-9]{5})')" 0
+	expect_eq "packets beyond the MTU" "$(packets eth0 'iplen=(150[1-9]|15[1-9][0-9]|1[6-9][0-9]{2}|[2-9][0-9]{3}|[0-9]{5})')" 0
 }
 
 # 1500 - 20 (40) - 20 - 12 of timestamps - 12 of ours
@@ -117,7 +117,7 @@ test_mtu() {
 		server "$H2" cc bolt listen 192.0.2.2 5001 recv 300000 recv-eof
 		client "$H1" cc bolt connect 192.0.2.2 5001 send 300000 outq info
 		server_done
-		expect_eq "retransmissions at $mtu" "$(info "$tmp/client" retrans)" 0
+		expect_on_time "retransmissions at $mtu" "$(info "$tmp/client" retrans)" 0
 		expect_eq "mss at $mtu" "$(info "$tmp/client" mss)" $((mtu - 64))
 		undo
 	done
@@ -129,7 +129,7 @@ test_ping_pong() {
 	server "$H2" cc bolt listen 192.0.2.2 5001 echo
 	client "$H1" cc bolt connect 192.0.2.2 5001 ping 200 100 ping 20 20000 shut recv-eof info
 	server_done
-	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
+	expect_on_time "retransmissions" "$(info "$tmp/client" retrans)" 0
 }
 
 run_tests ipv4_offloads ipv6_offloads ipv4_no_offloads ipv6_no_offloads \

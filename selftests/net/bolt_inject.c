@@ -15,6 +15,12 @@
  *	sport=1000, dport=2000
  *	tos=0
  *	udp=0		1: UDP instead, len bytes
+ *	bts=NS		a BTS that asks for so long a pause, about a UDP packet from DESTINATION
+ *			to SOURCE; implies udp and the control ports
+ *	cflags=1	its flags, hex
+ *	dscp=0		of the packet it is about
+ *	about=ADDRESS	where that packet went, if not to SOURCE
+ *	vary=0		1: each from an address one higher, last 16 bits
  */
 
 #include <arpa/inet.h>
@@ -69,6 +75,32 @@ static uint32_t number(char **argv, const char *name, const char *otherwise, int
 	return strtoul(value(argv, name, otherwise), NULL, base);
 }
 
+/* The message; @l3 is its own IP header, filled in as to the addresses */
+static void put_bts(char **argv, uint8_t *p, const uint8_t *l3, int six, uint32_t pause,
+		    const char *about)
+{
+	unsigned int alen = six ? 16 : 4, off = six ? 8 : 12, l3len = six ? 40 : 20;
+	uint8_t *q = p + 40;
+
+	memset(p, 0, 40 + l3len + 8);
+	p[0] = 1;
+	p[1] = 2;
+	p[2] = number(argv, "cflags", "1", 16);
+	p[3] = number(argv, "dscp", "0", 0);
+	put32(p + 12, 1000000);
+	put32(p + 16, pause);
+	put16(p + 28, l3len + 8);
+
+	q[0] = six ? 0x60 : 0x45;
+	q[six ? 6 : 9] = 17;
+	memcpy(q + off, l3 + off + alen, alen);
+	memcpy(q + off + alen, l3 + off, alen);
+	if (about && inet_pton(six ? AF_INET6 : AF_INET, about, q + off + alen) != 1)
+		fprintf(stderr, "bolt_inject: no address: %s\n", about);
+	put16(q + l3len, 1000);
+	put16(q + l3len + 2, 2000);
+}
+
 int main(int argc, char **argv)
 {
 	static uint8_t pkt[65536];
@@ -76,8 +108,8 @@ int main(int argc, char **argv)
 	struct sockaddr_in to4 = { .sin_family = AF_INET };
 	uint8_t src[16], dst[16], *l4, *opts;
 	unsigned int i, n, len, pad, optspace, hlen, l3len, alen, l4len, udp;
-	uint32_t seq, tx, s;
-	const char *flags;
+	uint32_t seq, tx, s, pause;
+	const char *flags, *about;
 	int fd, six, one = 1;
 
 	if (argc < 3) {
@@ -97,7 +129,9 @@ int main(int argc, char **argv)
 	tx = number(argv, "tx", "1000", 0);
 	pad = number(argv, "pad", "0", 0);
 	seq = number(argv, "seq", "1", 0);
-	udp = number(argv, "udp", "0", 0);
+	pause = number(argv, "bts", "0", 0);
+	udp = number(argv, "udp", pause ? "1" : "0", 0);
+	about = value(argv, "about", NULL);
 
 	fd = socket(six ? AF_INET6 : AF_INET, SOCK_RAW, IPPROTO_RAW);
 	if (fd < 0 || (six && setsockopt(fd, IPPROTO_IPV6, IPV6_HDRINCL, &one, sizeof(one)))) {
@@ -108,6 +142,8 @@ int main(int argc, char **argv)
 	hlen = udp ? 8 : 20 + optspace;
 	l3len = six ? 40 : 20;
 	alen = six ? 16 : 4;
+	if (pause)
+		len = 40 + l3len + 8;
 	l4len = hlen + len;
 	if (l3len + l4len > sizeof(pkt) || optspace > 40) {
 		fprintf(stderr, "bolt_inject: too long\n");
@@ -137,8 +173,8 @@ int main(int argc, char **argv)
 			memcpy(pkt + 16, dst, 4);
 			memcpy(&to4.sin_addr, dst, 4);
 		}
-		put16(l4, number(argv, "sport", "1000", 0));
-		put16(l4 + 2, number(argv, "dport", "2000", 0));
+		put16(l4, number(argv, "sport", pause ? "45079" : "1000", 0));
+		put16(l4 + 2, number(argv, "dport", pause ? "45079" : "2000", 0));
 		if (udp) {
 			put16(l4 + 4, l4len);
 		} else {
@@ -159,6 +195,14 @@ int main(int argc, char **argv)
 			put16(opts + pad + 10, 0);
 		}
 		memset(l4 + hlen, 0x42, len);
+		if (number(argv, "vary", "0", 0)) {
+			uint8_t *last = pkt + (six ? 8 : 12) + alen - 2;
+
+			put16(last, (last[0] << 8 | last[1]) + 1);
+			memcpy(src, pkt + (six ? 8 : 12), alen);
+		}
+		if (pause)
+			put_bts(argv, l4 + hlen, pkt, six, pause, about);
 		s = sum(six ? pkt + 8 : pkt + 12, 2 * alen, (udp ? 17 : 6) + l4len);
 		s = sum(l4, l4len, s);
 		put16(l4 + (udp ? 6 : 16), ~s & 0xffff);

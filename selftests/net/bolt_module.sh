@@ -30,6 +30,13 @@ capture() {
 	done
 	sniffed
 	grep tcp "$tmp/sniff.eth0" >"$1"
+	expect_ge "packets compared" "$(wc -l <"$1")" 60
+	# in real time it is up to the scheduler how replies are cut, and which ACK gets a ride on them:
+	# what kinds of packets there are is left
+	if [ -n "${BOLT_REAL_TIME:-}" ]; then
+		sed -Ei '/ flags=A .* len=0 /d; s/\b(seq|ack|iplen|len)=[0-9]+/\1=/g' "$1"
+		sort -u -o "$1" "$1"
+	fi
 	undo
 }
 
@@ -40,7 +47,6 @@ test_loading_changes_no_packet() {
 	load tcp_bolt
 	load sch_sfc
 	capture "$tmp/with"
-	expect_ge "packets compared" "$(wc -l <"$tmp/without")" 60
 	expect "the same packets" diff -u "$tmp/without" "$tmp/with"
 	expect_eq "the option" "$(grep -c '254/' "$tmp/with")" 0
 }
@@ -101,7 +107,12 @@ test_reload() {
 
 # A namespace is thrown away under open connections
 test_namespace_exit() {
+	local ns
 	setup_pair
+	# sockets without a process live on until they give up: soon
+	for ns in "$H1" "$H2"; do
+		in_ns "$ns" sysctl -qw net.ipv4.tcp_orphan_retries=1
+	done
 	server "$H2" cc bolt listen "$A2" 5001 recv 1000 wait "$tmp/never"
 	spawn CLIENT "$tmp/client" in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" \
 		cc bolt connect "$A2" 5001 send 1000 outq mark "$tmp/up" send 10000000 wait "$tmp/never"
@@ -109,11 +120,11 @@ test_namespace_exit() {
 	kill -9 "$CLIENT"
 	wait "$CLIENT" 2>/dev/null
 	ip netns del "$H1"
-	kill -9 "$SERVER"
+	# not -9: timeout, which it is a child of, would die without telling it
+	kill "$SERVER"
 	wait "$SERVER" 2>/dev/null
 	ip netns del "$H2"
-	# sockets without a process live on until they give up
-	BUSYWAIT_MS=2000000 expect "module free again" busywait unload
+	BUSYWAIT_MS=60000 expect "module free again" busywait unload
 	load tcp_bolt
 	load sch_sfc
 }

@@ -239,6 +239,11 @@ static void packet(const uint8_t *p, unsigned int len, bool outgoing, bool parti
 			iplen = len;
 		proto = l3[6];
 		l4 = l3 + 40;
+		/* BIG TCP: a hop-by-hop header, for the length */
+		if (!proto && len >= 48) {
+			proto = l4[0];
+			l4 += 8;
+		}
 	} else {
 		return;
 	}

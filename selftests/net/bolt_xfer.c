@@ -6,14 +6,22 @@
  *	cc NAME			congestion control
  *	md5 ADDR KEY		sign with TCP-MD5 (RFC 2385) towards ADDR
  *	bind ADDR		local address
+ *	port N			local port
  *	tos N			IP_TOS or IPV6_TCLASS
+ *	mptcp			Multipath TCP (RFC 8684)
+ *	ready ADDR PORT		listen and print "listening", without taking a connection yet
+ *	mark, wait, pause	as below
  * Then one of
  *	listen ADDR PORT	take one connection; prints "listening"
+ *	accept			take one where "ready" listens; "cc" before it changes the listener
  *	connect ADDR PORT
  * After it:
  *	send BYTES		of a pattern that depends on the position
  *	recv BYTES		verified against that pattern
  *	recv-eof		to the end, verified; prints how many
+ *	recv-reset		to a reset, verified; prints how many
+ *	send-fail ERRNO		send until that error
+ *	close			without waiting for anything
  *	ping N SIZE		N times: send SIZE, wait for SIZE back; prints ns
  *	echo			send back what comes, to the end
  *	shut			no more to send
@@ -22,6 +30,7 @@
  *	outq			wait until all is acknowledged
  *	mark PATH, wait PATH	create a file, wait for one
  *	pause MS
+ * And the words of xfer_opt.c (before it or after), xfer_io.c and xfer_hand.c.
  *
  * Exit status 0 when all words were done, 1 and a line that says why not.
  */
@@ -45,13 +54,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHUNK	(256 * 1024)
+#include "xfer.h"
 
-static int fd = -1;			/* the connection */
-static uint64_t sent, received;		/* positions in the two streams */
-static uint8_t buf[CHUNK];
+int fd = -1;
+uint64_t sent, received;
+uint8_t buf[CHUNK];
+static int listener = -1;
 
-static void die(const char *fmt, ...)
+void die(const char *fmt, ...)
 {
 	va_list ap;
 
@@ -82,7 +92,7 @@ static uint8_t pattern(uint64_t pos)
 	return z >> (8 * (pos & 7));
 }
 
-static socklen_t to_sockaddr(struct sockaddr_storage *ss, const char *text, int port)
+socklen_t to_sockaddr(struct sockaddr_storage *ss, const char *text, int port)
 {
 	struct sockaddr_in6 *a6 = (void *)ss;
 	struct sockaddr_in *a4 = (void *)ss;
@@ -100,15 +110,22 @@ static socklen_t to_sockaddr(struct sockaddr_storage *ss, const char *text, int 
 	return sizeof(*a6);
 }
 
-static void do_send(uint64_t n)
+void fill(uint8_t *p, uint64_t pos, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		p[i] = pattern(pos + i);
+}
+
+void do_send(uint64_t n, int flags)
 {
 	while (n) {
-		size_t i, len = n < CHUNK ? n : CHUNK;
+		size_t len = n < CHUNK ? n : CHUNK;
 		ssize_t got;
 
-		for (i = 0; i < len; i++)
-			buf[i] = pattern(sent + i);
-		got = send(fd, buf, len, MSG_NOSIGNAL);
+		fill(buf, sent, len);
+		got = send(fd, buf, len, MSG_NOSIGNAL | flags);
 		if (got < 0)
 			die("send at %llu: %s", (unsigned long long)sent, strerror(errno));
 		sent += got;
@@ -116,23 +133,58 @@ static void do_send(uint64_t n)
 	}
 }
 
+void check(const uint8_t *data, uint64_t n)
+{
+	uint64_t i;
+
+	for (i = 0; i < n; i++)
+		if (data[i] != pattern(received + i))
+			die("data differs at %llu", (unsigned long long)(received + i));
+	received += n;
+}
+
 /* Returns false at the end of the stream. */
 static int do_recv(uint64_t n)
 {
 	while (n) {
-		ssize_t i, got = recv(fd, buf, n < CHUNK ? n : CHUNK, 0);
+		ssize_t got = recv(fd, buf, n < CHUNK ? n : CHUNK, 0);
 
 		if (got < 0)
 			die("recv at %llu: %s", (unsigned long long)received, strerror(errno));
 		if (!got)
 			return 0;
-		for (i = 0; i < got; i++)
-			if (buf[i] != pattern(received + i))
-				die("data differs at %llu", (unsigned long long)(received + i));
-		received += got;
+		check(buf, got);
 		n -= got;
 	}
 	return 1;
+}
+
+static void do_recv_reset(void)
+{
+	ssize_t got;
+
+	while ((got = recv(fd, buf, CHUNK, 0)) > 0)
+		check(buf, got);
+	if (!got)
+		die("the end at %llu, no reset", (unsigned long long)received);
+	if (errno != ECONNRESET)
+		die("recv at %llu: %s", (unsigned long long)received, strerror(errno));
+	printf("reset after %llu\n", (unsigned long long)received);
+}
+
+static void do_send_fail(int want)
+{
+	ssize_t got;
+
+	for (;;) {
+		fill(buf, sent, CHUNK);
+		got = send(fd, buf, CHUNK, MSG_NOSIGNAL);
+		if (got < 0)
+			break;
+		sent += got;
+	}
+	if (errno != want)
+		die("send: %s, not %s", strerror(errno), strerror(want));
 }
 
 static void do_echo(void)
@@ -152,7 +204,7 @@ static void do_ping(int n, uint64_t size)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		do_send(size);
+		do_send(size, 0);
 		if (!do_recv(size))
 			die("ping %d: connection closed", i);
 		now = now_ns();
@@ -193,7 +245,7 @@ static void set_cc(const char *name)
 /* What was asked for before there was a socket */
 static struct {
 	const char *cc, *bind, *md5_addr, *md5_key;
-	int tos;
+	int tos, port, protocol;
 } pre = { .tos = -1 };
 
 static void make_socket(int family)
@@ -201,13 +253,14 @@ static void make_socket(int family)
 	struct sockaddr_storage ss;
 	int one = 1;
 
-	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, pre.protocol);
 	if (fd < 0)
 		die("socket: %s", strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (pre.cc)
 		set_cc(pre.cc);
+	opt_apply();
 	if (pre.tos >= 0 && family == AF_INET &&
 	    setsockopt(fd, IPPROTO_IP, IP_TOS, &pre.tos, sizeof(pre.tos)))
 		die("IP_TOS: %s", strerror(errno));
@@ -223,30 +276,44 @@ static void make_socket(int family)
 		if (setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &md5, sizeof(md5)))
 			die("TCP_MD5SIG: %s", strerror(errno));
 	}
-	if (pre.bind) {
-		socklen_t len = to_sockaddr(&ss, pre.bind, 0);
+	if (pre.bind || pre.port) {
+		const char *any = family == AF_INET ? "0.0.0.0" : "::";
+		socklen_t len = to_sockaddr(&ss, pre.bind ? pre.bind : any, pre.port);
 
 		if (bind(fd, (void *)&ss, len))
-			die("bind %s: %s", pre.bind, strerror(errno));
+			die("bind: %s", strerror(errno));
 	}
 }
 
-static void do_listen(const char *addr, int port)
+static void do_ready(const char *addr, int port)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = to_sockaddr(&ss, addr, port);
-	int lfd;
 
 	make_socket(ss.ss_family);
-	lfd = fd;
-	if (bind(lfd, (void *)&ss, len) || listen(lfd, 16))
+	if (bind(fd, (void *)&ss, len) || listen(fd, 16))
 		die("listen on %s %d: %s", addr, port, strerror(errno));
+	listener = fd;
+	fd = -1;
 	printf("listening\n");
 	fflush(stdout);
-	fd = accept(lfd, NULL, NULL);
+}
+
+static void do_accept(void)
+{
+	fd = accept(listener, NULL, NULL);
 	if (fd < 0)
 		die("accept: %s", strerror(errno));
-	close(lfd);
+	/* subflows join through it */
+	if (pre.protocol != IPPROTO_MPTCP)
+		close(listener);
+}
+
+static void listener_cc(const char *name)
+{
+	fd = listener;
+	set_cc(name);
+	fd = -1;
 }
 
 static void do_connect(const char *addr, int port)
@@ -259,7 +326,7 @@ static void do_connect(const char *addr, int port)
 		die("connect to %s %d: %s", addr, port, strerror(errno));
 }
 
-static void sleep_ms(unsigned int ms)
+void sleep_ms(unsigned int ms)
 {
 	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
 
@@ -294,38 +361,63 @@ static void do_outq(void)
 
 static char **words;
 
-static const char *next(const char *what)
+const char *next(const char *what)
 {
 	if (!*words)
 		die("%s: argument missing", what);
 	return *words++;
 }
 
-static uint64_t number(const char *what)
+uint64_t number(const char *what)
 {
 	return strtoull(next(what), NULL, 0);
+}
+
+static int word_any(const char *w)
+{
+	if (!strcmp(w, "mark"))
+		close(open(next(w), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	else if (!strcmp(w, "wait"))
+		do_wait(next(w));
+	else if (!strcmp(w, "pause"))
+		sleep_ms(number(w));
+	else
+		return 0;
+	return 1;
 }
 
 static void word_before(const char *w)
 {
 	const char *a;
 
-	if (!strcmp(w, "cc")) {
+	if (!strcmp(w, "cc") && listener >= 0) {
+		listener_cc(next(w));
+	} else if (!strcmp(w, "cc")) {
 		pre.cc = next(w);
 	} else if (!strcmp(w, "md5")) {
 		pre.md5_addr = next(w);
 		pre.md5_key = next(w);
 	} else if (!strcmp(w, "bind")) {
 		pre.bind = next(w);
+	} else if (!strcmp(w, "port")) {
+		pre.port = number(w);
+	} else if (!strcmp(w, "mptcp")) {
+		pre.protocol = IPPROTO_MPTCP;
 	} else if (!strcmp(w, "tos")) {
 		pre.tos = number(w);
+	} else if (!strcmp(w, "ready")) {
+		a = next(w);
+		do_ready(a, number(w));
+	} else if (!strcmp(w, "accept")) {
+		do_accept();
 	} else if (!strcmp(w, "listen")) {
 		a = next(w);
-		do_listen(a, number(w));
+		do_ready(a, number(w));
+		do_accept();
 	} else if (!strcmp(w, "connect")) {
 		a = next(w);
 		do_connect(a, number(w));
-	} else {
+	} else if (!word_any(w) && !opt_word(w)) {
 		die("%s: not before there is a connection", w);
 	}
 }
@@ -335,7 +427,7 @@ static void word_after(const char *w)
 	uint64_t n;
 
 	if (!strcmp(w, "send")) {
-		do_send(number(w));
+		do_send(number(w), 0);
 	} else if (!strcmp(w, "recv")) {
 		n = number(w);
 		if (!do_recv(n))
@@ -356,13 +448,13 @@ static void word_after(const char *w)
 		do_info();
 	} else if (!strcmp(w, "outq")) {
 		do_outq();
-	} else if (!strcmp(w, "mark")) {
-		close(open(next(w), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	} else if (!strcmp(w, "wait")) {
-		do_wait(next(w));
-	} else if (!strcmp(w, "pause")) {
-		sleep_ms(number(w));
-	} else {
+	} else if (!strcmp(w, "recv-reset")) {
+		do_recv_reset();
+	} else if (!strcmp(w, "send-fail")) {
+		do_send_fail(number(w));
+	} else if (!strcmp(w, "close")) {
+		close(fd);
+	} else if (!word_any(w) && !opt_word(w) && !io_word(w) && !hand_word(w)) {
 		die("what is %s?", w);
 	}
 	fflush(stdout);

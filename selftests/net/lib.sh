@@ -55,6 +55,11 @@ expect_eq() {
 	[ "$2" = "$3" ] || fail "$1: $2, not $3"
 }
 
+# expect_on_time WHAT VALUE WANTED: where time is real, a CPU that stands still has TCP send again
+expect_on_time() {
+	[ -n "${BOLT_REAL_TIME:-}" ] || [ "$2" = "$3" ] || fail "$1: $2, not $3"
+}
+
 expect_ne() {
 	[ "$2" != "$3" ] || fail "$1: $2"
 }
@@ -357,6 +362,18 @@ counters() {
 		[[ $'\n'$all$'\n' == *$'\n'"$c"$'\n'* ]] ||
 			fail "$(grep "^${c%%=*}=" <<<"$all"), not ${c#*=}"
 	done
+}
+
+# src_heard WHO NS DEV: WHO took each SRC of the port for what it is
+src_heard() {
+	local sent
+	sent=$(qdisc "$2" "$3" src_sent)
+	expect_ge "SRC sent" "$sent" 10
+	counters "$2" "$3" src_limited=0 src_nomem=0 src_dropped=0 src_unfit=0 mark_failed=0 \
+		opt_bad=0 drops=0
+	expect_eq "CtlRx" "$(bolt_stat "$1" CtlRx)" "$sent"
+	expect_eq "SrcRx" "$(bolt_stat "$1" SrcRx)" "$sent"
+	expect_ge "SrcDec" "$(bolt_stat "$1" SrcDec)" 1
 }
 
 # qdisc_is NS DEV NAME VALUE: for busywait

@@ -36,6 +36,9 @@ test_no_options() {
 	for flag in bolt src pru sm split_gso; do
 		expect_eq "$flag" "$(qdisc "$H1" eth0 "$flag")" true
 	done
+	for flag in sfc edge; do
+		expect_eq "$flag" "$(qdisc "$H1" eth0 "$flag")" false
+	done
 	expect "delete" tc_ qdisc del dev eth0 root
 	expect_eq "gone" "$(config)" null
 }
@@ -71,6 +74,27 @@ test_each_option() {
 		nosm sm=false
 		no-split-gso split_gso=false
 		nobolt+bolt bolt=true
+		sfc sfc=true
+		sfc+nosfc sfc=false
+		edge edge=true
+		cache cache=true
+		cache+nocache cache=false
+		ecn+60kb ecn=61440
+		ecn+off ecn=off
+		estimator+10us estimator=10000
+		estimator+off estimator=off
+		bts+ingress bts=ingress
+		bts+egress bts=egress
+		bts+off bts=off
+		rtt+25us rtt=25000
+		rtt+1500ns rtt=1500
+		qth+250kb qth=256000
+		qth+auto qth=auto
+		qtg+3000b qtg=3000
+		suppress+auto suppress=auto
+		suppress+off suppress=off
+		suppress+5us suppress=5000
+		maxpause+4s maxpause=4000000000
 		switch_id+4294967295 switch_id=4294967295
 		srcrate+1 srcrate=1
 		port+1 port=1
@@ -103,6 +127,9 @@ test_round_trip() {
 		nobolt switch_id 7 srcrate 1000 port 50000 ttl 2 addr 192.0.2.9
 		addr 192.0.2.9 addr 2001:db8::9 rate 8kbit
 		rate 4294gbit limit 100000b
+		sfc edge limit 2mb bts egress rtt 1ms qth 1000000b qtg 10000b suppress 1500ns maxpause 1s
+		rate 100gbit sfc bts off suppress off
+		rate 100gbit sfc cache estimator 20us ecn 60kb noedge
 	LIST
 }
 
@@ -175,6 +202,15 @@ test_refused_by_kernel() {
 	refused 'Error: rates go from 8 kbit/s to 4294 Gbit/s' rate 5tbit
 	refused "Error: limit is below one packet" limit 1000b
 	refused 'Error: ccthresh is beyond limit' limit 3000b ccthresh 4000b
+	refused 'Error: qth is beyond limit' limit 1mb qth 1048577b
+	refused 'Error: qtg must be below qth' qth 5000b qtg 5000b
+	refused 'Error: qtg must be below limit' limit 1mb qtg 1mb
+	refused 'Error: ecn is beyond limit' ecn 2mb limit 1mb
+	refused 'Error: estimator goes from 1 us' estimator 999ns
+	refused 'Error: estimator goes from 1 us' estimator 1500ms
+	refused 'Error: integer out of range' rtt 999ns
+	refused 'Error: integer out of range' rtt 101ms
+	refused 'Error: integer out of range' maxpause 999ns
 	refused 'Error: addr must be a unicast address' addr 224.0.0.1
 	refused 'Error: addr must be a unicast address' addr 255.255.255.255
 	refused 'Error: addr must be a unicast address' addr 127.0.0.1
@@ -199,6 +235,13 @@ test_refused_by_plugin() {
 	refused 'rate: "fast" is not 0 or a rate' rate fast
 	refused 'addr: "here" is not' addr here
 	refused 'tagkey: "00" is not 32 hex digits' tagkey 00
+	refused 'qth: "0" is not' qth 0
+	refused 'qtg: "-1" is not' qtg -1
+	refused 'bts: "here" is not ingress, egress or off' bts here
+	refused 'rtt: "0" is not a time' rtt 0
+	refused 'rtt: "soon" is not a time' rtt soon
+	refused 'suppress: "5s" is not a time' suppress 5s
+	refused 'maxpause: "-1us" is not a time' maxpause -1us
 	refused 'what is "frob"' frob
 	refused 'rate: value missing' rate
 }

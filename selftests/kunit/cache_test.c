@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/* KUnit: sch_sfc/cache.h, one bucket of the pause cache. */
+
+#include "compat.h"
+#include "cache.h"
+
+static const struct sfc_key key_a = { .addr = { 1 }, .family = 4 };
+static const struct sfc_key key_dscp = { .addr = { 1 }, .family = 4, .dscp = 10 };
+static const struct sfc_key key_six = { .addr = { 1 }, .family = 6 };
+static const struct sfc_key key_last = { .addr = { 1, 0, 0, 1 }, .family = 6 };
+
+struct find_case {
+	const char *name;
+	const struct sfc_key *key;
+	u64 end_ns, now;
+	u32 want;
+};
+
+/* What is left of a pause of key_a */
+static const struct find_case finds[] = {
+	{ "just begun", &key_a, 1000, 0, 1000 },
+	{ "its last ns", &key_a, 1000, 999, 1 },
+	{ "over", &key_a, 1000, 1000, 0 },
+	{ "long over", &key_a, 1000, U64_MAX, 0 },
+	{ "longer than can be said", &key_a, 1ULL << 40, 0, U32_MAX },
+	{ "another DSCP", &key_dscp, 1000, 0, 0 },
+	{ "another family", &key_six, 1000, 0, 0 },
+	{ "another address", &key_last, 1000, 0, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(find, finds, name);
+
+static void sfc_ways_find_test(struct kunit *test)
+{
+	const struct find_case *c = test->param_value;
+	struct sfc_entry ways[SFC_CACHE_WAYS] = { };
+	unsigned int i;
+
+	for (i = 0; i < SFC_CACHE_WAYS; i++) {
+		memset(ways, 0, sizeof(ways));
+		ways[i] = (struct sfc_entry){ .key = key_a, .end_ns = c->end_ns };
+		KUNIT_EXPECT_EQ(test, sfc_ways_find(ways, c->key, c->now), c->want);
+	}
+}
+
+struct put_case {
+	const char *name;
+	const struct sfc_key *key;
+	u64 end_ns, now;
+	enum sfc_put want;
+	u32 left;
+};
+
+/* In this order, each with what the ones before have left */
+static const struct put_case puts[] = {
+	{ "the first", &key_a, 1000, 0, SFC_PUT_INSERTED, 1000 },
+	{ "a later end", &key_a, 2000, 500, SFC_PUT_UPDATED, 1500 },
+	{ "an earlier end", &key_a, 900, 600, SFC_PUT_UPDATED, 1400 },
+	{ "a second key", &key_dscp, 3000, 700, SFC_PUT_INSERTED, 2300 },
+	{ "a third", &key_six, 3000, 700, SFC_PUT_INSERTED, 2300 },
+	{ "a fourth", &key_last, 3000, 700, SFC_PUT_INSERTED, 2300 },
+	{ "the first, still there", &key_a, 800, 800, SFC_PUT_UPDATED, 1200 },
+	{ "the first again, when it is over", &key_a, 2500, 2100, SFC_PUT_INSERTED, 400 },
+};
+
+static void sfc_ways_put_test(struct kunit *test)
+{
+	struct sfc_key other = { .addr = { 99 }, .family = 4 };
+	struct sfc_entry ways[SFC_CACHE_WAYS] = { };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(puts); i++) {
+		const struct put_case *c = &puts[i];
+
+		KUNIT_EXPECT_EQ_MSG(test, sfc_ways_put(ways, c->key, c->end_ns, c->now), c->want,
+				    "%s", c->name);
+		KUNIT_EXPECT_EQ_MSG(test, sfc_ways_find(ways, c->key, c->now), c->left,
+				    "%s", c->name);
+	}
+	/* all taken: the fifth goes without, the four stay */
+	KUNIT_EXPECT_EQ(test, sfc_ways_put(ways, &other, 9000, 2400), SFC_PUT_FULL);
+	KUNIT_EXPECT_EQ(test, sfc_ways_find(ways, &other, 2400), 0);
+	KUNIT_EXPECT_EQ(test, sfc_ways_find(ways, &key_a, 2400), 100);
+	KUNIT_EXPECT_EQ(test, sfc_ways_find(ways, &key_last, 2400), 600);
+	/* one of them is over: there is room */
+	KUNIT_EXPECT_EQ(test, sfc_ways_put(ways, &other, 9000, 2500), SFC_PUT_INSERTED);
+	KUNIT_EXPECT_EQ(test, sfc_ways_find(ways, &other, 2500), 6500);
+	KUNIT_EXPECT_EQ(test, sfc_ways_find(ways, &key_six, 2500), 500);
+}
+
+static struct kunit_case cache_cases[] = {
+	KUNIT_CASE_PARAM(sfc_ways_find_test, find_gen_params),
+	KUNIT_CASE(sfc_ways_put_test),
+	{ }
+};
+
+static struct kunit_suite cache_suite = {
+	.name = "sfc_cache",
+	.test_cases = cache_cases,
+};
+
+kunit_test_suite(cache_suite);

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Namespaces go, devices move, processes die and the module is unloaded under sockets in every
+# state; nothing is left, and nothing stops working.
+
+. "$(dirname "$0")/lib.sh"
+
+DEAD=192.0.2.99
+
+# Sockets in every state in H1 and H2; their program is STATES
+setup_states() {
+	local state
+	setup_pair
+	# who never answers
+	ip -n "$H1" neigh add "$DEAD" lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+	ip -n "$H2" neigh add "$DEAD" lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+	spawn STATES "$tmp/states" ./bolt_states "$H1" "$H2" "$A2" "$DEAD"
+	expect "sockets" busywait file_has "$tmp/states" ready || say "$(cat "$tmp/states")"
+	# a SYN whose SYN-ACK finds nobody
+	inject "$H1" "$DEAD" "$A2" dport=5001 tcp=2 len=0 bflags=none
+	for state in established syn-sent fin-wait-1 fin-wait-2 time-wait; do
+		expect_ge "$state" "$(in_ns "$H1" ss -Htan state "$state" | wc -l)" 1
+	done
+	for state in established syn-recv close-wait; do
+		expect_ge "$state" "$(in_ns "$H2" ss -Htan state "$state" | wc -l)" 1
+	done
+}
+
+unload() {
+	rmmod tcp_bolt
+}
+
+loaded_again() {
+	# sockets without a process live on until they give up
+	BUSYWAIT_MS=2000000 expect "module free again" busywait unload
+	insmod "$BOLT_MODULES/tcp_bolt.ko" 2>/dev/null || modprobe tcp_bolt
+}
+
+die() {
+	kill -9 "$STATES"
+	wait "$STATES" 2>/dev/null
+}
+
+works() {
+	server "$H2" cc bolt listen "$A2" 5009 recv 100000 send 100000 recv-eof
+	client "$H1" cc bolt connect "$A2" 5009 send 100000 recv 100000
+	server_done
+}
+
+# The process dies, its sockets linger; the module goes as soon as they do, while the
+# namespaces stay
+test_process_dies() {
+	setup_states
+	expect_fail "unloading" 'in use' rmmod tcp_bolt
+	die
+	loaded_again
+	works
+}
+
+# The receiver's namespace goes first, then the sender's
+test_namespaces_go() {
+	setup_states
+	die
+	ip netns del "$H2"
+	ip netns del "$H1"
+	loaded_again
+}
+
+# The namespace loses its name while its sockets live
+test_namespace_of_living_sockets() {
+	setup_states
+	ip netns del "$H1"
+	ip netns del "$H2"
+	expect_fail "unloading" 'in use' rmmod tcp_bolt
+	die
+	loaded_again
+}
+
+# The device goes away under all of them
+test_device_goes() {
+	setup_states
+	expect "delete" ip -n "$H1" link del eth0
+	sleep 3
+	die
+	loaded_again
+}
+
+# A transfer stops while its device is elsewhere, and goes on when it is back
+test_device_moves() {
+	setup_states
+	setup_ns H3
+	server "$H2" cc bolt listen "$A2" 5009 recv 20000000 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect "$A2" 5009 send 1000000 mark "$tmp/half" send 19000000 outq
+	expect "under way" busywait test -e "$tmp/half"
+	for _ in 1 2; do
+		expect "away" ip -n "$H1" link set eth0 netns "$H3"
+		sleep 1
+		expect "back" ip -n "$H3" link set eth0 netns "$H1"
+		addr "$H1" eth0 192.0.2.1/24 2001:db8::1/64
+		sleep 0.3
+	done
+	ended client "$CLIENT"
+	server_done
+	die
+	loaded_again
+}
+
+run_tests process_dies namespaces_go namespace_of_living_sockets device_goes device_moves

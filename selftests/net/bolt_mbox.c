@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A middlebox that means well: frames from one device leave through the other, TCP segments
+ * changed as the rules say, their checksums mended.
+ *
+ * usage: bolt_mbox CLIENT-DEVICE SERVER-DEVICE [RULE [up|down] [after N] [on FILE]]...
+ *
+ * up: only what comes from the client; down: only what goes to it.  after N: the first N
+ * segments that the rule is about pass as they are.  on FILE: so do all until FILE exists.
+ *
+ *	strip-syn, strip-synack, strip-data, strip-ack, strip
+ *				NOPs for the option: on SYNs, on SYN-ACKs, on segments with
+ *				payload, on those without, on all
+ *	flags XX		exclusive-or of the option's flags with hexadecimal XX
+ *	stale			the first option seen this way takes the place of all later ones
+ *	reflect			an option gets the place of that which last came the other way
+ *	echo-syn		the SYN's option of four bytes is put onto the SYN-ACK, as some
+ *				do with what they do not know
+ *	swap			segments with payload trade options with the one before
+ *	split N			payload leaves in segments of N bytes, each with all options
+ *	merge			segments with payload that follow each other leave as one, with
+ *				the options of the first
+ *
+ * Prints "ready" first; ends on SIGTERM and prints what it has done.  The option is taken apart
+ * by code of its own.
+ */
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OPTION		12	/* bytes of the full form */
+#define FRAME_MAX	65536
+
+enum kind { SYN, SYNACK, DATA, ACK, ANY };
+
+enum action { STRIP, FLAGS, STALE, REFLECT, ECHO_SYN, SWAP, SPLIT, MERGE };
+
+struct rule {
+	enum action action;
+	enum kind kind;
+	unsigned int ways;		/* bit 0: up, bit 1: down */
+	unsigned int arg;
+	unsigned long after;
+	const char *on;			/* NULL once the file was seen */
+	unsigned long seen[2], done;
+	uint8_t opt[2][OPTION];		/* one per way, as the rule needs it */
+	bool have[2];
+};
+
+/* A TCP segment within its frame; NULL pointers where there is none */
+struct seg {
+	uint8_t *l3, *th, *opt;		/* opt: Bolt's, of either form */
+	unsigned int family, doff, opt_len, payload;
+};
+
+static struct rule rules[8];
+static unsigned int n_rules;
+static int fds[2];			/* client's side, server's side */
+static unsigned long forwarded, refused, bad;
+static volatile sig_atomic_t ending;
+
+static struct {
+	uint8_t frame[FRAME_MAX];
+	unsigned int len;
+	int way;
+} held;					/* what MERGE waits with */
+
+static void die(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fprintf(stderr, "bolt_mbox: ");
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, "\n");
+	va_end(ap);
+	exit(1);
+}
+
+static unsigned int be16(const uint8_t *p)
+{
+	return p[0] << 8 | p[1];
+}
+
+static void put16(uint8_t *p, unsigned int v)
+{
+	p[0] = v >> 8;
+	p[1] = v;
+}
+
+static uint32_t be32(const uint8_t *p)
+{
+	return (uint32_t)be16(p) << 16 | be16(p + 2);
+}
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	put16(p, v >> 16);
+	put16(p + 2, v);
+}
+
+static uint32_t sum(const uint8_t *p, unsigned int len, uint32_t s)
+{
+	for (; len > 1; p += 2, len -= 2)
+		s += be16(p);
+	if (len)
+		s += p[0] << 8;
+	while (s >> 16)
+		s = (s & 0xffff) + (s >> 16);
+	return s;
+}
+
+static unsigned int tcp_sum(const struct seg *s)
+{
+	unsigned int len = s->doff + s->payload;
+	uint32_t v;
+
+	v = s->family == 4 ? sum(s->l3 + 12, 8, 6 + len) : sum(s->l3 + 8, 32, 6 + len);
+	return sum(s->th, len, v);
+}
+
+/* Lengths and checksums, after whatever was done to the segment */
+static void mend(struct seg *s)
+{
+	if (s->family == 4) {
+		put16(s->l3 + 2, s->th - s->l3 + s->doff + s->payload);
+		put16(s->l3 + 10, 0);
+		put16(s->l3 + 10, ~sum(s->l3, s->th - s->l3, 0));
+	} else {
+		put16(s->l3 + 4, s->doff + s->payload);
+	}
+	put16(s->th + 16, 0);
+	put16(s->th + 16, ~tcp_sum(s));
+}
+
+static void find_option(struct seg *s)
+{
+	uint8_t *p = s->th + 20, *end = s->th + s->doff;
+
+	s->opt = NULL;
+	while (p < end && *p) {
+		if (*p == 1) {
+			p++;
+			continue;
+		}
+		if (end - p < 2 || p[1] < 2 || p[1] > end - p)
+			return;
+		if (p[0] == 254 && p[1] >= 4 && be16(p + 2) == 0xb017) {
+			s->opt = p;
+			s->opt_len = p[1];
+			return;
+		}
+		p += p[1];
+	}
+}
+
+static bool take_apart(uint8_t *frame, unsigned int len, struct seg *s)
+{
+	unsigned int l4len;
+
+	memset(s, 0, sizeof(*s));
+	if (len < 14 + 40)
+		return false;
+	s->l3 = frame + 14;
+	if (be16(frame + 12) == ETH_P_IP && s->l3[9] == 6) {
+		s->family = 4;
+		s->th = s->l3 + (s->l3[0] & 15) * 4;
+		l4len = be16(s->l3 + 2) - (s->th - s->l3);
+	} else if (be16(frame + 12) == ETH_P_IPV6 && s->l3[6] == 6) {
+		s->family = 6;
+		s->th = s->l3 + 40;
+		l4len = be16(s->l3 + 4);
+	} else {
+		return false;
+	}
+	if (l4len < 20 || s->th + l4len > frame + len)
+		return false;
+	s->doff = (s->th[12] >> 4) * 4;
+	if (s->doff < 20 || s->doff > l4len)
+		return false;
+	s->payload = l4len - s->doff;
+	find_option(s);
+	if (tcp_sum(s) == 0xffff)
+		return true;
+	bad++;
+	return false;
+}
+
+static bool is_kind(const struct seg *s, enum kind kind)
+{
+	bool syn = s->th[13] & 2, ack = s->th[13] & 16;
+
+	switch (kind) {
+	case SYN:
+		return syn && !ack;
+	case SYNACK:
+		return syn && ack;
+	case DATA:
+		return !syn && s->payload;
+	case ACK:
+		return !syn && !s->payload;
+	case ANY:
+		return true;
+	}
+	return false;
+}
+
+static void transmit(const uint8_t *frame, unsigned int len, int way)
+{
+	if (send(fds[!way], frame, len, 0) == (ssize_t)len)
+		forwarded++;
+	else
+		refused++;
+}
+
+static void flush(void)
+{
+	if (held.len)
+		transmit(held.frame, held.len, held.way);
+	held.len = 0;
+}
+
+/* Does the rule hold for this segment, which it is about? */
+static bool applies(struct rule *r, int way)
+{
+	if (r->on && access(r->on, F_OK))
+		return false;
+	r->on = NULL;
+	return r->seen[way]++ >= r->after;
+}
+
+static void echo_syn(struct rule *r, struct seg *s, int way, unsigned int *len)
+{
+	if (is_kind(s, SYN) && s->opt && s->opt_len == 4) {
+		memcpy(r->opt[0], s->opt, 4);
+		r->have[0] = true;
+	} else if (way == 1 && is_kind(s, SYNACK) && r->have[0] && !s->opt && s->doff <= 56) {
+		memcpy(s->th + s->doff, r->opt[0], 4);
+		s->doff += 4;
+		s->th[12] = s->doff / 4 << 4;
+		*len += 4;
+		r->done++;
+	}
+}
+
+/* One of those that exchange the full form for another */
+static void exchange(struct rule *r, struct seg *s, int way)
+{
+	uint8_t now[OPTION];
+	int from = r->action == REFLECT ? !way : way;
+	bool use = r->have[from];
+
+	if (!s->opt || s->opt_len != OPTION || (r->action == SWAP && !s->payload))
+		return;
+	memcpy(now, s->opt, OPTION);
+	if (applies(r, way) && use) {
+		memcpy(s->opt, r->opt[from], OPTION);
+		r->done++;
+	}
+	if (r->action != STALE || !r->have[way])
+		memcpy(r->opt[way], now, OPTION);
+	r->have[way] = true;
+}
+
+/* The segment's frame has to be the buffer's first @len bytes; both may change. */
+static void change(struct rule *r, struct seg *s, int way, unsigned int *len)
+{
+	switch (r->action) {
+	case STRIP:
+		if (s->opt && is_kind(s, r->kind) && applies(r, way)) {
+			memset(s->opt, 1, s->opt_len);
+			find_option(s);
+			r->done++;
+		}
+		break;
+	case FLAGS:
+		if (s->opt && s->opt_len == OPTION && applies(r, way)) {
+			s->opt[4] ^= r->arg;
+			r->done++;
+		}
+		break;
+	case ECHO_SYN:
+		echo_syn(r, s, way, len);
+		break;
+	case STALE:
+	case REFLECT:
+	case SWAP:
+		exchange(r, s, way);
+		break;
+	case SPLIT:
+	case MERGE:
+		break;
+	}
+}
+
+static void split(struct rule *r, const uint8_t *frame, const struct seg *s, int way)
+{
+	unsigned int head = s->th - frame + s->doff, at, n;
+	uint8_t out[FRAME_MAX];
+	struct seg o = *s;
+
+	o.l3 = out + 14;
+	o.th = out + (s->th - frame);
+	for (at = 0; at < s->payload; at += n) {
+		n = s->payload - at < r->arg ? s->payload - at : r->arg;
+		memcpy(out, frame, head);
+		memcpy(out + head, frame + head + at, n);
+		put32(o.th + 4, be32(s->th + 4) + at);
+		o.payload = n;
+		if (at + n < s->payload)
+			o.th[13] &= ~9;		/* FIN and PSH belong to the last */
+		mend(&o);
+		transmit(out, head + n, way);
+		r->done++;
+	}
+}
+
+/* Returns whether the segment joined the one that waits, or waits itself now. */
+static bool merge(struct rule *r, const uint8_t *frame, unsigned int len, const struct seg *s,
+		  int way)
+{
+	struct seg h;
+
+	if (held.len && (held.way != way || !is_kind(s, DATA) ||
+			 !take_apart(held.frame, held.len, &h) || be16(h.th) != be16(s->th) ||
+			 be32(h.th + 4) + h.payload != be32(s->th + 4)))
+		flush();
+	if (held.len) {
+		memcpy(held.frame + held.len, s->th + s->doff, s->payload);
+		held.len += s->payload;
+		h.payload += s->payload;
+		h.th[13] |= s->th[13] & 9;
+		mend(&h);
+		r->done++;
+		flush();
+		return true;
+	}
+	if (!is_kind(s, DATA))
+		return false;
+	held.len = s->th - frame + s->doff + s->payload;
+	memcpy(held.frame, frame, held.len < len ? held.len : len);
+	held.way = way;
+	return true;
+}
+
+static void frame_in(uint8_t *frame, unsigned int len, int way)
+{
+	struct rule *last = NULL;
+	unsigned int i;
+	struct seg s;
+
+	if (!take_apart(frame, len, &s)) {
+		flush();
+		transmit(frame, len, way);
+		return;
+	}
+	for (i = 0; i < n_rules; i++) {
+		struct rule *r = &rules[i];
+
+		if (!(r->ways & 1 << way))
+			continue;
+		if (r->action == SPLIT || r->action == MERGE)
+			last = r;
+		else
+			change(r, &s, way, &len);
+	}
+	mend(&s);
+	if (last && last->action == MERGE && merge(last, frame, len, &s, way))
+		return;
+	if (last && last->action == SPLIT && is_kind(&s, DATA) && s.payload > last->arg)
+		split(last, frame, &s, way);
+	else
+		transmit(frame, len, way);
+}
+
+static int open_device(const char *name)
+{
+	struct sockaddr_ll sll = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	int fd, one = 1, size = 64 << 20;
+
+	fd = socket(AF_PACKET, SOCK_RAW, 0);
+	sll.sll_ifindex = if_nametoindex(name);
+	if (fd < 0 || !sll.sll_ifindex)
+		die("%s: %s", name, strerror(errno));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+	if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one)) ||
+	    bind(fd, (void *)&sll, sizeof(sll)))
+		die("%s: %s", name, strerror(errno));
+	return fd;
+}
+
+static char **words;
+
+static unsigned long number(int base)
+{
+	if (!*words)
+		die("an argument is missing");
+	return strtoul(*words++, NULL, base);
+}
+
+static void read_rule(struct rule *r)
+{
+	static const struct {
+		const char *name;
+		enum action action;
+		enum kind kind;
+		int base;		/* of its argument, 0: has none */
+	} known[] = {
+		{ "strip-syn", STRIP, SYN, 0 },		{ "strip-synack", STRIP, SYNACK, 0 },
+		{ "strip-data", STRIP, DATA, 0 },	{ "strip-ack", STRIP, ACK, 0 },
+		{ "strip", STRIP, ANY, 0 },		{ "flags", FLAGS, ANY, 16 },
+		{ "stale", STALE, ANY, 0 },		{ "reflect", REFLECT, ANY, 0 },
+		{ "echo-syn", ECHO_SYN, ANY, 0 },	{ "swap", SWAP, DATA, 0 },
+		{ "split", SPLIT, DATA, 10 },		{ "merge", MERGE, DATA, 0 },
+	};
+	const char *w = *words++;
+	unsigned int i, n = sizeof(known) / sizeof(known[0]);
+
+	for (i = 0; i < n && strcmp(w, known[i].name); i++)
+		;
+	if (i == n)
+		die("what is %s?", w);
+	r->action = known[i].action;
+	r->kind = known[i].kind;
+	r->ways = 3;
+	if (known[i].base)
+		r->arg = number(known[i].base);
+	if (r->action == SPLIT && !r->arg)
+		die("split: into what?");
+	for (; *words; ) {
+		if (!strcmp(*words, "up")) {
+			r->ways = 1;
+			words++;
+		} else if (!strcmp(*words, "down")) {
+			r->ways = 2;
+			words++;
+		} else if (!strcmp(*words, "after")) {
+			words++;
+			r->after = number(10);
+		} else if (!strcmp(*words, "on") && words[1]) {
+			r->on = words[1];
+			words += 2;
+		} else {
+			break;
+		}
+	}
+}
+
+static void end(int sig)
+{
+	(void)sig;
+	ending = 1;
+}
+
+static void forward_all(void)
+{
+	static uint8_t buf[FRAME_MAX];
+	struct pollfd pfd[2] = { { fds[0], POLLIN, 0 }, { fds[1], POLLIN, 0 } };
+	/* as long as an interface that merges waits for more */
+	const struct timespec hold = { 0, 50000 };
+	int way;
+
+	while (!ending) {
+		if (ppoll(pfd, 2, held.len ? &hold : NULL, NULL) <= 0) {
+			flush();
+			continue;
+		}
+		for (way = 0; way < 2; way++) {
+			ssize_t len = recv(fds[way], buf, sizeof(buf) - 64, MSG_DONTWAIT);
+
+			if (len > 0)
+				frame_in(buf, len, way);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction sa = { .sa_handler = end };
+	unsigned long done = 0;
+	unsigned int i;
+
+	if (argc < 3)
+		die("usage: bolt_mbox CLIENT-DEVICE SERVER-DEVICE [RULE...]");
+	prctl(PR_SET_TIMERSLACK, 1);
+	fds[0] = open_device(argv[1]);
+	fds[1] = open_device(argv[2]);
+	for (words = argv + 3; *words;) {
+		if (n_rules == sizeof(rules) / sizeof(rules[0]))
+			die("too many rules");
+		read_rule(&rules[n_rules++]);
+	}
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGINT, &sa, NULL);
+	printf("ready\n");
+	fflush(stdout);
+	forward_all();
+	for (i = 0; i < n_rules; i++)
+		done += rules[i].done;
+	printf("done changed=%lu forwarded=%lu refused=%lu bad=%lu\n", done, forwarded, refused,
+	       bad);
+	return 0;
+}

@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What a flow is spared by a pause, and what comes to it in the middle of one."""
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import bolt_ctl
+from bolt_ctl import expect, failures, poll, sh
+from lib_pause import FIN, MS, RST, SLACK, Host
+
+
+def spread(packets):
+    """Packets that left at the same moment as the one before"""
+    return sum(b.when - a.when < SLACK for a, b in zip(packets, packets[1:]))
+
+
+def status_put_back():
+    """A flow that was not paced is not paced after the pause; one that was, is"""
+    for qdisc in (None, "fq"):
+        for cc, opts, paced in (("cubic", (), qdisc == "fq"), ("bbr", (), True),
+                                ("cubic", ("pacing", 40000000), True)):
+            h = Host(qdisc)
+            # the window is far larger than what is in flight: a rate by it would not be seen
+            for when in ("ss", "ca"):
+                h.h1.sysctl(f"ipv4.tcp_pacing_{when}_ratio", 5)
+            h.transfer(cc, 1000000, before=opts)
+            h.running(40)
+            before = spread(h.sent(0)[-20:])
+            for _ in range(2):
+                came = h.bts(3 * MS)
+                h.paused(cc, came, 3 * MS)
+                poll(lambda: len(h.sent(came + 3 * MS)) > 40, "goes on")
+                after = spread(h.sent(came + 3 * MS)[:20])
+                if (after >= 15) == paced:
+                    failures.append(f"{cc} {opts} over {qdisc}: {after} of 20 in bursts, "
+                                    f"{before} before")
+            h.finish()
+            h.close()
+
+
+def load():
+    sh(f"insmod {os.environ['BOLT_MODULES']}/tcp_bolt.ko")
+
+
+def module_gone():
+    """Unloading in the middle of a pause: the flow goes on at once, nothing is lost"""
+    h = Host()
+    h.h1.sysctl("bolt.max_pause_us", 1000000)
+    h.h1.sysctl("bolt.watchdog_pct", 100)
+    h.transfer("cubic", 500000)
+    h.running(20)
+    h.bts(900 * MS)
+    time.sleep(0.005)
+    gone = h.now()
+    sh("rmmod tcp_bolt")
+    p = h.first_data(gone)
+    if p and p.when - gone > 200 * MS:
+        failures.append(f"went on {p.when - gone} ns later")
+    h.finish()
+    load()
+    h.close()
+
+
+def namespace_gone():
+    """A namespace and its processes, in the middle of a pause: it is gone when the pause is over"""
+    h = Host()
+    h.h1.sysctl("bolt.max_pause_us", 1000000)
+    h.h1.sysctl("bolt.watchdog_pct", 100)
+    h.transfer("cubic", 5000000)
+    h.running(20)
+    h.bts(900 * MS)
+    # the socket goes at once, without a FIN to wait for: the pause alone keeps the namespace
+    h.fd().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    h.whole = False
+    h.close()
+    bolt_ctl.undo.remove(f"ip netns del {h.h1.name}")
+    sh(f"ip netns del {h.h1.name}")
+
+    # its end of the pair goes with the namespace, and so does the other
+    def gone():
+        return subprocess.run(f"ip -n {h.h2.name} link show eth0", shell=True, check=False,
+                              capture_output=True).returncode
+    poll(gone, "end of the namespace")
+    sh("rmmod tcp_bolt")
+    load()
+
+
+def fin_and_rst():
+    """FIN waits behind its data; RST does not wait"""
+    for qdisc in (None, "fq"):
+        h = Host(qdisc, delay="10ms", window=4000000)
+        h.stream("cubic", 40000)
+        h.running(20)
+        came = h.bts(9 * MS)
+        h.sock.sendall(b"")
+        h.streamed()
+        fin = h.last(lambda p: p.proto == 6 and p.out and p.flags & FIN)
+        expect(f"over {qdisc}: FIN with or after the last data",
+               fin.when >= h.last().when and not came + h.grace < fin.when < came + 9 * MS, True)
+        h.close()
+
+        h = Host(qdisc, delay="10ms")
+        h.transfer("cubic", 5000000)
+        h.running(20)
+        came = h.bts(9 * MS)
+        h.fd().setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        h.client.kill()
+        h.client.wait()
+        rst = None
+
+        def reset():
+            nonlocal rst
+            rst = h.last(lambda p: p.proto == 6 and p.out and p.flags & RST)
+            return rst
+        if poll(reset, "RST") and rst.when > came + 8 * MS:
+            failures.append(f"over {qdisc}: RST {rst.when - came} ns after the BTS")
+        h.close()
+
+
+def other_congestion_control():
+    """Changed during the pause: it lasts, and the new one goes on in its own way"""
+    for a, b in (("cubic", "bbr"), ("bolt", "cubic"), ("bbr", "reno")):
+        h = Host()
+        h.transfer(a, 1000000)
+        h.running(20)
+        came = h.bts(5 * MS)
+        with_fd = h.fd()
+        with_fd.setsockopt(socket.IPPROTO_TCP, bolt_ctl.TCP_CONGESTION, b.encode())
+        with_fd.close()
+        h.paused(f"{a} to {b}", came, 5 * MS)
+        h.finish()
+        h.close()
+
+
+def owned():
+    """A user owns the socket while the BTS comes: it holds all the same"""
+    h = Host(delay="20ms", window=4000000)
+    modprobe = "/proc/sys/kernel/modprobe"
+    with open(modprobe, encoding="ascii") as f:
+        before = f.read()
+    with open("/tmp/slow-modprobe", "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\nsleep 0.002\nexit 1\n")
+    os.chmod("/tmp/slow-modprobe", 0o755)
+    with open(modprobe, "w", encoding="ascii") as f:
+        f.write("/tmp/slow-modprobe")
+    h.stream("cubic")
+    h.running(20)
+    child = os.fork()
+    if not child:
+        # asks for a module, and waits for it, with the socket locked
+        try:
+            h.sock.setsockopt(socket.IPPROTO_TCP, bolt_ctl.TCP_CONGESTION, b"none-such")
+        except OSError:
+            pass
+        os._exit(0)
+    time.sleep(0.001)
+    came = h.bts(6 * MS)
+    expect("BtsDeferred", h.stat("BtsDeferred"), 1)
+    os.waitpid(child, 0)
+    with open(modprobe, "w", encoding="ascii") as f:
+        f.write(before)
+    h.paused("owned", came, 6 * MS)
+    h.streamed()
+    h.close()
+
+
+def rto():
+    """A segment that was lost is sent again during a pause, and its loss is not undone"""
+    for qdisc in (None, "fq"):
+        h = Host(qdisc, delay="5ms")
+        h.h1.sysctl("bolt.max_pause_us", 1000000)
+        h.h1.sysctl("bolt.watchdog_pct", 100)
+        h.transfer("cubic", 500000)
+        h.running(20)
+        sh(f"tc -n {h.h2.name} qdisc change dev eth0 root netem delay 5ms loss 100%")
+        # the last ACK has come: the RTO is armed, and not again during the pause
+        time.sleep(0.02)
+        q = h.last()
+        came = h.bts(900 * MS, q)
+        time.sleep(0.6)
+        again = [p for p in h.sent(came + h.grace, came + 900 * MS)]
+        if not again or any(p.seq != again[0].seq for p in again):
+            failures.append(f"over {qdisc}: {len(again)} packets during the pause")
+        expect(f"over {qdisc}: PausePassed", h.stat("PausePassed"), len(again))
+        sh(f"tc -n {h.h2.name} qdisc change dev eth0 root netem delay 5ms loss 0%")
+        new = [p for p in h.sent(came + h.grace, came + 899 * MS)
+               if (p.seq - q.seq) & 0xffffffff < 1 << 31 and p.seq != q.seq]
+        expect(f"over {qdisc}: new data during the pause", len(new), 0)
+        h.finish()
+        h.close()
+
+
+TESTS = [status_put_back, owned, other_congestion_control, fin_and_rst, rto, module_gone,
+         namespace_gone]
+
+
+if __name__ == "__main__":
+    sys.exit(bolt_ctl.main(TESTS))

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the tests of SFC at the sender share: two hosts, a capture, BTS of any length.
+
+	H1 (sender) ---- H2 (receiver; its packets take 1 ms)
+
+Packets are captured where they leave H1, behind its qdisc.  A BTS quotes one of them and comes to
+H1 at once, through its loopback device.  All times are of the guest's virtual clock.
+"""
+
+import json
+import os
+import random
+import socket
+import struct
+import subprocess
+import time
+
+import bolt_ctl
+from bolt_ctl import Namespace, expect, failures, poll, sh
+
+MS = 1000000
+SLACK = 3000		# ns; what the guest's clock moves while a system call looks at it
+HELD = 300000		# ns; what fq holds already when a BTS comes leaves by the old time
+PORT = 5001
+PROGRAMS = os.environ["BOLT_PROGRAMS"]
+SO_TIMESTAMPNS = 35
+FIN, SYN, RST = 1, 2, 4
+TIME_WAIT = "06"		# in /proc/net/tcp
+CCS = ("cubic", "reno", "dctcp", "bbr", "bolt")
+
+
+class Packet:
+    """A packet as it passed a device of H1"""
+
+    def __init__(self, when, outgoing, data):
+        self.when, self.out = when, outgoing
+        self.raw, self.tx, self.tsval = data, 0, None
+        self.v6 = data[0] >> 4 == 6
+        self.l4 = 40 if self.v6 else (data[0] & 15) * 4
+        self.proto = data[6] if self.v6 else data[9]
+        total = 40 + int.from_bytes(data[4:6]) if self.v6 else int.from_bytes(data[2:4])
+        if self.proto == 17:
+            self.dport = int.from_bytes(data[self.l4 + 2:self.l4 + 4])
+        if self.proto != 6:
+            return
+        th = data[self.l4:]
+        self.sport, self.dport, self.seq, self.ack = struct.unpack("!HHII", th[:12])
+        doff = (th[12] >> 4) * 4
+        self.flags = th[13]
+        self.len = total - self.l4 - doff
+        i = 20
+        while i < min(doff, len(th)) and th[i]:
+            if th[i] == 1:
+                i += 1
+                continue
+            if th[i] == 8:
+                self.tsval = int.from_bytes(th[i + 2:i + 6])
+            if th[i] == 254 and th[i + 1] == 12:
+                self.tx = int.from_bytes(th[i + 6:i + 10])
+            i += th[i + 1]
+
+    def data(self):
+        return self.proto == 6 and self.out and self.len > 0 and self.dport == PORT
+
+    def bts(self):
+        return self.proto == 17 and not self.out and self.dport == bolt_ctl.PORT
+
+    def quote(self):
+        return self.raw[:self.l4 + 8]
+
+
+class Host:
+    """H1 and H2, a capture at H1, and a transfer between them"""
+
+    def __init__(self, qdisc=None, family=4, delay="1ms", window=65536, segs=2, sfc=1):
+        self.h1, self.h2 = Namespace("h1"), Namespace("h2")
+        a, b = self.h1.name, self.h2.name
+        self.family, self.grace = family, HELD if qdisc == "fq" else SLACK
+        self.ip = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}[family]
+        sh(f"ip link add name eth0 netns {a} type veth peer name eth0 netns {b}")
+        for ns, n in ((a, 0), (b, 1)):
+            nodad = "nodad" if family == 6 else ""
+            sh(f"ip -n {ns} link set lo up; ip -n {ns} link set eth0 up;"
+               f"ip -n {ns} addr add {self.ip[n]}/{64 if family == 6 else 24} dev eth0 {nodad}")
+        # a window that keeps it to a few packets per ms, and packets of one or two segments
+        self.h2.sysctl("ipv4.tcp_rmem", f"4096 {window} {window}")
+        sh(f"ip -n {a} link set eth0 gso_max_segs {segs}")
+        net = "2001:db8::/64" if family == 6 else "192.0.2.0/24"
+        for ns in (a, b):
+            sh(f"ip -n {ns} -{family} route replace {net} dev eth0 initcwnd 500 initrwnd 500")
+        if qdisc:
+            sh(f"tc -n {a} qdisc add dev eth0 root {qdisc}")
+        sh(f"tc -n {b} qdisc add dev eth0 root netem delay {delay} limit 100000")
+        self.h1.sysctl("bolt.sfc", sfc)
+        self.packets = []
+        with self.h1:
+            self.tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM,
+                                     socket.htons(3))
+            self.tap.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+            self.tap.setsockopt(socket.SOL_SOCKET, 33, 1 << 28)    # SO_RCVBUFFORCE
+            self.tap.setblocking(False)
+            self.udp = socket.socket({4: socket.AF_INET, 6: socket.AF_INET6}[family],
+                                     socket.SOCK_DGRAM)
+        self.children, self.forked, self.whole = [], [], True
+
+    def close(self):
+        for child in self.children:
+            child.kill()
+            child.wait()
+        for pid in self.forked:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+        if self.whole:
+            expect("dropped by H1's qdisc", self.dropped(), 0)
+            poll(self.sockets_gone, "the end of the connections")
+        self.tap.close()
+        self.udp.close()
+        self.h1.close()
+        self.h2.close()
+
+    def dropped(self):
+        out = subprocess.run(["tc", "-n", self.h1.name, "-s", "-j", "qdisc", "show", "dev", "eth0"],
+                             capture_output=True, text=True, check=True).stdout
+        return sum(qdisc["drops"] for qdisc in json.loads(out))
+
+    def sockets_gone(self):
+        """A socket without a process lives on until its FIN is acknowledged.  When the other host
+        goes before, that is until it gives up: minutes, in which one of bolt holds the module."""
+        for ns in (self.h1, self.h2):
+            for table in ("tcp", "tcp6"):
+                with ns, open(f"/proc/net/{table}", encoding="ascii") as f:
+                    if any(line.split()[3] != TIME_WAIT for line in f.readlines()[1:]):
+                        return False
+        return True
+
+    def xfer(self, ns, *words):
+        child = subprocess.Popen(["nsenter", f"--net=/run/netns/{ns.name}", "--",
+                                  f"{PROGRAMS}/bolt_xfer", *map(str, words)],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.children.append(child)
+        return child
+
+    def transfer(self, cc, size, *after, at_end=("recv-eof",), before=()):
+        """SIZE bytes from H1 to H2, verified there"""
+        self.server = self.xfer(self.h2, "cc", cc, "listen", self.ip[1], PORT, "recv", size,
+                                *at_end)
+        self.server.stdout.readline()
+        self.client = self.xfer(self.h1, *before, "cc", cc, "connect", self.ip[1], PORT,
+                                "send", size, *after, "outq")
+
+    def stream(self, cc, size=300000):
+        """A flow that always has something to send and room for it: a packet every 500 us"""
+        af = {4: socket.AF_INET, 6: socket.AF_INET6}[self.family]
+        cc = cc.encode()
+        with self.h2:
+            listener = socket.socket(af, socket.SOCK_STREAM)
+            listener.setsockopt(socket.IPPROTO_TCP, bolt_ctl.TCP_CONGESTION, cc)
+            listener.bind((self.ip[1], PORT))
+            listener.listen(1)
+        with self.h1:
+            self.sock = socket.socket(af, socket.SOCK_STREAM)
+            self.sock.setsockopt(socket.IPPROTO_TCP, bolt_ctl.TCP_CONGESTION, cc)
+            self.sock.connect((self.ip[1], PORT))
+        self.peer, _ = listener.accept()
+        listener.close()
+        self.bytes = random.Random(1).randbytes(size)
+        self.start(self.writer, self.sock)
+        self.start(self.reader, self.peer)
+
+    def start(self, function, sock):
+        pid = os.fork()
+        if not pid:
+            try:
+                os._exit(0 if function(sock) else 1)
+            finally:
+                os._exit(2)
+        self.forked.append(pid)
+
+    def writer(self, sock):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(self.bytes), 1400):
+            sock.sendall(self.bytes[at:at + 1400])
+            time.sleep(0.0005)
+        sock.shutdown(socket.SHUT_WR)
+        return True
+
+    def reader(self, sock):
+        got = b""
+        while True:
+            more = sock.recv(1 << 16)
+            if not more:
+                break
+            got += more
+        return got == self.bytes
+
+    def streamed(self):
+        """All came through, unchanged"""
+        for pid in self.forked:
+            expect("end of a writer, or of a reader and what it read", os.waitpid(pid, 0)[1], 0)
+        self.forked = []
+        self.sock.close()
+        self.peer.close()
+
+    def finish(self):
+        """Both ends say that every byte came through"""
+        for name, child in (("client", self.client), ("server", self.server)):
+            try:
+                out, _ = child.communicate(timeout=100)
+            except subprocess.TimeoutExpired:
+                failures.append(f"{name} never ends")
+                child.kill()
+                continue
+            if child.returncode:
+                failures.append(f"{name}: {out.strip()}")
+
+    def capture(self):
+        """Take in what has been captured since"""
+        while True:
+            try:
+                data, control, _, addr = self.tap.recvmsg(160, 64)
+            except BlockingIOError:
+                return
+            if addr[1] not in (0x800, 0x86dd):
+                continue
+            sec, nsec = struct.unpack("=qq", control[0][2])
+            self.packets.append(Packet(sec * 10**9 + nsec, addr[2] == 4, data))
+
+    def last(self, what=Packet.data):
+        self.capture()
+        return next((p for p in reversed(self.packets) if what(p)), None)
+
+    def now(self):
+        return time.clock_gettime_ns(time.CLOCK_REALTIME)
+
+    def running(self, packets=100):
+        """Until so many data packets have left"""
+        def enough():
+            self.capture()
+            return sum(p.data() for p in self.packets) >= packets
+        poll(enough, f"{packets} packets sent")
+
+    def message(self, pause, quote, **changes):
+        v = {"type": 2, "flags": 0, "tx": quote.tx, "queue": 1000000, "rate": 10000000,
+             "switch": 0, "head": quote.quote()} | changes
+        return struct.pack("!BBBBIIIIIIHHQ", 1, v["type"], v["flags"], 0, v["tx"], v["queue"],
+                           v["rate"], pause, 0, v["switch"], len(v["head"]), 0, 0) + v["head"]
+
+    def bts(self, pause, quote=None, **changes):
+        """A BTS that quotes the newest data packet; returns when it came in"""
+        quote = quote or self.last()
+        before = self.stat("CtlRx")
+        self.udp.sendto(self.message(pause, quote, **changes), (self.ip[0], bolt_ctl.PORT))
+        if self.stat("CtlRx") != before + 1:
+            failures.append("BTS not heard")
+        return self.last(Packet.bts).when
+
+    def stat(self, name):
+        return self.h1.stats()[name]
+
+    def first_data(self, after):
+        """The first data packet that left after that time"""
+        def there():
+            self.capture()
+            return any(p.data() and p.when > after for p in self.packets)
+        if not poll(there, "data after the pause"):
+            return None
+        return next(p for p in self.packets if p.data() and p.when > after)
+
+    def paused(self, what, came, pause):
+        """Nothing new left from then on for that long, and at its end something did"""
+        p = self.first_data(came + self.grace)
+        if p and not 0 <= p.when - came - pause <= SLACK:
+            failures.append(f"{what}: paused for {p.when - came} ns, not {pause}")
+        return p
+
+    def refused(self, what, counter, message):
+        """It moves that counter and CtlRx, pauses nothing"""
+        before = self.h1.stats()
+        self.udp.sendto(message, (self.ip[0], bolt_ctl.PORT))
+        after = self.h1.stats()
+        moved = {k: after[k] - before[k] for k in after
+                 if after[k] != before[k] and k.startswith(("Ctl", "Bts", "Pause"))}
+        expect(what, moved, {"CtlRx": 1, counter: 1})
+
+    def fd(self):
+        """The client's socket, in this process too"""
+        pid = self.client.pid
+        fds = os.listdir(f"/proc/{pid}/fd")
+        fd = next(int(n) for n in fds if os.readlink(f"/proc/{pid}/fd/{n}").startswith("socket"))
+        return socket.socket(fileno=bolt_ctl.LIBC.syscall(438, os.pidfd_open(pid), fd, 0))
+
+    def sent(self, start, end=None):
+        """Data packets that left in between"""
+        self.capture()
+        return [p for p in self.packets if p.data() and p.when > start and
+                (end is None or p.when < end)]
+
+
+def until(when):
+    """A moment of the capture's clock"""
+    time.sleep(max(0, when - time.clock_gettime_ns(time.CLOCK_REALTIME)) / 1e9)
+
+
+def nstat(ns, name):
+    out = subprocess.run(["nsenter", f"--net=/run/netns/{ns.name}", "--", "nstat", "-asz", name],
+                         capture_output=True, text=True, check=True).stdout
+    return int(next(line.split()[1] for line in out.splitlines() if line.startswith(name)))

@@ -1,0 +1,267 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Source Flow Control at one port: who is told to pause, for how long, how often; exact counts
+# with crafted packets at a port so slow that nothing leaves in between.
+#
+# The link takes the first packet at once; packet k then meets a queue of k - 2 packets of 1514
+# bytes.  1514 bytes last 12.112 ms at 1 Mbit/s.
+
+. "$(dirname "$0")/lib.sh"
+
+ctl_port=45079
+
+# port OPTIONS...: sfc at R towards H2; H1 hears control messages
+port() {
+	setup_router
+	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64
+	in_ns "$H1" sysctl -qw net.bolt.port="$ctl_port"
+	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
+	expect "control port" busywait listening
+	ip -n "$H2" route add blackhole 192.0.2.7/32
+	ip -n "$H2" -6 route add blackhole 2001:db8:1::7/128
+	expect "sfc $*" in_ns "$R" tc qdisc add dev r2 root sfc nobolt sfc "$@"
+	sniff "$H2" eth0
+	sniff "$H1" eth0
+}
+
+listening() {
+	in_ns "$H1" ss -Hlnu | grep -q ":$ctl_port"
+}
+
+drained() {
+	expect "all leave" busywait qdisc_is "$R" r2 qlen 0
+	sniffed
+	counters "$R" r2 backlog=0 drop_data=0
+}
+
+# The first NAME=VALUE counts: 1460 bytes and no option fill a packet unless something else is said
+v4() {
+	inject "$H1" 192.0.2.7 "$A2" "$@" bflags=none len=1460
+}
+
+v6() {
+	inject "$H1" 2001:db8:1::7 "$B2" "$@" bflags=none len=1440
+}
+
+# in_force NAME=VALUE...: what the statistics say of options that are "auto"
+in_force() {
+	local c
+	for c; do
+		expect_eq "${c%=*}" "$(in_ns "$R" tc -j -s qdisc show dev r2 | jq ".[0].${c%=*}")" "${c#*=}"
+	done
+}
+
+# bts PATTERN...: how many BTS that look so have reached H1
+bts() {
+	packets eth0.h1 'in udp' ' type=2 ' "$@"
+}
+
+# slow OPTIONS...: thresholds of three packets and one, every packet answered
+slow() {
+	port rate 1mbit qth 4542b qtg 1514b suppress off maxpause 4s "$@"
+}
+
+# Ten packets: 1 leaves, 2 to 5 meet three packets at most, 6 to 10 more
+test_beyond_qth() {
+	slow switch_id 77
+	v4 n=10 tos=184
+	drained
+	counters "$R" r2 bts_sent=5 bts_suppressed=0 suppress_ns=0 src_sent=0
+	in_force qth=4542 qtg=1514
+	expect_eq "BTS" "$(bts)" 5
+	# section 3.3: (queue - qtg) / R
+	expect_eq "the first" "$(bts ' queue=6056 rate=1000 pause=36336000 switch=77 ')" 1
+	expect_eq "the last" "$(bts ' queue=12112 rate=1000 pause=84784000 switch=77 ')" 1
+	expect_eq "from the destination to the source" \
+		"$(bts "src=$A2 dst=192.0.2.7 sport=45079 dport=45079")" 5
+	expect_eq "head" "$(bts 'version=1 type=2 cflags=0 dscp=46 tx=0 ' ' quote=28 ' ' tos=192 ')" 5
+	expect_eq "checksum" "$(bts 'csum=ok')" 5
+	expect_eq "data" "$(packets eth0.h2 'in tcp' 'csum=ok')" 10
+}
+
+# A byte less than the sixth packet meets, and just what it meets
+test_threshold_is_exact() {
+	port rate 1mbit qth 6055b qtg 1514b suppress off
+	v4 n=10
+	drained
+	counters "$R" r2 bts_sent=5
+	undo
+	port rate 1mbit qth 6056b qtg 1514b suppress off
+	v4 n=10
+	drained
+	counters "$R" r2 bts_sent=4
+}
+
+test_ipv6() {
+	slow
+	v6 n=10
+	drained
+	expect_eq "BTS" "$(bts "src=$B2 dst=2001:db8:1::7" ' quote=48 ' 'csum=ok')" 5
+	expect_eq "the last" "$(bts ' queue=12112 rate=1000 pause=84784000 ')" 1
+}
+
+# UDP, so RoCE and QUIC; 1472 bytes fill the same packet
+test_udp() {
+	slow
+	v4 udp=1 n=10 len=1472
+	drained
+	counters "$R" r2 bts_sent=5
+	expect_eq "BTS" "$(bts ' tx=0 ' ' quote=28 ')" 5
+}
+
+# Beside Bolt: its stamp is echoed; SRC from ccthresh, BTS beyond qth
+test_with_bolt() {
+	slow bolt nosm ccthresh 3028b
+	v4 n=10 len=1448 bflags=80 tx=5000
+	drained
+	counters "$R" r2 bts_sent=5 src_sent=7 dec_set=7
+	expect_eq "the first BTS" "$(bts ' tx=5005 queue=6056 ')" 1
+	expect_eq "SRC" "$(packets eth0.h1 'in udp' ' type=1 ')" 7
+	expect_eq "which asks for no pause" "$(packets eth0.h1 'in udp' ' type=1 ' 'pause=0 ')" 7
+}
+
+# Nobody is paused for an ACK, a SYN or a control message
+test_not_data() {
+	slow
+	v4 n=10
+	v4 n=3 len=0 seq=900000
+	v4 n=2 len=0 tcp=02
+	v4 udp=1 n=2 len=68 sport=45079 dport=45079
+	drained
+	counters "$R" r2 bts_sent=5 bts_suppressed=0 bts_unfit=0
+}
+
+# Nothing congested: nothing said, whatever the default thresholds are
+test_silence() {
+	port rate 1mbit
+	v4 n=5
+	drained
+	# auto: two packets and four, since a BDP of this link is a byte
+	in_force qtg=3028 qth=6056 suppress_ns=5000
+	counters "$R" r2 bts_sent=0 bts_suppressed=0
+	expect_eq "BTS" "$(bts)" 0
+}
+
+# 10 us at 10 Gb/s carry 12500 bytes; a threshold that is given moves the other
+test_auto_thresholds() {
+	port rate 10gbit
+	in_force qtg=12500 qth=25000 suppress_ns=5000
+	in_ns "$R" tc qdisc change dev r2 root sfc rtt 100us
+	in_force qtg=125000 qth=250000 suppress_ns=50000
+	in_ns "$R" tc qdisc change dev r2 root sfc qtg 200000b
+	in_force qtg=200000 qth=400000
+	in_ns "$R" tc qdisc change dev r2 root sfc qtg auto qth 100000b
+	in_force qtg=50000 qth=100000
+	in_ns "$R" tc qdisc change dev r2 root sfc qth auto limit 100000b
+	in_force qtg=50000 qth=100000
+	in_ns "$R" tc qdisc change dev r2 root sfc bts off
+	in_force qth=0
+	sniffed
+}
+
+# Once per flow and period; other flows are other flows
+test_suppression() {
+	port rate 1mbit qth 4542b qtg 1514b suppress 1s limit 1mb
+	v4 n=10
+	counters "$R" r2 bts_sent=1 bts_suppressed=4
+	v4 n=10 sport=1001
+	v4 n=10 dport=2001
+	v4 udp=1 n=10 len=1472
+	counters "$R" r2 bts_sent=4 bts_suppressed=31 bts_false=0 suppress_ns=1000000000
+	drained
+	expect_eq "BTS" "$(bts)" 4
+}
+
+# The next period tells again
+test_suppression_ends() {
+	port rate 1mbit qth 4542b qtg 1514b suppress 100ms limit 1mb
+	v4 n=30
+	counters "$R" r2 bts_sent=1 bts_suppressed=24
+	sleep 0.11
+	v4 n=5 seq=50000
+	counters "$R" r2 bts_sent=2 bts_suppressed=28
+	drained
+	expect_eq "BTS" "$(bts)" 2
+}
+
+# As many flows as the paper's worst case, none suppressed but by its own BTS
+test_many_flows() {
+	local i
+	port rate 1mbit qth 1514b qtg 100b suppress 4s limit 4mb
+	v4 n=3
+	for ((i = 1; i <= 150; i++)); do
+		v4 n=2 len=100 sport=$((20000 + i))
+	done
+	counters "$R" r2 bts_sent="$((150 - $(qdisc "$R" r2 bts_false) / 2))"
+	expect_le "false" "$(qdisc "$R" r2 bts_false)" 2
+	drained
+}
+
+# Packet k leaves 10 - k behind: more than three at 2 to 6
+test_egress() {
+	slow bts egress
+	v4 n=10 len=1448 bflags=80 tx=5000
+	counters "$R" r2 bts_sent=0
+	drained
+	counters "$R" r2 bts_sent=5
+	expect_eq "the first" "$(bts ' tx=5001 queue=12112 rate=1000 pause=84784000 ')" 1
+	expect_eq "the last" "$(bts ' tx=5005 queue=6056 rate=1000 pause=36336000 ')" 1
+}
+
+test_off() {
+	slow bts off
+	v4 n=10
+	drained
+	counters "$R" r2 bts_sent=0
+	in_ns "$R" tc qdisc change dev r2 root sfc bts ingress nosfc
+	v4 n=10
+	expect "all leave" busywait qdisc_is "$R" r2 qlen 0
+	counters "$R" r2 bts_sent=0
+}
+
+test_edge() {
+	slow edge
+	v4 n=10
+	drained
+	expect_eq "cacheable" "$(bts 'cflags=1 ')" 5
+}
+
+# The rest: the longest pause, the limit on messages, a tag
+test_bounds() {
+	port rate 1mbit qth 4542b qtg 1514b suppress off maxpause 50ms limit 1mb srcrate 1 \
+		tagkey 000102030405060708090a0b0c0d0e0f
+	v4 n=60
+	counters "$R" r2 bts_sent=32 bts_limited=23
+	drained
+	expect_eq "longest" "$(bts ' pause=50000000 ' 'cflags=4 ')" 30
+	expect_eq "tag" "$(bts 'tag=0000000000000000')" 0
+}
+
+# Dropped, but not unheard
+test_full() {
+	port rate 1mbit qth 4542b qtg 1514b suppress off limit 9084b
+	v4 n=10
+	expect "all leave" busywait qdisc_is "$R" r2 qlen 0
+	sniffed
+	counters "$R" r2 bts_sent=5 drop_data=3
+}
+
+# Below a VLAN, above a bridge's port: the message finds the sender as the data found its way
+test_vlan() {
+	setup_router
+	expect "VLAN at R" ip -n "$R" link add link r2 name r2.5 type vlan id 5
+	expect "VLAN at H2" ip -n "$H2" link add link eth0 name eth0.5 type vlan id 5
+	addr "$R" r2.5 203.0.113.254/24 2001:db8:5::ff/64
+	addr "$H2" eth0.5 203.0.113.1/24 2001:db8:5::1/64
+	expect "neighbour" busywait refused 203.0.113.1
+	ip -n "$H2" route add blackhole 192.0.2.0/24
+	in_ns "$R" tc qdisc add dev r2 root sfc nobolt sfc rate 1mbit qth 4542b qtg 1514b suppress off
+	sniff "$H1" eth0
+	inject "$H1" 192.0.2.1 203.0.113.1 n=10 bflags=none len=1460
+	drained
+	expect_eq "BTS" "$(bts "src=203.0.113.1 dst=192.0.2.1")" 5
+}
+
+run_tests beyond_qth threshold_is_exact ipv6 udp with_bolt not_data silence auto_thresholds \
+	suppression suppression_ends many_flows egress off edge bounds full vlan

@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# flavour: debug
+#
+# One allocation after the other fails in every request to the qdisc, and in its traffic:
+# what fails leaves no trace, what succeeds is complete.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_books.sh"
+. "$(dirname "$0")/lib_faults.sh"
+
+config() {
+	tc_ -j qdisc show dev d0 | jq -cS '[.[] | select(.handle != "0:" or .kind == "sfc") | {kind, handle, parent, root, options}]'
+}
+
+no_root() {
+	tc_ qdisc del dev d0 root
+}
+
+test_tc_add() {
+	setup_faults || return
+	setup_sink 1
+	each tc config no_root in_r tc qdisc add dev d0 root handle 20: sfc rate 10gbit \
+		tagkey 000102030405060708090a0b0c0d0e0f addr 2001:db8::9
+}
+
+was() {
+	tc_ qdisc change dev d0 handle 20: root sfc rate 10gbit limit 1mb sm ttl 9 notagkey
+}
+
+test_tc_change() {
+	setup_faults || return
+	setup_sink 1
+	tc_ qdisc add dev d0 root handle 20: sfc rate 10gbit limit 1mb ttl 9
+	each tc config was in_r tc qdisc change dev d0 handle 20: root sfc rate 1gbit limit 2mb \
+		nosm ttl 7 tagkey 000102030405060708090a0b0c0d0e0f
+}
+
+pfifo_again() {
+	tc_ qdisc replace dev d0 root handle 1: pfifo limit 7
+}
+
+test_tc_replace() {
+	setup_faults || return
+	setup_sink 1
+	pfifo_again
+	each tc config pfifo_again in_r tc qdisc replace dev d0 root handle 20: sfc rate 10gbit
+}
+
+# With packets in it
+sfc_again() {
+	tc_ qdisc add dev d0 root handle 20: sfc rate 8kbit nobolt && burst 0 5
+}
+
+test_tc_del() {
+	setup_faults || return
+	setup_sink 1
+	sfc_again
+	each tc config sfc_again in_r tc qdisc del dev d0 root
+}
+
+drr_leaf() {
+	tc_ qdisc replace dev d0 parent 10:1 handle 31: pfifo limit 7
+}
+
+# As a leaf: what fails leaves the old leaf, and its packets, where they were
+test_tc_graft() {
+	setup_faults || return
+	setup_sink 1
+	tc_ qdisc add dev d0 root handle 10: drr
+	tc_ class add dev d0 parent 10: classid 10:1 drr
+	drr_leaf
+	each tc config drr_leaf in_r tc qdisc replace dev d0 parent 10:1 handle 20: sfc rate 8kbit
+}
+
+# What mq cannot have in full it does not have in part
+mq_gone() {
+	tc_ qdisc del dev d0 root
+}
+
+test_default_qdisc() {
+	setup_faults || return
+	setup_sink 4
+	defer sysctl -qw "net.core.default_qdisc=$(sysctl -n net.core.default_qdisc)"
+	sysctl -qw net.core.default_qdisc=sfc
+	each tc config mq_gone in_r tc qdisc add dev d0 root handle 10: mq
+}
+
+# Every so many allocations of a packet fail, whoever asks: segments of a split, control messages,
+# headers made writable.  Nothing is lost but packets.
+test_packets() {
+	local cache n
+	setup_faults || return
+	setup_router
+	expect "sfc" tc_ qdisc add dev r2 root sfc rate 200mbit
+	in_ns "$H1" sysctl -qw net.bolt.burst_segs=20
+	for cache in skbuff_head_cache skbuff_fclone_cache skbuff_small_head; do
+		[ -e /sys/kernel/slab/"$cache"/failslab ] || continue
+		defer bash -c "echo 0 >/sys/kernel/slab/$cache/failslab"
+		echo 1 >/sys/kernel/slab/"$cache"/failslab
+	done
+	defer bash -c "echo 0 >$debug/failslab/probability; echo N >$debug/failslab/cache-filter"
+	echo Y >"$debug"/failslab/cache-filter
+	echo -1 >"$debug"/failslab/times
+	echo 7 >"$debug"/failslab/interval
+	# not to the end of the stream: TCP sends no FIN at all if it has no memory for it just then
+	for n in cubic bolt; do
+		echo 0 >"$debug"/failslab/probability
+		server "$H2" cc "$n" listen "$A2" 5001 recv 500000
+		spawn CLIENT "$tmp/client" in_ns "$H1" timeout 120 "$BOLT_PROGRAMS/bolt_xfer" \
+			cc "$n" connect "$A2" 5001 send 1000 outq mark "$tmp/up.$n" \
+			wait "$tmp/go.$n" send 499000 outq
+		expect "connected" busywait test -e "$tmp/up.$n"
+		echo 100 >"$debug"/failslab/probability
+		touch "$tmp/go.$n"
+		ended client "$CLIENT"
+		echo 0 >"$debug"/failslab/probability
+		server_done
+	done
+	expect_ge "splits that failed" "$(qdisc "$R" r2 gso_failed)" 1
+	expect_ge "SRC that failed" "$(qdisc "$R" r2 src_nomem)" 1
+	expect "drains" busywait qdisc_is "$R" r2 backlog 0
+	expect_eq "qlen" "$(qdisc "$R" r2 qlen)" 0
+}
+
+run_tests tc_add tc_change tc_replace tc_del tc_graft default_qdisc packets

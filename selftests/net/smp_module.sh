@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# tcp_bolt is taken out and put in again, over and over, while connections come and go on every
+# CPU, in every state that a socket can be in.
+
+. "$(dirname "$0")/lib.sh"
+
+load() {
+	[ -d /sys/module/tcp_bolt ] && return
+	if [ -f "${BOLT_MODULES:-}/tcp_bolt.ko" ]; then
+		insmod "$BOLT_MODULES/tcp_bolt.ko"
+	else
+		modprobe tcp_bolt
+	fi
+}
+
+# unload_and_load FILE: until the file is there; how often so far, in $tmp/unloaded
+unload_and_load() {
+	local out=0
+	echo 0 >"$tmp/unloaded"
+	while [ ! -e "$1" ]; do
+		rmmod tcp_bolt 2>/dev/null && echo $((++out)) >"$tmp/unloaded"
+		load 2>/dev/null
+	done
+	load
+}
+
+unloaded() {
+	local n
+	read -r n <"$tmp/unloaded" && [ "${n:-0}" -ge "$1" ]
+}
+
+start() {
+	setup_router
+	in_ns "$R" tc qdisc add dev r2 root sfc rate 100mbit ccthresh 1514b
+	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001 cc cubic
+	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+}
+
+# meanwhile TIMES WORDS...: connections, until the module has been taken out so often
+meanwhile() {
+	local times=$1 pid
+	shift
+	start
+	rm -f "$tmp/enough"
+	unload_and_load "$tmp/enough" &
+	pid=$!
+	spawn WORK "$tmp/work" in_ns "$H1" timeout 200 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 absent \
+		until "$tmp/enough" "$@"
+	BUSYWAIT_MS=90000 expect "unloaded $times times" busywait unloaded "$times"
+	touch "$tmp/enough"
+	ended work "$WORK"
+	wait "$pid"
+	kill "$SERVER"
+	ended server "$SERVER"
+	say "$(tail -1 "$tmp/work"), unloaded $(cat "$tmp/unloaded") times"
+}
+
+# Sockets keep the module: one at a time, so that there are moments without any
+test_with_traffic() {
+	meanwhile 4 threads 1 bytes 20000 abort switch
+}
+
+# Sockets that never got an answer, were given up with data queued, or changed hands
+test_states() {
+	meanwhile 2 threads 1 bytes 20000 abort switch hold states
+}
+
+# Namespaces are made and thrown away meanwhile, and take their settings with them
+test_with_namespaces() {
+	local pid i
+	rm -f "$tmp/enough"
+	unload_and_load "$tmp/enough" &
+	pid=$!
+	for i in 1 2 3 4 5 6; do
+		ip netns add "smp-$i"
+		in_ns "smp-$i" bash -c '
+			sysctl -qw net.ipv4.tcp_congestion_control=bolt
+			sysctl -q net.bolt.base_rtt_ns
+			cat /proc/net/bolt_stat' >/dev/null 2>&1
+		ip netns del "smp-$i"
+	done
+	expect "unloaded" busywait unloaded 3
+	touch "$tmp/enough"
+	wait "$pid"
+}
+
+run_tests with_traffic states with_namespaces

@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# sfc below mq, on a device with a queue for each CPU: changed, replaced and deleted while every
+# CPU sends through it; its device moves to another namespace, or goes.
+
+. "$(dirname "$0")/lib.sh"
+
+QUEUES=2
+ROUNDS=4
+
+tc_() {
+	in_ns "$R" tc "$@"
+}
+
+#	H1 eth0 ----- r1  R  r2 ===== eth0 H2	r2: QUEUES queues
+# Both of R's devices spread what arrives over the CPUs.
+setup_multi() {
+	setup_router
+	ip -n "$R" link del r2
+	ip link add name r2 netns "$R" numtxqueues "$QUEUES" numrxqueues "$QUEUES" type veth \
+		peer name eth0 netns "$H2" numtxqueues "$QUEUES" numrxqueues "$QUEUES"
+	addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
+	addr "$H2" eth0 198.51.100.1/24 2001:db8:2::1/64 198.51.100.254 2001:db8:2::ff
+	# shellcheck disable=SC2016 # expanded there
+	ip netns exec "$R" bash -c 'for q in /sys/class/net/r[12]/queues/rx-*; do echo 3 >$q/rps_cpus; done'
+	busywait refused "$A2" || fail "no way to $A2"
+	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001
+	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+}
+
+leaves() {
+	local i
+	tc_ qdisc replace dev r2 root handle 1: mq
+	for ((i = 1; i <= QUEUES; i++)); do
+		expect "sfc $i" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" \
+			sfc rate 200mbit ccthresh 3028b
+	done
+}
+
+# Traffic before, during and after whatever is done
+begin_work() {
+	rm -f "$tmp/enough"
+	spawn WORK "$tmp/work" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 \
+		until "$tmp/enough" threads 2 bytes 300000 "$@"
+	expect "traffic" more
+}
+
+# Some more packets pass
+more() {
+	before=$(tx_packets)
+	busywait passed
+}
+
+passed() {
+	[ "$(tx_packets)" -gt $((before + 100)) ]
+}
+
+tx_packets() {
+	ip -n "$R" -j -s link show dev r2 | jq '.[0].stats64.tx.packets'
+}
+
+end_work() {
+	expect "traffic" more
+	touch "$tmp/enough"
+	ended work "$WORK"
+	kill "$SERVER"
+	ended server "$SERVER"
+	say "$(tail -1 "$tmp/work")"
+	expect_eq "complete" "$(sed -n 's/.* complete=\([0-9]*\).*/\1/p' "$tmp/work")" \
+		"$(sed -n 's/.* connections=\([0-9]*\).*/\1/p' "$tmp/work")"
+}
+
+# Nothing waits, nothing is counted that is not there
+books_at_zero() {
+	local bad
+	bad=$(tc_ -j -s qdisc show dev r2 |
+		jq -r '.[] | select(.qlen != 0 or .backlog != 0) | "\(.kind) \(.handle): \(.qlen) \(.backlog)"')
+	expect_eq "left in the books" "$bad" ""
+}
+
+books_zero() {
+	[ -z "$(tc_ -j -s qdisc show dev r2 | jq -r '.[] | select(.qlen != 0) | .kind')" ]
+}
+
+test_leaves_work() {
+	setup_multi
+	leaves
+	begin_work
+	expect "every queue in use" busywait all_used
+	end_work
+	busywait books_zero
+	books_at_zero
+}
+
+all_used() {
+	[ "$(tc_ -j -s qdisc show dev r2 |
+		jq '[.[] | select(.kind == "sfc" and .packets > 100)] | length')" = "$QUEUES" ]
+}
+
+test_changed() {
+	local i r
+	setup_multi
+	leaves
+	begin_work
+	for ((r = 0; r < ROUNDS; r++)); do
+		i=$((r % QUEUES + 1))
+		expect "change" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" \
+			sfc limit 4000b no-split-gso
+		expect "change" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" \
+			sfc limit 1mb rate 100mbit nosm nopru split-gso
+		expect "change" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" \
+			sfc rate 300mbit sm pru ccthresh auto
+	done
+	end_work
+	busywait books_zero
+	books_at_zero
+}
+
+test_replaced() {
+	local i r
+	setup_multi
+	leaves
+	begin_work
+	for ((r = 0; r < ROUNDS; r++)); do
+		i=$((r % QUEUES + 1))
+		expect "pfifo" tc_ qdisc replace dev r2 parent "1:$i" pfifo limit 100
+		expect "sfc" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc rate 100mbit
+	done
+	end_work
+	busywait books_zero
+	books_at_zero
+}
+
+test_root_deleted() {
+	local r
+	setup_multi
+	begin_work
+	for ((r = 0; r < ROUNDS; r++)); do
+		leaves
+		expect "delete" tc_ qdisc del dev r2 root
+		expect "root" tc_ qdisc add dev r2 root sfc rate 200mbit
+		expect "delete" tc_ qdisc del dev r2 root
+	done
+	end_work
+}
+
+# To another namespace and back: the kernel takes the qdiscs of a device that moves away
+test_device_moves() {
+	local r
+	setup_multi
+	setup_ns OTHER
+	leaves
+	begin_work wayless
+	for r in 1 2 3; do
+		expect "there" ip -n "$R" link set r2 netns "$OTHER"
+		expect "back" ip -n "$OTHER" link set r2 netns "$R"
+		addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
+		leaves
+		expect "traffic after $r" more
+	done
+	end_work
+}
+
+# The device, then the whole namespace, go with packets in the queues
+test_gone() {
+	local what
+	for what in device namespace; do
+		setup_multi
+		leaves
+		begin_work
+		if [ "$what" = device ]; then
+			expect "delete" ip -n "$R" link del r2
+		else
+			expect "delete" ip netns del "$R"
+		fi
+		kill "$WORK" "$SERVER"
+		wait "$WORK" "$SERVER" 2>/dev/null
+		undo
+	done
+}
+
+run_tests leaves_work changed replaced root_deleted device_moves gone
