@@ -11,7 +11,8 @@
  *		switch	another thread changes the congestion control all the time
  *		hold	another thread keeps the socket's lock busy
  *		abort	most connections end early: close, RST, shutdown
- *		absent	a congestion control that is not there is no error
+ *		absent	a congestion control that is not there is no error; and every few
+ *			connections all threads rest, so that its module can go
  *		wayless	a connection that finds no way is tried again
  *		states	leaves behind, for each connection, one that never answers
  *
@@ -51,6 +52,8 @@
 #include <unistd.h>
 
 #define CHUNK	(128 * 1024)
+#define ROUND	32		/* connections of each thread between two looks at the time */
+#define REST_US	300000		/* rmmod comes and goes in less */
 
 static struct sockaddr_storage addr;
 static socklen_t addr_len;
@@ -316,6 +319,9 @@ static bool enough(void)
 	return until ? !access(until, F_OK) : now_ns() >= deadline_ns;
 }
 
+static pthread_barrier_t round;
+static bool done;
+
 static void *worker(void *arg)
 {
 	uint8_t *buf = malloc(CHUNK);
@@ -324,8 +330,16 @@ static void *worker(void *arg)
 	if (!buf)
 		die("no memory");
 	do {
-		work_one(seed++, buf);
-	} while (!enough());
+		for (int i = 0; i < ROUND; i++)
+			work_one(seed++, buf);
+		/* all of them have closed what they had */
+		if (pthread_barrier_wait(&round) == PTHREAD_BARRIER_SERIAL_THREAD) {
+			if (do_absent)
+				usleep(REST_US);
+			done = enough();
+		}
+		pthread_barrier_wait(&round);
+	} while (!done);
 	free(buf);
 	return NULL;
 }
@@ -335,6 +349,7 @@ static void work(void)
 	pthread_t thread[64];
 
 	deadline_ns = now_ns() + seconds * 1000000000ULL;
+	pthread_barrier_init(&round, NULL, threads);
 	for (long i = 0; i < threads; i++) {
 		if (pthread_create(&thread[i], NULL, worker, (void *)(i + 1)))
 			die("thread: %s", strerror(errno));

@@ -238,6 +238,15 @@ refused() {
 	in_ns "$H1" timeout 1 "$BOLT_PROGRAMS/bolt_xfer" connect "$1" 9 2>&1 | grep -q refused
 }
 
+# forget_orphans NS...: a socket that nobody owns, whose peer is out of reach, gives up after one
+# try: until then it keeps its namespace and the module of its congestion control
+forget_orphans() {
+	local ns
+	for ns; do
+		in_ns "$ns" sysctl -qw net.ipv4.tcp_orphan_retries=1
+	done
+}
+
 # offload NS DEV on|off: TSO, GSO, GRO and checksums
 offload() {
 	in_ns "$1" ethtool -K "$2" tso "$3" gso "$3" gro "$3" tx "$3" rx "$3" \

@@ -64,7 +64,7 @@ test_with_traffic() {
 
 # Sockets that never got an answer, were given up with data queued, or changed hands
 test_states() {
-	meanwhile 2 threads 1 bytes 20000 abort switch hold states
+	meanwhile 4 threads 1 bytes 20000 abort switch hold states
 }
 
 # Namespaces are made and thrown away meanwhile, and take their settings with them

@@ -168,6 +168,7 @@ test_gone() {
 	for what in device namespace; do
 		setup_multi
 		leaves
+		forget_orphans "$H1" "$H2"
 		begin_work
 		if [ "$what" = device ]; then
 			expect "delete" ip -n "$R" link del r2
