@@ -10,8 +10,9 @@ from lib_pause import CCS, MS, PORT, SLACK, Host, nstat, until
 
 
 def exact(cc, qdisc=None, family=4, size=2000000, pauses=(5 * MS, MS, 400000, 9999999), **more):
-    """Pauses of several lengths, one after the other"""
-    h = Host(qdisc, family, **more)
+    """Pauses of several lengths, one after the other, all longer than a round trip: whatever the
+    kernel had sent when it began, at its end the window has room, and a packet shows that end"""
+    h = Host(qdisc, family, delay="300us", **more)
     h.transfer(cc, size)
     h.running(20)
     for pause in pauses:
