@@ -108,11 +108,12 @@ test_last_of_a_short_flow() {
 	expect_eq "INC" "$(which I)" ""
 }
 
-# A writer who is blocked for space has more to say
+# A writer who is blocked for space has more to say.  (One write: between two, an empty queue looks
+# like an end, and whether it is empty then is a matter of the kernel's memory accounting.)
 test_last_not_when_blocked() {
 	setup_window
-	server "$H2" cc bolt listen "$A2" 5001 recv "$(segments 400)" send 1 recv-eof
-	client "$H1" cc bolt sndbuf 30000 connect "$A2" 5001 send "$(segments 400)" recv 1 outq info
+	server "$H2" cc bolt listen "$A2" 5001 recv "$(segments 180)" send 1 recv-eof
+	client "$H1" cc bolt sndbuf 30000 connect "$A2" 5001 send "$(segments 180)" recv 1 outq info
 	server_done
 	sniffed
 	sed -nE 's/^out tcp.* len=[1-9].* bflags=([A-Z]*) .*/\1/p' "$tmp/sniff.eth0" >"$tmp/flags"
