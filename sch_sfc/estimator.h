@@ -39,11 +39,12 @@ struct sfc_dre_cfg {
 /**
  * struct sfc_dre - one destination
  * @x:		1/1024 byte
- * @tick:	of the last packet
+ * @since_ns:	beginning of the last packet's tick; not its number, which is another time as
+ *		soon as tau is another, or that of the port that adds
  */
 struct sfc_dre {
 	u64	x;
-	u64	tick;
+	u64	since_ns;
 };
 
 /* Configuration time only.  @tau_ns: 0, or SFC_TAU_MIN_NS..SFC_TAU_MAX_NS */
@@ -82,11 +83,12 @@ static inline u64 sfc_dre_decayed(const struct sfc_dre_cfg *cfg, u64 x, u64 tick
 /* A packet of @bytes goes there.  A clock that went back stands still. */
 static inline void sfc_dre_add(const struct sfc_dre_cfg *cfg, struct sfc_dre *d, u32 bytes, u64 now)
 {
-	u64 tick = now >> cfg->shift;
+	u64 ticks;
 
-	if (tick > d->tick) {
-		d->x = sfc_dre_decayed(cfg, d->x, tick - d->tick);
-		d->tick = tick;
+	if (now > d->since_ns) {
+		ticks = (now - d->since_ns) >> cfg->shift;
+		d->x = sfc_dre_decayed(cfg, d->x, ticks);
+		d->since_ns += ticks << cfg->shift;
 	}
 	d->x += (u64)bytes << SFC_TOKEN_SHIFT;
 }
@@ -102,7 +104,7 @@ static inline u32 sfc_dre_queue(const struct sfc_dre_cfg *cfg, const struct sfc_
 /* So long without a packet, and nobody else's entry is worth more: it may be taken over. */
 static inline bool sfc_dre_idle(const struct sfc_dre_cfg *cfg, const struct sfc_dre *d, u64 now)
 {
-	return now >> cfg->shift >= d->tick + 256;	/* 4 tau at least */
+	return now >= d->since_ns + (256ULL << cfg->shift);	/* 4 tau at least */
 }
 
 #endif /* _SFC_ESTIMATOR_H */

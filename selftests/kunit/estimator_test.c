@@ -105,10 +105,37 @@ static void sfc_dre_idle_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, d.x, 2ULL * MTU << 10);
 }
 
+/* Another tau, longer or shorter: what there was decays by it, and the entry can become idle */
+static void sfc_dre_retuned_test(struct kunit *test)
+{
+	u32 tau = *(const u32 *)test->param_value;
+	static const u32 before[] = { 1000, 1000000, 1000000000 };
+	struct sfc_dre_cfg was, cfg;
+	struct sfc_rate r;
+	u64 now = 1ULL << 50;
+	int i;
+
+	sfc_rate_set(&r, 100 * GBPS);
+	sfc_dre_set(&cfg, &r, tau);
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		struct sfc_dre d = { };
+
+		sfc_dre_set(&was, &r, before[i]);
+		sfc_dre_add(&was, &d, MTU, now);
+		sfc_dre_add(&cfg, &d, 0, now + 2ULL * tau);
+		/* e^-2, and a tick of either */
+		KUNIT_EXPECT_LE(test, d.x * 100, (u64)MTU * 1024 * 15);
+		if (before[i] <= tau)
+			KUNIT_EXPECT_GE(test, d.x * 100, (u64)MTU * 1024 * 13);
+		KUNIT_EXPECT_TRUE(test, sfc_dre_idle(&cfg, &d, now + 11ULL * tau));
+	}
+}
+
 static struct kunit_case estimator_cases[] = {
 	KUNIT_CASE_PARAM(sfc_dre_decay_test, tau_gen_params),
 	KUNIT_CASE_PARAM(sfc_dre_burst_test, burst_gen_params),
 	KUNIT_CASE_PARAM(sfc_dre_idle_test, tau_gen_params),
+	KUNIT_CASE_PARAM(sfc_dre_retuned_test, tau_gen_params),
 	{ }
 };
 
