@@ -42,6 +42,10 @@ answers() {
 	packets eth0 'in udp' ' type=2 cflags=2 ' "$@"
 }
 
+answered() {
+	[ "$(answers)" = "$1" ]
+}
+
 # ns FIELD of the last answer
 pause() {
 	grep ' type=2 cflags=2 ' "$tmp/sniff.eth0" | tail -1 | sed 's/.* pause=\([0-9]*\) .*/\1/'
@@ -96,6 +100,8 @@ test_later_end_wins() {
 	inject "$H2" "$FAR" 192.0.2.7 bts=1000000
 	counters "$R" r1 cache_inserts=1 cache_updates=1
 	data
+	expect "answer" busywait answered 1
+	expect_ge "still the first" "$(pause)" 2000000000
 	inject "$H2" "$FAR" 192.0.2.7 bts=3900000000
 	data
 	sniffed
