@@ -16,9 +16,9 @@
 #include <net/tcp.h>
 
 #include "bolt_option.h"
+#include "bolt_pause.h"
 #include "core.h"
 #include "mib.h"
-#include "pause.h"
 
 /**
  * struct bolt_flow - what Bolt knows of one socket

@@ -6,7 +6,7 @@
  * departure time (tcp_wstamp_ns) is raised to the end, sk_pacing_status says that TCP has to heed
  * it, and TCP's pacing timer resumes.  At the first data after the pause the status goes back.
  *
- *   BTS -> control.c -> bolt_pause_bts()   until when (pause.h)
+ *   BTS -> control.c -> bolt_pause_bts()   until when (bolt_pause.h)
  *                          |  socket free: now; owned by a user: by whichever comes first,
  *                          |  the next packet or a work item
  *                       bolt_pause_apply()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* KUnit: tcp_bolt/pause.h, the end of a pause and the watchdog, BTS by BTS. */
+/* KUnit: include/bolt_pause.h, the end of a pause and the watchdog, BTS by BTS. */
 
 #include "compat.h"
-#include "tcp_bolt/pause.h"
+#include "bolt_pause.h"
 
 #define MS	1000000ULL
 #define T0	(5000 * MS)

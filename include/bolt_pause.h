@@ -11,8 +11,8 @@
  * Plain structs and the time in; a decision out.  No sk_buff and no socket, so that KUnit and user
  * space run the very same code.  Callers serialize.
  */
-#ifndef _TCP_BOLT_PAUSE_H
-#define _TCP_BOLT_PAUSE_H
+#ifndef _BOLT_PAUSE_H
+#define _BOLT_PAUSE_H
 
 #ifdef __KERNEL__
 #include <linux/types.h>
@@ -124,4 +124,4 @@ static inline u64 bolt_pause_keep(const struct bolt_pause_clock *p,
 	return end > now_ns ? end - now_ns : 0;
 }
 
-#endif /* _TCP_BOLT_PAUSE_H */
+#endif /* _BOLT_PAUSE_H */
