@@ -61,11 +61,13 @@ struct sfc_cache {
  * @cache:	NULL until a port wants one
  * @est:	likewise
  * @edges:	how many sfc marked "edge" a device has, by its ifindex
+ * @holds:	the ports that hold
  */
 struct sfc_net {
 	struct sfc_cache	*cache;
 	struct sfc_estimator	*est;
 	struct xarray		edges;
+	struct sfc_holds	holds;
 };
 
 static unsigned int sfc_net_id __read_mostly;
@@ -74,6 +76,13 @@ static const u64 sfc_never;
 static struct sfc_net *sfc_net_of(const struct Qdisc *sch)
 {
 	return net_generic(dev_net(qdisc_dev(sch)), sfc_net_id);
+}
+
+struct sfc_holds *sfc_net_holds(struct net *net)
+{
+	struct sfc_net *sn = net_generic(net, sfc_net_id);
+
+	return &sn->holds;
 }
 
 bool sfc_key_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_key *key)
@@ -173,29 +182,29 @@ static bool sfc_msg_tag_ok(u8 *p, unsigned int len, const siphash_key_t *key)
 }
 
 /*
- * A control message that can be believed, in @m.  Returns 1; 0: no BTS; -1: to be refused.
+ * A control message, in @m unless it is malformed.  @key: what it must be tagged with, or NULL.
  * @pkt says that it is short enough for the buffer.
  */
-static int sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
-			const struct sfc_config *cfg, struct bolt_msg *m)
+enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
+				  const siphash_key_t *key, struct bolt_msg *m)
 {
 	u8 buf[BOLT_CTL_LEN_MAX];
 	struct udphdr uh;
 	int len;
 
 	if (skb_copy_bits(skb, pkt->l4_off, &uh, sizeof(uh)))
-		return -1;
+		return SFC_MSG_BAD;
 	len = ntohs(uh.len) - (int)sizeof(uh);
 	if (len <= 0 || len > (int)sizeof(buf) ||
 	    skb_copy_bits(skb, pkt->l4_off + sizeof(uh), buf, len))
-		return -1;
+		return SFC_MSG_BAD;
 	if (bolt_msg_parse(buf, len, m) != BOLT_MSG_OK)
-		return -1;
+		return SFC_MSG_BAD;
 	if (m->type != BOLT_CTL_BTS)
-		return 0;
-	if (!sfc_msg_fits(skb, pkt, m) || (cfg->tagged && !sfc_msg_tag_ok(buf, len, &cfg->key)))
-		return -1;
-	return 1;
+		return SFC_MSG_OTHER;
+	if (!sfc_msg_fits(skb, pkt, m) || (key && !sfc_msg_tag_ok(buf, len, key)))
+		return SFC_MSG_FALSE;
+	return SFC_MSG_BTS;
 }
 
 /* A device, or the one below a VLAN, faces servers. */
@@ -220,13 +229,14 @@ void sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 	struct sfc_cache *cache = q->cache;
 	struct bolt_msg m;
 	struct sfc_key key;
-	int bts = sfc_msg_read(skb, pkt, &q->cfg, &m);
+	enum sfc_msg_verdict v = sfc_msg_read(skb, pkt, q->cfg.tagged ? &q->cfg.key : NULL, &m);
 
-	if (!bts || (bts > 0 && (!(m.flags & BOLT_CTL_F_CACHEABLE) || !m.pause_ns)))
+	if (v == SFC_MSG_OTHER ||
+	    (v == SFC_MSG_BTS && (!(m.flags & BOLT_CTL_F_CACHEABLE) || !m.pause_ns)))
 		return;
 
 	spin_lock_bh(&cache->lock);
-	if (bts < 0) {
+	if (v != SFC_MSG_BTS) {
 		cache->stats.refused++;
 	} else if (sfc_from_edge(sn, dev_net(qdisc_dev(sch)), skb->skb_iif)) {
 		cache->stats.ignored++;
@@ -331,6 +341,7 @@ static int __net_init sfc_net_init(struct net *net)
 	struct sfc_net *sn = net_generic(net, sfc_net_id);
 
 	xa_init(&sn->edges);
+	INIT_LIST_HEAD(&sn->holds.list);
 	return 0;
 }
 

@@ -46,7 +46,7 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 	struct sfc_decision out;
 	struct sfc_alg_in in = {
 		.now = now,
-		.queue = sch->qstats.backlog,
+		.queue = sfc_backlog(sch),
 		.segs = sfc_segs(skb),
 		.flags = pkt->flags,
 		.can_src = sfc_can_src(q, pkt),
@@ -91,6 +91,34 @@ static void sfc_mark(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pk
 		q->stats.inc_cleared += sfc_segs(skb);
 }
 
+/* What both papers make of a packet that arrives.  Returns its flags from now on. */
+static u8 sfc_run(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u8 flags = pkt->flags;
+
+	if (q->cfg.flags & TC_SFC_F_BOLT)
+		flags = sfc_run_bolt(sch, skb, pkt, now);
+	if (unlikely(pkt->control) && q->cache)
+		sfc_cache_feed(sch, skb, pkt, now);
+	if (sfc_pause_armed(sch, now))
+		sfc_pause_arrival(sch, skb, pkt, now);
+	return flags;
+}
+
+static void sfc_join(struct sk_buff *skb, struct Qdisc *sch, const struct sfc_pkt *pkt, u8 flags,
+		     enum sfc_band_id band)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	sfc_mark(sch, skb, pkt, flags);
+	if (band == SFC_BAND_HIGH)
+		q->stats.high++;
+	else if (unlikely(sfc_backlog(sch) > q->ecn) && sfc_mark_ce(skb, pkt))
+		q->stats.ecn_marked += sfc_segs(skb);
+	sfc_queue_add(sch, band, skb);
+}
+
 /*
  * One packet, or one super-packet that stays whole: decide, and queue.  SRC goes out even for a
  * packet that finds no room, and before it joins the queue.  Returns false when
@@ -99,24 +127,26 @@ static void sfc_mark(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pk
 static bool sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 			    struct sk_buff **to_free)
 {
+	enum sfc_hold_verdict hold = SFC_HOLD_PASS;
 	struct sfc_sched *q = qdisc_priv(sch);
 	enum sfc_band_id band;
 	struct sfc_pkt pkt;
-	u8 flags;
+	u8 flags = 0;
 
 	sfc_parse(skb, q->cfg.port, &pkt);
 	if (unlikely(pkt.form == BOLT_OPT_BAD))
 		q->stats.opt_bad++;
-	flags = pkt.flags;
-	if (q->cfg.flags & TC_SFC_F_BOLT)
-		flags = sfc_run_bolt(sch, skb, &pkt, now);
-	if (unlikely(pkt.control) && q->cache)
-		sfc_cache_feed(sch, skb, &pkt, now);
-	if (sfc_pause_armed(sch, now))
-		sfc_pause_arrival(sch, skb, &pkt, now);
+	if (unlikely(q->hold)) {
+		hold = sfc_hold_arrival(sch, skb, &pkt, now);
+		if (hold == SFC_HOLD_HELD)
+			return true;
+	}
+	if (hold == SFC_HOLD_PASS)
+		flags = sfc_run(sch, skb, &pkt, now);
 
 	band = pkt.high ? SFC_BAND_HIGH : SFC_BAND_DATA;
-	if (unlikely(!sfc_queue_has_room(sch, band, qdisc_pkt_len(skb)))) {
+	if (unlikely(hold == SFC_HOLD_FULL ||
+		     !sfc_queue_has_room(sch, band, qdisc_pkt_len(skb)))) {
 		if (band == SFC_BAND_HIGH)
 			q->stats.drop_high++;
 		else
@@ -124,14 +154,35 @@ static bool sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 		qdisc_drop(skb, sch, to_free);
 		return false;
 	}
-
-	sfc_mark(sch, skb, &pkt, flags);
-	if (band == SFC_BAND_HIGH)
-		q->stats.high++;
-	else if (unlikely(sch->qstats.backlog > q->ecn) && sfc_mark_ce(skb, &pkt))
-		q->stats.ecn_marked += sfc_segs(skb);
-	sfc_queue_add(sch, band, skb);
+	sfc_join(skb, sch, &pkt, flags, band);
 	return true;
+}
+
+/* an idle shaper saves nothing up */
+static void sfc_shape_idle(struct Qdisc *sch, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (sch->q.qlen == q->held_pkts && q->next_ns < now) {
+		q->next_ns = now;
+		q->next_frac = 0;
+	}
+}
+
+/*
+ * A packet was held, and is in no queue at the moment: as if it came now.  Whether there is room
+ * was asked when it did.  What was in the queue before is decided about twice.
+ */
+void sfc_readmit(struct sk_buff *skb, struct Qdisc *sch, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_pkt pkt;
+	u8 flags;
+
+	sfc_shape_idle(sch, now);
+	sfc_parse(skb, q->cfg.port, &pkt);
+	flags = sfc_run(sch, skb, &pkt, now);
+	sfc_join(skb, sch, &pkt, flags, SFC_BAND_DATA);
 }
 
 /*
@@ -189,11 +240,7 @@ static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **
 	struct sfc_sched *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns();
 
-	/* an idle shaper saves nothing up */
-	if (!sch->q.qlen && q->next_ns < now) {
-		q->next_ns = now;
-		q->next_frac = 0;
-	}
+	sfc_shape_idle(sch, now);
 	if (sfc_must_split(q, skb))
 		return sfc_enqueue_split(skb, sch, now, to_free);
 	return sfc_enqueue_one(skb, sch, now, to_free) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
@@ -215,10 +262,15 @@ static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 	u64 now = 0;
 
+	if (unlikely(q->hold))
+		now = sfc_hold_look(sch);
+	if (unlikely(sch->q.qlen == q->held_pkts)) {
+		if (q->held_pkts)
+			sfc_hold_wait(sch);
+		return NULL;
+	}
 	if (q->cfg.rate_bps) {
-		if (!sch->q.qlen)
-			return NULL;
-		now = ktime_get_ns();
+		now = now ?: ktime_get_ns();
 		if (now < q->next_ns) {
 			qdisc_qstats_overlimit(sch);
 			qdisc_watchdog_schedule_ns(&q->watchdog, q->next_ns);
@@ -231,7 +283,7 @@ static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 		return NULL;
 	if (q->cfg.rate_bps)
 		sfc_shape(q, skb, now);
-	if (unlikely(sch->qstats.backlog > q->pause.qth_out))
+	if (unlikely(sfc_backlog(sch) > q->pause.qth_out))
 		sfc_pause_departure(sch, skb, now ?: ktime_get_ns());
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -243,6 +295,7 @@ static void sfc_reset(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_queue_purge(sch);
+	sfc_hold_reset(sch);
 	q->state = (struct sfc_alg_state){ };
 	q->told.end_ns = 0;
 	q->next_ns = 0;
@@ -277,6 +330,8 @@ static void sfc_destroy(struct Qdisc *sch)
 	list_del_init(&q->list);
 	if (q->cfg.flags & TC_SFC_F_EDGE)
 		sfc_net_unedge(sch);
+	/* its BTS set the timer */
+	sfc_hold_free(sch, q->hold);
 	qdisc_watchdog_cancel(&q->watchdog);
 	memzero_explicit(&q->cfg.key, sizeof(q->cfg.key));
 }

@@ -8,6 +8,7 @@
 #include <net/ipv6.h>
 #include <net/netlink.h>
 
+#include "hold.h"
 #include "sfc.h"
 
 static struct netlink_range_validation sfc_rtt_range = {
@@ -37,6 +38,8 @@ static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_SUPPRESS]	= { .type = NLA_U32 },
 	[TCA_SFC_ECN]		= { .type = NLA_U32 },
 	[TCA_SFC_ESTIMATOR]	= { .type = NLA_U32 },
+	[TCA_SFC_HOLDSHARE]	= NLA_POLICY_RANGE(NLA_U8, 1, 100),
+	[TCA_SFC_MINTTL]	= { .type = NLA_U8 },
 	[TCA_SFC_MAXPAUSE]	= NLA_POLICY_MIN(NLA_U32, SFC_RTT_MIN_NS),
 };
 
@@ -50,6 +53,7 @@ void sfc_config_default(struct sfc_config *cfg)
 		.ttl = SFC_TTL_DEFAULT,
 		.rtt_ns = SFC_RTT_DEFAULT_NS,
 		.maxpause_ns = SFC_PAUSE_MAX_NS,
+		.holdshare = SFC_HOLD_SHARE,
 	};
 }
 
@@ -115,6 +119,10 @@ static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 		cfg->ecn = nla_get_u32(tb[TCA_SFC_ECN]);
 	if (tb[TCA_SFC_MAXPAUSE])
 		cfg->maxpause_ns = nla_get_u32(tb[TCA_SFC_MAXPAUSE]);
+	if (tb[TCA_SFC_HOLDSHARE])
+		cfg->holdshare = nla_get_u8(tb[TCA_SFC_HOLDSHARE]);
+	if (tb[TCA_SFC_MINTTL])
+		cfg->minttl = nla_get_u8(tb[TCA_SFC_MINTTL]);
 	if (tb[TCA_SFC_PORT])
 		cfg->port = nla_get_u16(tb[TCA_SFC_PORT]);
 	if (tb[TCA_SFC_TTL])
@@ -169,6 +177,11 @@ static int sfc_config_check(const struct sfc_config *cfg, const struct net_devic
 	}
 	if (cfg->qth > cfg->limit) {
 		NL_SET_ERR_MSG(extack, "qth is beyond limit");
+		return -EINVAL;
+	}
+	/* who sends by a port of a host is the host, and it is told; a server of others is not */
+	if (cfg->flags & TC_SFC_F_HOLD && cfg->flags & TC_SFC_F_EDGE) {
+		NL_SET_ERR_MSG(extack, "hold is for the port of a sender, edge for one towards servers");
 		return -EINVAL;
 	}
 	if (cfg->tau_ns && (cfg->tau_ns < SFC_TAU_MIN_NS || cfg->tau_ns > SFC_TAU_MAX_NS)) {
@@ -269,7 +282,7 @@ void sfc_config_refresh(struct Qdisc *sch)
 }
 
 static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
-			      const struct sfc_alg_cfg *alg)
+			      const struct sfc_alg_cfg *alg, struct sfc_hold *hold)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	bool unedge = q->cfg.flags & ~cfg->flags & TC_SFC_F_EDGE;
@@ -292,9 +305,11 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_config_derive_dre(cfg, alg, &q->dre);
 	q->ecn = cfg->ecn ?: SFC_QUEUE_NEVER;
 	q->told.end_ns = 0;
+	hold = sfc_hold_update(sch, hold);
 	sfc_queue_shrink(sch);
-	q->stats.backlog_peak = sch->qstats.backlog;
+	q->stats.backlog_peak = sfc_backlog(sch);
 	sch_tree_unlock(sch);
+	sfc_hold_free(sch, hold);
 	if (unedge)
 		sfc_net_unedge(sch);
 }
@@ -307,6 +322,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	struct nlattr *tb[TCA_SFC_MAX + 1];
 	struct sfc_config cfg = q->cfg;
 	struct sfc_alg_cfg alg;
+	struct sfc_hold *hold;
 	int err;
 
 	if (opt) {
@@ -321,14 +337,21 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	if (err)
 		goto out;
 
-	err = sfc_net_prepare(sch, &cfg);
-	if (err)
+	hold = sfc_hold_prepare(sch, &cfg);
+	if (IS_ERR(hold)) {
+		err = PTR_ERR(hold);
 		goto out;
+	}
+	err = sfc_net_prepare(sch, &cfg);
+	if (err) {
+		sfc_hold_free(sch, hold);
+		goto out;
+	}
 	sfc_config_derive(&cfg, dev, &alg);
 	if (cfg.flags & (TC_SFC_F_BOLT | TC_SFC_F_SFC) && !alg.rate.bytes_ps)
 		NL_SET_ERR_MSG(extack,
 			       "link speed unknown: no SRC, no BTS, no supply matching; give link or rate");
-	sfc_config_commit(sch, &cfg, &alg);
+	sfc_config_commit(sch, &cfg, &alg, hold);
 out:
 	memzero_explicit(&cfg.key, sizeof(cfg.key));
 	return err;
@@ -361,6 +384,8 @@ int sfc_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_SFC_MAXPAUSE, cfg->maxpause_ns) ||
 	    nla_put_u32(skb, TCA_SFC_ECN, cfg->ecn) ||
 	    nla_put_u32(skb, TCA_SFC_ESTIMATOR, cfg->tau_ns) ||
+	    nla_put_u8(skb, TCA_SFC_HOLDSHARE, cfg->holdshare) ||
+	    nla_put_u8(skb, TCA_SFC_MINTTL, cfg->minttl) ||
 	    nla_put_u16(skb, TCA_SFC_PORT, cfg->port) ||
 	    nla_put_u8(skb, TCA_SFC_TTL, cfg->ttl))
 		goto cancel;
@@ -386,6 +411,9 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		sfc_cache_stats(q->cache, &cache, ktime_get_ns());
 	sch_tree_lock(sch);
 	st = q->stats;
+	sfc_hold_stats(sch, &st);
+	st.hold_pkts = q->held_pkts;
+	st.hold_bytes = q->held_bytes;
 	st.link_rate = q->alg.rate.bytes_ps;
 	st.ccthresh = q->alg.ccthresh;
 	st.mtu = q->alg.mtu;

@@ -166,6 +166,39 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 }
 
 /*
+ * The L4 protocol that a fragment, the first or another, is part of; 0: @skb is none.  Takes a
+ * while, and is asked for only when something is paused.
+ */
+u8 sfc_fragment_proto(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	const struct ipv6hdr *ip6h;
+	const struct iphdr *iph;
+	struct frag_hdr fh;
+	struct ipv6hdr buf;
+	__be16 frag_off;
+	u8 next;
+	int off;
+
+	if (pkt->family == AF_INET) {
+		iph = skb_header_pointer(skb, pkt->l3_off, sizeof(*iph), &buf);
+		return iph && ip_is_fragment(iph) ? iph->protocol : 0;
+	}
+	if (pkt->family != AF_INET6)
+		return 0;
+	ip6h = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
+	if (!ip6h)
+		return 0;
+	next = ip6h->nexthdr;
+	off = ipv6_skip_exthdr(skb, pkt->l3_off + sizeof(*ip6h), &next, &frag_off);
+	if (off < 0 || !frag_off)
+		return 0;
+	/* not the first: there is nothing behind its header that could be read */
+	if (next == NEXTHDR_FRAGMENT)
+		return skb_copy_bits(skb, off, &fh, sizeof(fh)) ? 0 : fh.nexthdr;
+	return next;
+}
+
+/*
  * Put @flags into the option and mend the TCP checksum (RFC 1624).
  *
  * The checksum sums 16-bit words of the segment, and the option may start at an odd byte: then the

@@ -82,7 +82,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 			   const struct sfc_pkt *pkt, u32 cached_ns, u32 local_ns, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u32 queue = sch->qstats.backlog;		/* line 21: the newest */
+	u32 queue = sfc_backlog(sch);		/* line 21: the newest */
 	struct bolt_msg msg = {
 		.type = BOLT_CTL_BTS,
 		.dscp = pkt->dscp,
@@ -154,6 +154,12 @@ static u32 sfc_pause_local(struct sfc_sched *q, const struct sfc_key *key, u32 b
 	return ns;
 }
 
+/* What the port would hold itself (hold.c) it must not: that moves a queue, and idles the link. */
+static bool sfc_pause_answers(const struct sfc_sched *q, const struct sfc_pkt *pkt)
+{
+	return pkt->pausable && !(q->hold && pkt->proto != IPPROTO_TCP);
+}
+
 /* A packet that arrives, before it joins the queue or is dropped; see sfc_pause_armed(). */
 void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now)
@@ -162,13 +168,13 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	u32 cached_ns = 0, local_ns = 0;
 	struct sfc_key key;
 
-	if (!pkt->pausable)
+	if (!sfc_pause_answers(q, pkt))
 		return;
 	if ((q->dre.decay || now < READ_ONCE(*q->until_ns)) && sfc_key_of(skb, pkt, &key)) {
 		cached_ns = sfc_pause_cached(q, &key, now);
 		local_ns = sfc_pause_local(q, &key, qdisc_pkt_len(skb), now);
 	}
-	if (cached_ns || local_ns || sch->qstats.backlog > q->pause.qth_in)	/* line 12 */
+	if (cached_ns || local_ns || sfc_backlog(sch) > q->pause.qth_in)	/* line 12 */
 		sfc_pause_tell(sch, skb, pkt, cached_ns, local_ns, now);
 }
 
@@ -179,6 +185,6 @@ void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 	struct sfc_pkt pkt;
 
 	sfc_parse(skb, q->cfg.port, &pkt);
-	if (pkt.pausable)
+	if (sfc_pause_answers(q, &pkt))
 		sfc_pause_tell(sch, skb, &pkt, 0, 0, now);
 }

@@ -8,6 +8,7 @@
  *			pause.c	SFC: tell the sender to pause; pause.h, bloom.h pure
  *			cache.c	... what other switches said about it; cache.h pure
  *			estimate.c	... what this switch itself sends there; estimator.h pure
+ *			hold.c	SFC at the sender: what has to wait; hold.h pure
  *			ecn.c	CE
  *			signal.c	build the control message, hand it to the stack
  *			queue.c	all accounting
@@ -75,6 +76,8 @@ struct sfc_config {
 	u32			ecn;		/* bytes; 0: off */
 	u32			tau_ns;		/* estimator; 0: off */
 	u8			bts;		/* enum tc_sfc_bts */
+	u8			holdshare;	/* per cent */
+	u8			minttl;
 	u16			port;
 	u8			ttl;
 	bool			tagged;
@@ -92,6 +95,9 @@ struct sfc_sched {
 	const u64		*until_ns;	/* from then on the cache is empty */
 	u32			ecn;		/* CE beyond so many bytes */
 	struct sfc_dre_cfg	dre;
+	struct sfc_hold		*hold;		/* NULL: nohold */
+	u32			held_pkts;	/* of qlen, those that are held */
+	u32			held_bytes;	/* of backlog */
 	u64			next_ns;	/* shaper: when the link is free */
 	u64			next_frac;
 	struct sfc_config	cfg;
@@ -152,6 +158,7 @@ enum sfc_signal_verdict {
 
 /* parse.c */
 void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt);
+u8 sfc_fragment_proto(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 bool sfc_write_flags(struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags);
 
 /* signal.c */
@@ -177,6 +184,16 @@ struct sfc_cache_stats {
 	u64	ignored;
 };
 
+/* What a control message is to who overhears it */
+enum sfc_msg_verdict {
+	SFC_MSG_BAD,		/* malformed */
+	SFC_MSG_OTHER,		/* no BTS */
+	SFC_MSG_FALSE,		/* a BTS about somebody else, or without a valid tag */
+	SFC_MSG_BTS,
+};
+
+enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
+				  const siphash_key_t *key, struct bolt_msg *m);
 bool sfc_key_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_key *key);
 u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now);
 void sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
@@ -185,6 +202,7 @@ void sfc_cache_stats(struct sfc_cache *cache, struct sfc_cache_stats *st, u64 no
 int sfc_net_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_net_update(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_net_unedge(struct Qdisc *sch);
+struct sfc_holds *sfc_net_holds(struct net *net);
 int sfc_net_register(void);
 void sfc_net_unregister(void);
 
@@ -193,15 +211,59 @@ u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,
 		 const struct sfc_key *key, u32 bytes, u64 now);
 struct sfc_estimator *sfc_estimator_alloc(void);
 
+/* hold.c */
+struct sfc_hold;
+
+/**
+ * struct sfc_holds - the ports of a namespace that hold
+ * @list:	of struct sfc_hold; RTNL, read under RCU
+ * @ports:	how many there are or are to be; the hooks are there while there are any
+ * @refused:	BTS that cannot be believed
+ * @oversize:	... ask for too much
+ * @stale:	... quote what no port has sent lately
+ */
+struct sfc_holds {
+	struct list_head	list;
+	unsigned int		ports;
+	atomic64_t		refused;
+	atomic64_t		oversize;
+	atomic64_t		stale;
+};
+
+enum sfc_hold_verdict {
+	SFC_HOLD_PASS,
+	SFC_HOLD_HELD,		/* it is accounted for */
+	SFC_HOLD_FULL,		/* it has to wait, and there is no room for it */
+};
+
+enum sfc_hold_verdict sfc_hold_arrival(struct Qdisc *sch, struct sk_buff *skb,
+				       const struct sfc_pkt *pkt, u64 now);
+u64 sfc_hold_look(struct Qdisc *sch);
+void sfc_hold_wait(struct Qdisc *sch);
+struct sk_buff *sfc_hold_remove(struct Qdisc *sch);
+struct sfc_hold *sfc_hold_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
+struct sfc_hold *sfc_hold_update(struct Qdisc *sch, struct sfc_hold *h);
+void sfc_hold_free(struct Qdisc *sch, struct sfc_hold *h);
+void sfc_hold_reset(struct Qdisc *sch);
+void sfc_hold_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);
+
 /* ecn.c */
 bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt);
+
+/* The queue that the algorithms go by, bytes: what is held is not in it. */
+static inline u32 sfc_backlog(struct Qdisc *sch)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	return sch->qstats.backlog - q->held_bytes;
+}
 
 /* All that SFC costs a packet while nothing is congested */
 static inline bool sfc_pause_armed(struct Qdisc *sch, u64 now)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 
-	return unlikely(sch->qstats.backlog > q->pause.qth_in ||	/* line 10 */
+	return unlikely(sfc_backlog(sch) > q->pause.qth_in ||	/* line 10 */
 			now < READ_ONCE(*q->until_ns) ||		/* line 11 */
 			q->dre.decay);
 }
@@ -210,8 +272,14 @@ static inline bool sfc_pause_armed(struct Qdisc *sch, u64 now)
 bool sfc_queue_has_room(struct Qdisc *sch, enum sfc_band_id band, u32 len);
 void sfc_queue_add(struct Qdisc *sch, enum sfc_band_id band, struct sk_buff *skb);
 struct sk_buff *sfc_queue_remove(struct Qdisc *sch);
+struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, enum sfc_band_id band);
+void sfc_queue_hold(struct Qdisc *sch, struct qdisc_skb_head *held, struct sk_buff *skb);
+struct sk_buff *sfc_queue_unhold(struct Qdisc *sch, struct qdisc_skb_head *held);
 void sfc_queue_shrink(struct Qdisc *sch);
 void sfc_queue_purge(struct Qdisc *sch);
+
+/* main.c */
+void sfc_readmit(struct sk_buff *skb, struct Qdisc *sch, u64 now);
 
 /* netlink.c */
 void sfc_config_default(struct sfc_config *cfg);

@@ -36,7 +36,7 @@ test_no_options() {
 	for flag in bolt src pru sm split_gso; do
 		expect_eq "$flag" "$(qdisc "$H1" eth0 "$flag")" true
 	done
-	for flag in sfc edge; do
+	for flag in sfc edge hold; do
 		expect_eq "$flag" "$(qdisc "$H1" eth0 "$flag")" false
 	done
 	expect "delete" tc_ qdisc del dev eth0 root
@@ -83,6 +83,11 @@ test_each_option() {
 		ecn+off ecn=off
 		estimator+10us estimator=10000
 		estimator+off estimator=off
+		hold hold=true
+		hold+nohold hold=false
+		holdshare+1 holdshare=1
+		holdshare+100 holdshare=100
+		minttl+255 minttl=255
 		bts+ingress bts=ingress
 		bts+egress bts=egress
 		bts+off bts=off
@@ -130,6 +135,7 @@ test_round_trip() {
 		sfc edge limit 2mb bts egress rtt 1ms qth 1000000b qtg 10000b suppress 1500ns maxpause 1s
 		rate 100gbit sfc bts off suppress off
 		rate 100gbit sfc cache estimator 20us ecn 60kb noedge
+		hold holdshare 50 minttl 3 maxpause 2ms
 	LIST
 }
 
@@ -211,6 +217,7 @@ test_refused_by_kernel() {
 	refused 'Error: integer out of range' rtt 999ns
 	refused 'Error: integer out of range' rtt 101ms
 	refused 'Error: integer out of range' maxpause 999ns
+	refused 'Error: hold is for the port of a sender' hold edge
 	refused 'Error: addr must be a unicast address' addr 224.0.0.1
 	refused 'Error: addr must be a unicast address' addr 255.255.255.255
 	refused 'Error: addr must be a unicast address' addr 127.0.0.1
@@ -223,6 +230,9 @@ test_refused_by_plugin() {
 	setup_port
 	refused 'ttl: "0" is not a number from 1 to 255' ttl 0
 	refused 'ttl: "256" is not a number from 1 to 255' ttl 256
+	refused 'holdshare: "0" is not a number from 1 to 100' holdshare 0
+	refused 'holdshare: "101" is not a number from 1 to 100' holdshare 101
+	refused 'minttl: "256" is not a number from 0 to 255' minttl 256
 	refused 'port: "0" is not a number from 1 to 65535' port 0
 	refused 'port: "65536" is not a number from 1 to 65535' port 65536
 	refused 'srcrate: "0" is not a number' srcrate 0

@@ -24,6 +24,24 @@ test_tc_add() {
 		tagkey 000102030405060708090a0b0c0d0e0f addr 2001:db8::9
 }
 
+# The first port of a namespace that holds registers hooks as well
+test_tc_add_hold() {
+	setup_faults || return
+	setup_sink 1
+	each tc config no_root in_r tc qdisc add dev d0 root handle 20: sfc rate 10gbit hold
+}
+
+hold_was() {
+	tc_ qdisc change dev d0 handle 20: root sfc rate 10gbit nohold
+}
+
+test_tc_change_hold() {
+	setup_faults || return
+	setup_sink 1
+	tc_ qdisc add dev d0 root handle 20: sfc rate 10gbit
+	each tc config hold_was in_r tc qdisc change dev d0 handle 20: root sfc rate 1gbit hold
+}
+
 was() {
 	tc_ qdisc change dev d0 handle 20: root sfc rate 10gbit limit 1mb sm ttl 9 notagkey
 }

@@ -36,6 +36,7 @@ static const struct {
 	{ "sfc",	"nosfc",	"sfc",		TC_SFC_F_SFC },
 	{ "edge",	"noedge",	"edge",		TC_SFC_F_EDGE },
 	{ "cache",	"nocache",	"cache",	TC_SFC_F_CACHE },
+	{ "hold",	"nohold",	"hold",		TC_SFC_F_HOLD },
 };
 
 #define N_SWITCHES	(sizeof(sfc_switches) / sizeof(sfc_switches[0]))
@@ -62,6 +63,7 @@ static void explain(void)
 		"               [ suppress { auto | off | TIME } ] [ maxpause TIME ]\n"
 		"               [ cache | nocache ] [ estimator { off | TIME } ]\n"
 		"               [ ecn { off | BYTES } ]\n"
+		"               [ hold | nohold ] [ holdshare PERCENT ] [ minttl N ]\n"
 		"               [ switch_id N ] [ srcrate PPS ] [ port UDPPORT ] [ ttl N ]\n"
 		"               [ addr { auto | ADDRESS } ] [ tagkey HEX | notagkey ]\n"
 		"\n"
@@ -85,6 +87,9 @@ static void explain(void)
 		"cache     remember pauses that pass, and pass them on to senders at once (off)\n"
 		"estimator pause senders by what leaves for one destination within TIME (off)\n"
 		"ecn       mark CE when so much is queued (off)\n"
+		"hold      a host's port: hold what a BTS pauses, but TCP, which is tcp_bolt's (off)\n"
+		"holdshare most of 200 ms that one destination is held (95); 100: no watchdog\n"
+		"minttl    least TTL or hop limit of a BTS that is believed (0)\n"
 		"switch_id number that control messages carry (0)\n"
 		"srcrate   most control messages per second (100000000)\n"
 		"port      UDP port of control messages (45079)\n"
@@ -298,6 +303,18 @@ static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 		v8 = v;
 		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_TTL, &v8, sizeof(v8));
 	}
+	if (!strcmp(opt, "holdshare")) {
+		if (get_number(&v, opt, arg, 1, 100))
+			return -1;
+		v8 = v;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_HOLDSHARE, &v8, sizeof(v8));
+	}
+	if (!strcmp(opt, "minttl")) {
+		if (get_number(&v, opt, arg, 0, 255))
+			return -1;
+		v8 = v;
+		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_MINTTL, &v8, sizeof(v8));
+	}
 	if (!strcmp(opt, "addr"))
 		return put_addr(n, arg);
 	if (!strcmp(opt, "tagkey")) {
@@ -313,7 +330,7 @@ static bool takes_value(const char *opt)
 	static const char * const names[] = {
 		"rate", "link", "limit", "overhead", "ccthresh", "smcap", "switch_id", "srcrate",
 		"port", "ttl", "addr", "tagkey", "bts", "rtt", "qth", "qtg", "suppress", "maxpause",
-		"ecn", "estimator",
+		"ecn", "estimator", "holdshare", "minttl",
 	};
 	unsigned int i;
 
@@ -590,6 +607,13 @@ static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 		print_switches(&flags);
 	}
 	print_pause_opt(tb);
+	p = attr(tb, TCA_SFC_HOLDSHARE, sizeof(__u8));
+	if (p)
+		print_color_uint(PRINT_ANY, COLOR_NONE, "holdshare", "holdshare %u ",
+				 *(const __u8 *)p);
+	p = attr(tb, TCA_SFC_MINTTL, sizeof(__u8));
+	if (p)
+		print_color_uint(PRINT_ANY, COLOR_NONE, "minttl", "minttl %u ", *(const __u8 *)p);
 	p = attr(tb, TCA_SFC_SWITCH_ID, sizeof(v32));
 	if (p) {
 		memcpy(&v32, p, sizeof(v32));
@@ -636,6 +660,11 @@ static const struct {
 	C(cache_updates, false), C(cache_full, false), C(cache_refused, false),
 	C(cache_ignored, false), C(ecn_marked, true),
 	C(estimator_hits, false),
+	C(hold_pkts, true), C(hold_bytes, false), C(hold_slots, false),
+	C(hold_bts, true), C(hold_pauses, false), C(hold_ns, false), C(hold_clamped, false),
+	C(hold_full, false), C(hold_trips, false), C(hold_deaf, false),
+	C(hold_held, true), C(hold_released, false), C(hold_refused, false),
+	C(hold_oversize, false), C(hold_stale, false),
 #undef C
 };
 

@@ -33,6 +33,8 @@ enum {
 	TCA_SFC_MAXPAUSE,	/* u32, ns, longest pause to ask for */
 	TCA_SFC_ECN,		/* u32, bytes, CE beyond so much backlog; 0: off */
 	TCA_SFC_ESTIMATOR,	/* u32, ns, tau of the incast estimator; 0: off */
+	TCA_SFC_HOLDSHARE,	/* u8, per cent of an interval that a destination may be held */
+	TCA_SFC_MINTTL,		/* u8, least TTL or hop limit of a BTS that is believed */
 	__TCA_SFC_MAX
 };
 
@@ -46,7 +48,8 @@ enum {
 #define TC_SFC_F_SFC		(1U << 5)	/* Algorithm 1 of the SFC paper */
 #define TC_SFC_F_EDGE		(1U << 6)	/* the port faces servers: its BTS may be cached */
 #define TC_SFC_F_CACHE		(1U << 7)	/* remember and use the BTS of other switches */
-#define TC_SFC_F_ALL		((1U << 8) - 1)
+#define TC_SFC_F_HOLD		(1U << 8)	/* a host's port: hold what a BTS has paused */
+#define TC_SFC_F_ALL		((1U << 9) - 1)
 
 /* Where a queue beyond qth makes a BTS */
 enum tc_sfc_bts {
@@ -128,6 +131,27 @@ enum tc_sfc_bts {
  * @ecn_marked:		packets that got CE here
  *
  * @estimator_hits:	data packets whose destination the estimator took for congested
+ *
+ * Hold, state when asked:
+ * @hold_pkts:		packets that wait; qlen counts them as well
+ * @hold_bytes:		... bytes; the backlog counts them as well
+ * @hold_slots:		destinations paused
+ *
+ * Hold, BTS about flows of this port:
+ * @hold_bts:		believed
+ * @hold_pauses:	... those that began a pause
+ * @hold_ns:		... time that was paused for
+ * @hold_clamped:	... granted less than they asked for
+ * @hold_full:		... not obeyed: all slots are taken
+ * @hold_trips:		... not obeyed: found the destination held for its share, watchdog
+ * @hold_deaf:		... not obeyed: those, and others until it has recovered
+ * @hold_held:		packets held
+ * @hold_released:	... and let go at the end of a pause
+ *
+ * Hold, BTS not believed; the namespace's, the same at each port that holds:
+ * @hold_refused:	checksum, tag, TTL, about somebody else's packet
+ * @hold_oversize:	ask for more than a second
+ * @hold_stale:		quote a flow that has sent nothing by any port that holds for a second
  */
 struct tc_sfc_xstats {
 	__u64	link_rate;
@@ -187,6 +211,22 @@ struct tc_sfc_xstats {
 	__u64	ecn_marked;
 
 	__u64	estimator_hits;
+
+	__u64	hold_pkts;
+	__u64	hold_bytes;
+	__u64	hold_slots;
+	__u64	hold_bts;
+	__u64	hold_pauses;
+	__u64	hold_ns;
+	__u64	hold_clamped;
+	__u64	hold_full;
+	__u64	hold_trips;
+	__u64	hold_deaf;
+	__u64	hold_held;
+	__u64	hold_released;
+	__u64	hold_refused;
+	__u64	hold_oversize;
+	__u64	hold_stale;
 };
 
 #endif /* _UAPI_LINUX_PKT_SCH_SFC_H */
