@@ -12,7 +12,12 @@
 test_prio() { through prio above; through prio leaf; }
 test_ets() { through ets above; through ets leaf; }
 test_drr() { through drr above; through drr leaf; }
-test_qfq() { through qfq above; through qfq leaf; }
+# Below qfq, Linux 6.1 calls any leaf that holds packets back, tbf too, a bug, with a trace; later
+# kernels say that the leaf's place is elsewhere, as the other parents do.
+test_qfq() {
+	through qfq above
+	case $(uname -r) in 6.1.*) ;; *) through qfq leaf ;; esac
+}
 test_htb() { through htb above; through htb leaf; }
 test_htb_borrow() { through htb_borrow above; through htb_borrow leaf; }
 test_hfsc_rt() { through hfsc_rt above; through hfsc_rt leaf; }

@@ -10,7 +10,7 @@
 leaves() {
 	local n
 	for n in 1 2 3 4; do
-		expect "sfc $n" tc_ qdisc add dev d0 parent "10:$n" handle "2$n:" sfc nobolt "$@"
+		expect "sfc $n" tc_ qdisc replace dev d0 parent "10:$n" handle "2$n:" sfc nobolt "$@"
 	done
 }
 
@@ -69,7 +69,8 @@ test_mqprio() {
 	expect "delete" tc_ qdisc del dev d0 root
 }
 
-# Gates open and shut: taprio asks its children for nothing while shut
+# Gates open and shut: taprio asks its children for nothing while shut.  Linux 6.1 shows taprio itself
+# in its children's places: they are changed by their own handles.
 test_taprio() {
 	setup_sink 4
 	expect "taprio" tc_ qdisc add dev d0 root handle 10: taprio num_tc 2 \
@@ -81,10 +82,10 @@ test_taprio() {
 	flood 0
 	expect "drains" busywait all_empty
 	expect_eq "sent" "$(sent)" 80
-	expect "limit" tc_ qdisc change dev d0 parent 10:4 handle 24: sfc rate 100kbit
+	expect "rate" tc_ qdisc change dev d0 handle 24: sfc rate 100kbit
 	flood 1
 	expect_ge "waiting" "$(column 24: 3)" 30
-	expect "limit" tc_ qdisc change dev d0 parent 10:4 handle 24: sfc limit 3000b
+	expect "limit" tc_ qdisc change dev d0 handle 24: sfc limit 3000b
 	expect_le "waiting" "$(column 24: 3)" 3
 	expect "delete" tc_ qdisc del dev d0 root
 }
