@@ -117,6 +117,8 @@ def modules_and_tools(kdir, arch):
                    "modules", "tools"], made / "make.log")
             _keep(made, out)
             _forget_old(out)
+        # in use: not among the oldest
+        os.utime(out)
     return out, key
 
 

@@ -800,13 +800,14 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 		 * What the timer was set for is the time: to read the clock would
 		 * move it, and make late what the links do in this nanosecond.
 		 */
-		if (!measuring && armed_ns >= until)
-			break;
 		while (next < events.n && start_ns + events.v[next].at_ns <= armed_ns) {
 			const struct event *e = &events.v[next++];
 
 			measuring &= run_event(e, start_ns + e->at_ns);
 		}
+		/* without a drain the end of the measurement is it */
+		if (!measuring && armed_ns >= until)
+			break;
 		arm_timer(next < events.n ? start_ns + events.v[next].at_ns : until);
 	}
 	mark_wall("wall.end");
