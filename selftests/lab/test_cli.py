@@ -48,6 +48,11 @@ class Refuses(unittest.TestCase):
             for command in ("plot", "show"):
                 self.refused(command, self.out, says="result.json")
 
+    def test_several_plots_want_a_place(self):
+        self.refused("plot", self.out, self.out, says="--out")
+        self.refused("plot", self.out, self.out, "--out", self.out + "/new", says="result.json")
+        self.assertFalse((Path(self.out) / "new").exists())
+
     def test_nothing_is_left_behind(self):
         target = Path(self.out) / "new"
         self.refused("run", "flow-join", "--set", "duration=never", "--out", str(target), says="duration")

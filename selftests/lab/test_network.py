@@ -13,6 +13,13 @@ class Topologies(unittest.TestCase):
             s, net, _ = context.one(sets=[f"topology.rtt={rtt}"])
             self.assertEqual(sum(p.delay for p in net.path("s0", "r1")), s.topology.rtt // 2, rtt)
 
+    def test_hosts_links_have_a_delay_of_their_own(self):
+        _, net, _ = context.one(sets=["topology.rtt=16us", "topology.edge_delay=1us"])
+        self.assertEqual([p.delay for p in net.path("s0", "r1")], [1000, 6000, 1000])
+        _, net, _ = context.one(sets=["topology.kind=leaf-spine", "topology.rtt=10us", "topology.edge_delay=1us", "flow.0.from=h0", "flow.0.to=h7",
+                                      "flow.1.from=h1", "flow.1.to=h2"])
+        self.assertEqual([p.delay for p in net.path("h0", "h7")], [1000, 1500, 1500, 1000])
+
     def test_star(self):
         s, net, _ = context.one(sets=["topology.kind=star", "topology.hosts=5", "topology.rtt=5us", "flow.0.from=h0", "flow.0.to=h4",
                                       "flow.1.from=h1", "flow.1.to=h4"])

@@ -82,6 +82,10 @@ class Refuses(unittest.TestCase):
             message = self.refused(key, f"{key}={value}")
             self.assertTrue(message.startswith("test.toml: "), message)
 
+    def test_delay_of_the_hosts_links(self):
+        self.refused("topology.edge_delay", "topology.edge_delay=1us", "topology.kind=star", "flow.0.from=h0", "flow.0.to=h1")
+        self.refused("topology.edge_delay", "topology.edge_delay=2.1us")
+
     def test_hosts_that_do_not_exist(self):
         self.assertIn("s0, s1", self.refused("flow.0.to", "flow.0.to=r9"))
         self.refused("flow.0.to", "flow.0.to=s0")
@@ -103,6 +107,7 @@ class Refuses(unittest.TestCase):
         self.refused("topology", text='name = "x"\nduration = "1ms"\n')
         self.refused("flow", text='name = "x"\nduration = "1ms"\n[topology]\nkind = "star"\n')
         self.refused("incast.degree", "incast.bytes=1KB", "incast.to=r0")
+        self.refused("incast.to", "incast.degree=2", "incast.bytes=1KB")
         self.refused("workload.cdf", "workload.load=0.5")
 
     def test_missing_files(self):

@@ -100,6 +100,14 @@ class Incast(unittest.TestCase):
         offered = sum(traffic.wire_bytes(m.bytes, s) for m in t.messages) * 8e9 / (s.topology.rate * s.duration)
         self.assertAlmostEqual(offered, 0.3, delta=0.1)
 
+    def test_without_a_receiver_every_incast_has_another(self):
+        text = STAR.format(duration="50ms") + '[incast]\ndegree = 8\nbytes = "50KB"\nload = 0.1\n'
+        s, net, t = context.one(text)
+        offered = sum(traffic.wire_bytes(m.bytes, s) for m in t.messages) * 8e9 / (s.topology.rate * s.duration)
+        self.assertAlmostEqual(offered, 0.1 * len(net.hosts), delta=0.1)
+        self.assertEqual({t.pairs[m.pair].dst for m in t.messages}, set(net.hosts))
+        self.assertTrue(all(p.src != p.dst for p in t.pairs))
+
 
 class Trace(unittest.TestCase):
     def read(self, text):

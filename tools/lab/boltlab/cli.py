@@ -34,8 +34,9 @@ def parser():
     run.add_argument("--keep-raw", action="store_true", help="keep the guest's plan, console and raw results")
     run.add_argument("--no-plots", action="store_true", help="result.json and series only")
     sub.add_parser("list", help="the scenarios that come with the lab")
-    plot = sub.add_parser("plot", help="make plots and report of a run's directory again")
-    plot.add_argument("dir")
+    plot = sub.add_parser("plot", help="make plots and report of a run's directory again, or pictures of several runs")
+    plot.add_argument("dirs", nargs="+", metavar="DIR")
+    plot.add_argument("--out", metavar="OUT", help="of several runs: where the pictures go")
     shown = sub.add_parser("show", help="the summary of runs' directories as text")
     shown.add_argument("dirs", nargs="+", metavar="DIR")
     prepare = sub.add_parser("build", help="build what runs need (kernel, modules, tools) and print where it is")
@@ -66,7 +67,11 @@ def main(argv=None):
         if args.what == "doctor":
             return doctor.main()
         if args.what == "plot":
-            return runner.plot(Path(args.dir))
+            if args.out:
+                return runner.compare([Path(d) for d in args.dirs], Path(args.out))
+            if len(args.dirs) > 1:
+                raise RunError("plot: several runs in one picture want --out: where it goes")
+            return runner.plot(Path(args.dirs[0]))
         if args.what == "show":
             return show.main([Path(d) for d in args.dirs])
         if args.what == "build":

@@ -7,7 +7,7 @@ from . import build, results, series
 from .guest import RunError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
-MAX_FLOWS = 8
+MAX_FLOWS = 16
 MAX_MARKS = 10
 
 
@@ -62,9 +62,8 @@ def scaled(times, values, factor):
     return [t / 1000 for t in times], [v * factor for v in values]
 
 
-def make(result, out):
-    """Writes the PNGs and returns the views for the report."""
-    shown = views(result, out)
+def pictures():
+    """matplotlib, set up to draw the same for the same."""
     os.environ.setdefault("MPLCONFIGDIR", str(build.cache() / "matplotlib"))
     try:
         import matplotlib
@@ -72,50 +71,102 @@ def make(result, out):
         from matplotlib import pyplot
     except ImportError:
         raise RunError("matplotlib is missing: install python3-matplotlib (or run with --no-plots)") from None
+    return pyplot
+
+
+def save(figure, path, pyplot):
+    figure.tight_layout()
+    # no date in the file: equal runs make equal pictures
+    figure.savefig(path, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def draw(axes, title, unit, lines, marked=()):
+    for i, (label, _, t, v) in enumerate(lines):
+        axes.plot(t, v, label=label, color=COLOURS[i % len(COLOURS)], linewidth=1)
+    for t, what in marked:
+        axes.axvline(t, color="#999999", linewidth=0.8, linestyle=":")
+        axes.annotate(what, (t, 1), xycoords=("data", "axes fraction"), xytext=(3, -10), textcoords="offset points",
+                      fontsize=7, color="#777777")
+    axes.set_title(title, fontsize=11)
+    axes.set_xlabel("time, us")
+    axes.set_ylabel(unit)
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0.01)
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(lines) <= 12:
+        axes.legend(fontsize=8, frameon=False)
+
+
+def make(result, out):
+    """Writes the PNGs and returns the views for the report."""
+    shown = views(result, out)
+    pyplot = pictures()
     for key, title, unit, lines in shown:
         figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
-        for i, (label, _, t, v) in enumerate(lines):
-            axes.plot(t, v, label=label, color=COLOURS[i % len(COLOURS)], linewidth=1)
-        for t, what in marks(result):
-            axes.axvline(t, color="#999999", linewidth=0.8, linestyle=":")
-            axes.annotate(what, (t, 1), xycoords=("data", "axes fraction"), xytext=(3, -10), textcoords="offset points",
-                          fontsize=7, color="#777777")
-        axes.set_title(f"{result['scenario']}: {title}", fontsize=11)
-        axes.set_xlabel("time, us")
-        axes.set_ylabel(unit)
-        axes.set_ylim(bottom=0)
-        axes.margins(x=0.01)
-        axes.grid(True, color="#dddddd", linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
-        if len(lines) <= 12:
-            axes.legend(fontsize=8, frameon=False)
-        figure.tight_layout()
-        # no date in the file: equal runs make equal pictures
-        figure.savefig(out / f"{key}.png", metadata={"Software": None})
-        pyplot.close(figure)
+        draw(axes, f"{result['scenario']}: {title}", unit, lines, marks(result))
+        save(figure, out / f"{key}.png", pyplot)
     slowdowns(result, out, pyplot)
     return shown
 
 
-def slowdowns(result, out, pyplot):
-    runs = [r for r in result["runs"] if r["fct"]["bins"]]
-    if not runs or max(len(r["fct"]["bins"]) for r in runs) < 2:
-        return
-    figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
-    for i, r in enumerate(runs):
-        x = [b["max_bytes"] for b in r["fct"]["bins"]]
-        axes.plot(x, [b["p99"] for b in r["fct"]["bins"]], "o-", color=COLOURS[i % len(COLOURS)], label=f"{r['cc']}, p99")
-        axes.plot(x, [b["p50"] for b in r["fct"]["bins"]], "o--", color=COLOURS[i % len(COLOURS)], label=f"{r['cc']}, p50", alpha=0.6)
+def compare(named, out):
+    """Runs of several directories, [(name, result, directory)], in one picture per view: queue, link and
+    slowdown in one frame, what flows get in a frame each."""
+    pyplot = pictures()
+    out.mkdir(parents=True, exist_ok=True)
+    seen = [(name, {key: view for key, *view in views(result, directory)}) for name, result, directory in named]
+    for key in ("queue", "link"):
+        lines = [(f"{name}: {label}", cc, t, v) for name, by in seen for label, cc, t, v in (by[key][2] if key in by else ())]
+        if lines:
+            title, unit = next(by[key][:2] for _, by in seen if key in by)
+            figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
+            draw(axes, title, unit, lines)
+            save(figure, out / f"{key}.png", pyplot)
+    seen = [(name, by["rate"]) for name, by in seen if "rate" in by]
+    if seen:
+        figure, frames = pyplot.subplots(1, len(seen), figsize=(9, 4.2), dpi=120, sharey=True, squeeze=False)
+        for axes, (name, (_, unit, lines)) in zip(frames[0], seen):
+            draw(axes, name, unit, lines)
+        save(figure, out / "rate.png", pyplot)
+    runs = [(name if len(result["runs"]) == 1 else f"{name}: {r['cc']}", size_bins(r)) for name, result, _ in named for r in result["runs"]]
+    runs = [(label, bins) for label, bins in runs if len(bins) > 1]
+    if runs:
+        figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
+        draw_slowdowns(axes, "95th percentile of the slowdown by size of message", [
+            (label, bins, "p95", COLOURS[i % len(COLOURS)], {}) for i, (label, bins) in enumerate(runs)])
+        save(figure, out / "slowdown.png", pyplot)
+
+
+def size_bins(r):
+    """Of the workload, where an incast runs beside it."""
+    return r["fct"].get("kinds", {}).get("workload", r["fct"])["bins"]
+
+
+def draw_slowdowns(axes, title, lines):
+    for label, bins, p, colour, style in lines:
+        axes.plot([b["max_bytes"] for b in bins], [b[p] for b in bins], **({"marker": "o", "color": colour, "label": label} | style))
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_title(f"{result['scenario']}: slowdown by size of message", fontsize=11)
+    axes.set_title(title, fontsize=11)
     axes.set_xlabel("message, bytes")
     axes.set_ylabel("time over ideal")
     axes.grid(True, which="both", color="#dddddd", linewidth=0.6)
     axes.legend(fontsize=8, frameon=False)
-    figure.tight_layout()
-    figure.savefig(out / "slowdown.png", metadata={"Software": None})
-    pyplot.close(figure)
+
+
+def slowdowns(result, out, pyplot):
+    runs = [(r["cc"], size_bins(r)) for r in result["runs"]]
+    runs = [(cc, bins) for cc, bins in runs if bins]
+    if not runs or max(len(bins) for _, bins in runs) < 2:
+        return
+    figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
+    draw_slowdowns(axes, f"{result['scenario']}: slowdown by size of message", [
+        line for i, (cc, bins) in enumerate(runs) for line in (
+            (f"{cc}, p99", bins, "p99", COLOURS[i % len(COLOURS)], {}),
+            (f"{cc}, p50", bins, "p50", COLOURS[i % len(COLOURS)], {"linestyle": "--", "alpha": 0.6}))])
+    save(figure, out / "slowdown.png", pyplot)
 
 
 def drain_us(nbytes, rate_bps):

@@ -132,12 +132,28 @@ def load_result(out):
 def plot(out):
     from . import plots, report           # matplotlib is wanted for this only
     result = load_result(out)
-    try:
+
+    def draw():
         made = plots.make(result, out)
         report.write(result, out, made)
+    _draw(draw, out / RESULT)
+    progress(f"report: {out / 'report.html'}")
+    return 0
+
+
+def compare(dirs, out):
+    """Pictures of several runs, named after their directories, in `out`."""
+    from . import plots
+    named = [(d.resolve().name, load_result(d), d) for d in dirs]
+    _draw(lambda: plots.compare(named, out), ", ".join(str(d / RESULT) for d in dirs))
+    progress(f"pictures: {out}")
+    return 0
+
+
+def _draw(what, files):
+    try:
+        what()
     except FileNotFoundError as e:
         raise RunError(f"{e.filename}: is missing; run the scenario again") from None
     except (KeyError, TypeError) as e:
-        raise RunError(f"{out / RESULT}: was written by another version of the lab ({e!r} is not as expected)") from None
-    progress(f"report: {out / 'report.html'}")
-    return 0
+        raise RunError(f"{files}: was written by another version of the lab ({e!r} is not as expected)") from None

@@ -162,6 +162,7 @@ class Topology:
     rate: int = key(link_rate, 100 * 10**9, "every link")
     core_rate: int = key(link_rate, None, "links between switches; absent: rate")
     rtt: int = key(small_time, 8000, "between the far ends, without serialization; spread evenly over the links")
+    edge_delay: int = key(small_time, None, "dumbbell, leaf-spine: one way between host and switch; absent: as the other links")
     mtu: int = key(integer(576, 65535), 1500, "bytes of IP packet")
     buffer: int = key(positive(units.size, 10**12, units.format_size), 16 * 10**6, "per switch port, drop-tail beyond")
     ring: int = key(integer(1, 4096), 1, "packets in a port's transmit ring, below the qdisc")
@@ -229,9 +230,9 @@ class Workload:
 class Incast:
     degree: int = key(integer(1, 20000), None, "messages per incast")
     bytes: int = key(message_size, None, "of each message")
-    to: str = key(name, None, "receiver")
+    to: str = key(name, None, "receiver; absent: with load, any host, another for each")
     sync: int = key(small_time, 0, "starts are uniform in this window; 0us is perfectly synchronized")
-    load: float = key(number(0.0001, 2), None, "repeat at this share of the receiver's link; absent: once")
+    load: float = key(number(0.0001, 2), None, "repeat at this share of the receiver's (to) or every host's link; absent: once")
     start: int = key(offset, 0, "of the first")
     connections: int = key(integer(1, 256), 1, "opened beforehand per sender")
     trace: str = key(text, None, "HPCC flow list instead of a generator")
@@ -458,6 +459,11 @@ def check(s, where):
         t.paths = 2 if any(e.do == "reroute" for e in s.event) else 1
     if t.kind == "links" and not s.link:
         bad("link", "topology.kind is \"links\": write at least one [[link]] with a= and b=")
+    if t.edge_delay is not None:
+        if t.kind not in ("dumbbell", "leaf-spine"):
+            bad("topology.edge_delay", f"belongs to topology.kind \"dumbbell\" or \"leaf-spine\", which is \"{t.kind}\" here")
+        if 4 * t.edge_delay > t.rtt:
+            bad("topology.edge_delay", f"twice there and back is more than topology.rtt ({units.format_time(t.rtt)})")
     if t.kind != "links" and s.link:
         bad("link", f"belongs to topology.kind \"links\", which is \"{t.kind}\" here")
     net = topology.build(s, where)
@@ -508,7 +514,8 @@ def check(s, where):
             host(f"{k}.to", g.to)
         if g.trace is not None:
             continue
-        for need in {"workload": ("cdf",), "incast": ("degree", "bytes", "to")}[k]:
+        wanted = {"workload": ("cdf",), "incast": ("degree", "bytes") + (("to",) if s.incast and s.incast.load is None else ())}
+        for need in wanted[k]:
             if getattr(g, need) is None:
                 bad(f"{k}.{need}", "is missing (or give trace)")
     if s.incast and s.incast.trace is None and s.incast.start >= s.duration:

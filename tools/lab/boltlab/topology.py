@@ -127,17 +127,23 @@ def spread(total, parts):
     return delays
 
 
+def along(t, parts):
+    """Delays of the links from host to host: those of the hosts as asked for, the others share the rest."""
+    if t.edge_delay is None:
+        return spread(t.rtt // 2, parts)
+    return [t.edge_delay, *spread(t.rtt // 2 - 2 * t.edge_delay, parts - 2), t.edge_delay]
+
+
 def build(s, where):
     t = s.topology
     core_rate = t.core_rate or t.rate
-    one_way = t.rtt // 2
     net = Network(ip=t.ip)
     if t.kind == "dumbbell":
         left = [f"s{i}" for i in range(t.senders)]
         right = [f"r{i}" for i in range(t.receivers)]
         net.name_nodes(left + right, ["a", "b"])
         net.ecmp = False
-        first, core, last = spread(one_way, 3)
+        first, core, last = along(t, 3)
         for h in left:
             net.add_link(h, "a", t.rate, first)
         for _ in range(t.paths):
@@ -147,7 +153,7 @@ def build(s, where):
     elif t.kind == "star":
         hosts = [f"h{i}" for i in range(t.hosts)]
         net.name_nodes(hosts, ["sw"])
-        delay = spread(one_way, 2)[0]
+        delay = spread(t.rtt // 2, 2)[0]
         for h in hosts:
             net.add_link(h, "sw", t.rate, delay)
     elif t.kind == "leaf-spine":
@@ -155,7 +161,7 @@ def build(s, where):
         spines = [f"p{i}" for i in range(t.spines)]
         hosts = [f"h{i}" for i in range(t.leaves * t.hosts_per_leaf)]
         net.name_nodes(hosts, leaves + spines)
-        edge, core, _, _ = spread(one_way, 4)
+        edge, core, _, _ = along(t, 4)
         for i, h in enumerate(hosts):
             net.add_link(h, leaves[i // t.hosts_per_leaf], t.rate, edge)
         for leaf in leaves:

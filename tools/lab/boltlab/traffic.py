@@ -158,8 +158,8 @@ def build(s, net, where):
     if s.incast and s.incast.trace is None:
         # pairs of their own: an incast must not queue behind the background on one connection
         shared.clear()
-        for src, start in incasts(s, net):
-            send(shared_pair(src, s.incast.to, s.incast.connections), start, s.incast.bytes, "incast")
+        for src, dst, start in incasts(s, net):
+            send(shared_pair(src, dst, s.incast.connections), start, s.incast.bytes, "incast")
     if not traffic.messages:
         raise ScenarioError(f"{where}: workload: nothing would be sent within the duration")
     return traffic
@@ -192,23 +192,25 @@ def poisson(s, net, where):
 def incasts(s, net):
     g = s.incast
     rng = random.Random(f"incast {s.seed}")
-    others = [h for h in net.hosts if h != g.to]
-    if s.topology.kind == "dumbbell":
-        others = [h for h in others if h[0] != g.to[0]]
     start = float(g.start)
     gap = None
     if g.load is not None:
         gap = g.degree * wire_bytes(g.bytes, s) * 8 * 10**9 / (g.load * s.topology.rate)
+        gap /= 1 if g.to else len(net.hosts)
     result = []
     while start < s.duration:
+        to = g.to or rng.choice(net.hosts)
+        others = [h for h in net.hosts if h != to]
+        if s.topology.kind == "dumbbell":
+            others = [h for h in others if h[0] != to[0]]
         # every sender once before any twice
         senders = others * (g.degree // len(others)) + rng.sample(others, g.degree % len(others))
         for src in senders:
-            result.append((src, round(start + rng.uniform(0, g.sync))))
+            result.append((src, to, round(start + rng.uniform(0, g.sync))))
         if gap is None:
             break
         start += rng.expovariate(1 / gap)
-    result.sort(key=lambda item: item[1])
+    result.sort(key=lambda item: item[2])
     return result
 
 
