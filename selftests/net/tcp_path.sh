@@ -113,6 +113,18 @@ test_other_speed() {
 	expect_le "ns of the second half" "$took" 200000000
 }
 
+# The same device with another speed: nothing but the speed says so
+test_same_device_other_speed() {
+	second_link
+	# shellcheck disable=SC2317
+	slower() {
+		in_ns "$H1" sysctl -qw net.bolt.rate_mbps=100
+	}
+	in_two 203.0.113.2 slower
+	expect_ge "ns of the second half" "$took" 80000000
+	expect_le "ns of the second half" "$took" 200000000
+}
+
 # by_route CC: without setsockopt, both ends
 by_route() {
 	server "$H2" listen "$A2" 5001 recv "$BYTES" info recv-eof
@@ -236,5 +248,5 @@ test_tiny_mtu() {
 	expect_ge "mss" "$(info "$tmp/client" mss)" 48
 }
 
-run_tests other_device other_device_mtu device_dies other_speed congctl \
+run_tests other_device other_device_mtu device_dies other_speed same_device_other_speed congctl \
 	congctl_changes_under_it frag_needed_ipv4 too_big_ipv6 black_hole_ipv4 black_hole_ipv6 mtu_probing tiny_mtu
