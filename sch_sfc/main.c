@@ -351,18 +351,32 @@ static struct Qdisc_ops sfc_qdisc_ops __read_mostly = {
 	.owner		= THIS_MODULE,
 };
 
-/* Speed is known, or another, when the link comes up; thresholds follow the MTU. */
+/*
+ * Speed is known, or another, when the link comes up; thresholds follow the MTU.  A bond has the
+ * speed of the links that carry: while one of them does, only their events and a failover tell.
+ */
 static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
-	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	const struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	const struct net_device *master, *own;
 	struct sfc_sched *q;
 
-	if (event != NETDEV_UP && event != NETDEV_CHANGE && event != NETDEV_CHANGEMTU)
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_CHANGE:
+	case NETDEV_CHANGEMTU:
+	case NETDEV_CHANGELOWERSTATE:
+	case NETDEV_BONDING_FAILOVER:
+		break;
+	default:
 		return NOTIFY_DONE;
+	}
 
 	ASSERT_RTNL();
+	master = netdev_master_upper_dev_get((struct net_device *)dev);
 	list_for_each_entry(q, &sfc_list, list) {
-		if (qdisc_dev(q->sch) == dev)
+		own = qdisc_dev(q->sch);
+		if (own == dev || own == master)
 			sfc_config_refresh(q->sch);
 	}
 	return NOTIFY_DONE;
