@@ -274,6 +274,104 @@ test_invalid_drop() {
 	expect_eq "invalid" "$(in_ns "$M" nft list ruleset | grep -c 'packets 0 bytes 0 drop')" 1
 }
 
+# --- a bridge that filters ---
+
+#	H1 eth0 ---- m1  M (bridge br0) m2 ---- eth0 H2
+#	   192.0.2.1                            192.0.2.2
+setup_bridge() {
+	setup_ns H1 M H2
+	R=$M
+	ip link add name eth0 netns "$H1" type veth peer name m1 netns "$M"
+	ip link add name m2 netns "$M" type veth peer name eth0 netns "$H2"
+	ips "$M" <<-BATCH
+		link add br0 type bridge
+		link set m1 master br0 up
+		link set m2 master br0 up
+		link set br0 up
+	BATCH
+	addr "$H1" eth0 192.0.2.1/24 2001:db8::1/64
+	addr "$H2" eth0 192.0.2.2/24 2001:db8::2/64
+	A2=192.0.2.2 B2=2001:db8::2
+	wait_up
+	in_ns "$M" sysctl -qw "net.bridge.bridge-nf-call-iptables=$1" \
+		"net.bridge.bridge-nf-call-ip6tables=$1"
+}
+
+# states FAMILY [STATES]: M lets pass what it knows, connections to port 5001, and STATES
+states() {
+	rules <<-END
+	table $1 t {
+		chain c {
+			type filter hook forward priority 0; policy drop;
+			${3-}
+			ct state invalid counter drop
+			ct state established,related${2:+,$2} counter accept
+			tcp dport 5001 ct state new accept
+			meta l4proto { icmp, icmpv6 } accept
+		}
+	}
+	END
+}
+
+dropped_as_invalid() {
+	in_ns "$M" nft list ruleset | sed -n 's/.*invalid counter packets \([0-9]*\) .*/\1/p'
+}
+
+# filtered ADDRESS: the option passes, what the bridge itself says as well
+filtered() {
+	port "$M" m2
+	upload "$1"
+	src_heard "$H1" "$M" m2
+	expect_eq "invalid" "$(dropped_as_invalid)" 0
+	expect_ge "accepted by the filter" "$(in_ns "$M" nft list ruleset |
+		sed -n 's/.*untracked counter packets \([0-9]*\) .*/\1/p')" 1000
+}
+
+# The bridge hands what it forwards to the filter of IP, and to connection tracking
+test_bridge_nf_call() {
+	setup_bridge 1
+	states inet untracked
+	filtered "$A2"
+	expect_eq "entries of UDP" "$(in_ns "$M" grep -c 'udp .*45079' /proc/net/nf_conntrack)" 0
+	expect_eq "entries of the connection" \
+		"$(in_ns "$M" grep -c 'tcp .*dport=5001 ' /proc/net/nf_conntrack)" 1
+}
+
+test_bridge_nf_call_ipv6() {
+	setup_bridge 1
+	states inet untracked
+	A2=$B2
+	filtered "$A2"
+}
+
+# SRC are untracked there too
+test_bridge_nf_call_drops() {
+	setup_bridge 1
+	states inet
+	port "$M" m2
+	upload
+	unheard "$M" m2
+	expect_eq "invalid" "$(dropped_as_invalid)" 0
+}
+
+# The bridge's own filter, with its own connection tracking
+test_bridge_family() {
+	setup_bridge 0
+	states bridge untracked "ether type arp accept; tcp option 254 exists counter;"
+	filtered "$A2"
+	expect_ge "matched" "$(in_ns "$M" nft list ruleset |
+		sed -n 's/.*option 254 exists counter packets \([0-9]*\) .*/\1/p')" 1000
+}
+
+test_bridge_family_drops() {
+	setup_bridge 0
+	states bridge "" "ether type arp accept;"
+	port "$M" m2
+	upload
+	unheard "$M" m2
+	expect_eq "invalid" "$(dropped_as_invalid)" 0
+}
+
 # A filter finds the option by its kind, and takes it away by it
 test_nft_match() {
 	setup_line
@@ -367,5 +465,6 @@ test_synproxy() {
 run_tests snat_port_inside snat_port_of_translator snat_port_of_translator_ipv6 snat_port_outside \
 	snat_refused_by_translator snat_download_inside snat_download_outside \
 	dnat_port_of_translator dnat_port_inside dnat_port_outside conntrack_of_the_switch \
-	conntrack_on_the_way invalid_drop nft_match nft_reset_on_syn nft_reset_on_synack \
+	conntrack_on_the_way bridge_nf_call bridge_nf_call_ipv6 bridge_nf_call_drops bridge_family \
+	bridge_family_drops invalid_drop nft_match nft_reset_on_syn nft_reset_on_synack \
 	nft_reset_on_all synproxy

@@ -155,8 +155,8 @@ esp() {
 	shift 3
 	for ns; do
 		ips "$ns" <<-BATCH
-			xfrm state add src $from dst $to proto esp spi 1 reqid 1 mode $mode aead rfc4106(gcm(aes)) $key 128
-			xfrm state add src $to dst $from proto esp spi 2 reqid 1 mode $mode aead rfc4106(gcm(aes)) $key 128
+			xfrm state add src $from dst $to proto esp spi 1 reqid 1 mode $mode aead rfc4106(gcm(aes)) $key 128${IF_ID:+ if_id $IF_ID}
+			xfrm state add src $to dst $from proto esp spi 2 reqid 1 mode $mode aead rfc4106(gcm(aes)) $key 128${IF_ID:+ if_id $IF_ID}
 		BATCH
 	done
 }
@@ -164,7 +164,7 @@ esp() {
 # policy NS FROM TO DIR MODE [OUTER-FROM OUTER-TO]
 policy() {
 	ip -n "$1" xfrm policy add src "$2" dst "$3" dir "$4" \
-		tmpl ${6:+src "$6" dst "$7"} proto esp reqid 1 mode "$5" || fail "policy in $1"
+		${IF_ID:+if_id "$IF_ID"} tmpl ${6:+src "$6" dst "$7"} proto esp reqid 1 mode "$5" || fail "policy in $1"
 }
 
 transport() {
@@ -226,6 +226,53 @@ test_esp_tunnel_behind() {
 	port "$R" r1
 	download
 	src_heard "$H2" "$R" r1
+}
+
+# An interface for what IPsec carries (xfrmi): tun0 at R and H2, between the two
+xfrmi() {
+	local r=198.51.100.254 ns dev from to
+	setup_router
+	for ns in "$R" "$H2"; do
+		dev=eth0 from=$A2 to=$r
+		[ "$ns" = "$H2" ] || dev=r2 from=$r to=$A2
+		ip -n "$ns" link add name tun0 mtu 1400 type xfrm dev "$dev" if_id 42
+		IF_ID=42 esp "$r" "$A2" tunnel "$ns"
+		IF_ID=42 policy "$ns" 0.0.0.0/0 0.0.0.0/0 out tunnel "$from" "$to"
+		IF_ID=42 policy "$ns" 0.0.0.0/0 0.0.0.0/0 in tunnel "$to" "$from"
+		IF_ID=42 policy "$ns" 0.0.0.0/0 0.0.0.0/0 fwd tunnel "$to" "$from"
+	done
+	through_tun0
+}
+
+test_xfrmi() {
+	xfrmi
+	port "$R" tun0
+	upload
+	src_heard "$H1" "$R" tun0
+	expect_ge "encrypted" "$(in_ns "$R" ip -s xfrm state list spi 1 | grep -cE '[1-9][0-9]{5,}\(bytes\)')" 1
+}
+
+# The port towards the sender, who is behind IPsec
+test_xfrmi_back() {
+	xfrmi
+	port "$R" r1
+	download
+	src_heard "$H2" "$R" r1
+}
+
+# The sender's own
+test_xfrmi_own() {
+	xfrmi
+	port "$H2" tun0
+	download
+	src_heard "$H2" "$H2" tun0
+}
+
+test_xfrmi_below() {
+	xfrmi
+	port "$R" r2
+	far_upload
+	hidden "$R" r2
 }
 
 # --- VLANs and bridges ---
@@ -404,5 +451,5 @@ test_vrf_sender_deaf() {
 
 run_tests gre_inner gre_inner_ipv6 gre_outer gretap_inner ipip_inner ipip_outer vxlan_inner \
 	vxlan_outer ip6gre_inner esp_transport esp_transport_own_port esp_tunnel \
-	esp_tunnel_before esp_tunnel_behind vlan_device two_tags vlan_filtering_bridge macvlan \
+	esp_tunnel_before esp_tunnel_behind xfrmi xfrmi_back xfrmi_own xfrmi_below vlan_device two_tags vlan_filtering_bridge macvlan \
 	ipvlan_l2 ipvlan_l3 macvlan_device vrf_at_the_switch vrf_sender vrf_sender_deaf
