@@ -19,6 +19,14 @@ flood() {
 	burst "${1-0}" 40 flows=40
 }
 
+splits() {
+	local n sum=0
+	for n in 1 2 3 4; do
+		sum=$((sum + $(of "2$n:" gso_split)))
+	done
+	echo "$sum"
+}
+
 in_use() {
 	in_ns "$R" "$BOLT_PROGRAMS/bolt_books" d0 print=1 | awk '$1 == "sfc" && $3 { n++ } END { print n + 0 }'
 }
@@ -31,6 +39,11 @@ queues() {
 	flood
 	expect_ge "queues in use" "$(in_use)" "$1"
 	books "queued" "${words[@]}"
+	# split by whichever sfc gets them
+	super 0 10
+	super 0 5
+	expect_eq "split" "$(splits)" 2
+	books "super-packets" "${words[@]}"
 	tc_ qdisc change dev d0 parent 10:1 handle 21: sfc limit 3000b
 	books "limit lowered" "${words[@]}"
 	goes 22:
@@ -69,6 +82,16 @@ test_mqprio() {
 	expect "delete" tc_ qdisc del dev d0 root
 }
 
+# accounted WHAT: each packet was sent, is in the fourth sfc, or was dropped by it
+accounted() {
+	expect_eq "$1: accounted for" "$(($(sent) + $(column 24: 3) + $(column 24: 5)))" "$injected"
+	expect_eq "$1: bytes" "$(column 24: 4)" $(($(column 24: 3) * LEN))
+}
+
+accounted_empty() {
+	[ "$(column 24: 3)" = 0 ]
+}
+
 # Gates open and shut: taprio asks its children for nothing while shut.  Linux 6.1 shows taprio itself
 # in its children's places: they are changed by their own handles.
 test_taprio() {
@@ -85,8 +108,19 @@ test_taprio() {
 	expect "rate" tc_ qdisc change dev d0 handle 24: sfc rate 100kbit
 	flood 1
 	expect_ge "waiting" "$(column 24: 3)" 30
+	accounted "waiting"
+	# taprio keeps books of its own, which no child can mend (TCQ_F_NOPARENT): they drift with a
+	# split and with a drop, whatever the leaf.  Those of sfc are right.
+	super 1 10
+	expect_eq "split" "$(of 24: gso_split)" 1
+	accounted "super-packet"
 	expect "limit" tc_ qdisc change dev d0 handle 24: sfc limit 3000b
 	expect_le "waiting" "$(column 24: 3)" 3
+	accounted "limit lowered"
+	expect "no limit" tc_ qdisc change dev d0 handle 24: sfc limit 1mb rate 0
+	flood 1
+	expect "leaves" busywait accounted_empty
+	accounted "all"
 	expect "delete" tc_ qdisc del dev d0 root
 }
 
