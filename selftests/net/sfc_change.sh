@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
-# shellcheck disable=SC2154 # tmp: of lib.sh
 #
 # Every option of sfc is changed while packets wait: it is shown, it holds from the next packet on,
 # what waits stays, and what is refused leaves all as it was.  So do the device's MTU and speed.

@@ -54,6 +54,21 @@ test_tc_change() {
 		nosm ttl 7 tagkey 000102030405060708090a0b0c0d0e0f
 }
 
+# What a change needs of the namespace: cache, estimator, list of edges; there is none before
+namespace_again() {
+	ip netns del "$R"
+	setup_sink 1
+	tc_ qdisc add dev d0 root handle 20: sfc rate 10gbit limit 1mb ttl 9
+}
+
+test_tc_change_namespace() {
+	setup_faults || return
+	setup_sink 1
+	tc_ qdisc add dev d0 root handle 20: sfc rate 10gbit limit 1mb ttl 9
+	ALWAYS=always each tc config namespace_again in_r tc qdisc change dev d0 handle 20: root \
+		sfc limit 2mb ttl 7 sfc edge cache estimator 10us
+}
+
 pfifo_again() {
 	tc_ qdisc replace dev d0 root handle 1: pfifo limit 7
 }
@@ -141,4 +156,4 @@ test_packets() {
 	expect_eq "qlen" "$(qdisc "$R" r2 qlen)" 0
 }
 
-run_tests tc_add tc_change tc_replace tc_del tc_graft default_qdisc packets
+run_tests tc_add tc_change tc_change_namespace tc_replace tc_del tc_graft default_qdisc packets
