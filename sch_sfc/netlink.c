@@ -281,6 +281,14 @@ void sfc_config_refresh(struct Qdisc *sch)
 	sch_tree_unlock(sch);
 }
 
+/* Nothing to decide about a packet that finds the port idle: the stack may send it straight on */
+static bool sfc_config_idle(const struct sfc_config *cfg)
+{
+	return !cfg->rate_bps && !cfg->ecn &&
+	       !(cfg->flags & (TC_SFC_F_BOLT | TC_SFC_F_SFC | TC_SFC_F_CACHE | TC_SFC_F_SPLIT_GSO |
+			       TC_SFC_F_HOLD));
+}
+
 static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 			      const struct sfc_alg_cfg *alg, struct sfc_hold *hold)
 {
@@ -304,6 +312,10 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_config_derive_pause(cfg, alg, &q->pause);
 	sfc_config_derive_dre(cfg, alg, &q->dre);
 	q->ecn = cfg->ecn ?: SFC_QUEUE_NEVER;
+	if (sfc_config_idle(cfg))
+		sch->flags |= TCQ_F_CAN_BYPASS;
+	else
+		sch->flags &= ~TCQ_F_CAN_BYPASS;
 	q->told.end_ns = 0;
 	hold = sfc_hold_update(sch, hold);
 	sfc_queue_shrink(sch);
