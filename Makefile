@@ -45,10 +45,14 @@ demo: ## install what is missing, build, and show flow-join and incast for cubic
 check: ## every test; ends with "N passed, N failed, N skipped"
 	selftests/check
 
+bench: ## what a packet costs, in instructions, and how fast the lab is
+	selftests/bench/run
+	selftests/bench/lab
+
 clean: ## remove what was built
 	rm -rf $(O)
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-.PHONY: all farm modules tools install demo check clean help
+.PHONY: all farm modules tools install demo check bench clean help
