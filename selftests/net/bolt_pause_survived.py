@@ -3,6 +3,7 @@
 """What a flow is spared by a pause, and what comes to it in the middle of one."""
 
 import os
+import random
 import socket
 import struct
 import subprocess
@@ -11,7 +12,7 @@ import time
 
 import bolt_ctl
 from bolt_ctl import expect, failures, poll, sh
-from lib_pause import FIN, MS, RST, SLACK, Host
+from lib_pause import FIN, MS, PORT, RST, SLACK, Host
 
 
 def spread(packets):
@@ -41,6 +42,112 @@ def status_put_back():
                                     f"{before} before")
             h.finish()
             h.close()
+
+
+def spacing():
+    """A flow that is paced comes back at its rate: what it could not send it does not make up for"""
+    rate = 40000000
+    for qdisc in (None, "fq"):
+        h = Host(qdisc)
+        for when in ("ss", "ca"):
+            h.h1.sysctl(f"ipv4.tcp_pacing_{when}_ratio", 1000)
+        h.transfer("cubic", 1000000, before=("pacing", rate))
+        h.running(40)
+        for pause in (3 * MS, 9 * MS):
+            came = h.bts(pause)
+            h.paused(f"over {qdisc}", came, pause)
+            poll(lambda: len(h.sent(came + pause)) > 40, "goes on")
+            p = h.sent(came + pause)[:20]
+            # a packet is due when the one before has left at that rate
+            early = [b.when - a.when - a.len * 10**9 // rate for a, b in zip(p, p[1:])]
+            if min(early) < -SLACK:
+                failures.append(f"over {qdisc}, {pause} ns: {-min(early)} ns too early")
+        h.finish()
+        h.close()
+
+
+def zero_window():
+    """The receiver closes its window during a pause: probed an RTO after its end, nothing is lost"""
+    for qdisc in (None, "fq"):
+        h = Host(qdisc, delay="10ms", window=20000)
+        h.h1.sysctl("bolt.max_pause_us", 1000000)
+        h.h1.sysctl("bolt.watchdog_pct", 100)
+        h.h2.sysctl("ipv4.tcp_window_scaling", 0)
+        h.connect("cubic")
+        h.bytes = random.Random(2).randbytes(100000)
+        h.start(h.writer, h.sock)
+        # nobody reads: the last that there is room for is on its way, and not acknowledged yet
+        poll(lambda: h.last() and window_of(h) < 3000 and
+             (end_of(h.last()) - acked(h)) & 0xffffffff == window_of(h), "a full window")
+        came = h.bts(300 * MS)
+        poll(lambda: window_of(h) == 0, "a closed window")
+        closed = h.now()
+        expect("closed during the pause", closed < came + 100 * MS, True)
+
+        def probes():
+            h.capture()
+            return [p for p in h.packets if p.proto == 6 and p.out and p.dport == PORT and
+                    p.when > closed]
+        poll(lambda: len(probes()) >= 2, f"over {qdisc}: probes")
+        first = probes()[0]
+        expect(f"over {qdisc}: their bytes", sum(p.len for p in probes()), 0)
+        # its timer, armed during the pause, counts from the end: RTO, 200 ms at least
+        if not 200 * MS <= first.when - came - 300 * MS <= 300 * MS:
+            failures.append(f"over {qdisc}: probed {first.when - came} ns after the BTS")
+        poll(lambda: h.last(lambda p: p.proto == 6 and not p.out).when > first.when, "its answer")
+        h.start(h.reader, h.peer)
+        h.streamed()
+        h.close()
+
+
+def window_of(h):
+    """The window that H2 has announced last"""
+    p = h.last(lambda p: p.proto == 6 and not p.out)
+    return int.from_bytes(p.raw[p.l4 + 14:p.l4 + 16], "big")
+
+
+def keepalive():
+    """A connection that is silent and paused is kept alive; its data waits"""
+    for qdisc in (None, "fq"):
+        h = Host(qdisc, delay="10ms")
+        h.h1.sysctl("bolt.max_pause_us", 1000000)
+        h.h1.sysctl("bolt.watchdog_pct", 100)
+        h.connect("cubic")
+        h.sock.sendall(b"x" * 1000)
+        poll(h.last, "data")
+        came = h.bts(900 * MS)
+        h.peer.recv(1000)
+        last = h.last()
+        poll(lambda: acked(h) == end_of(last), "acknowledged")
+        # the shortest that a socket can ask for is a second, so let all of them be due
+        h.h1.sysctl("ipv4.tcp_keepalive_time", 0)
+        asked = h.now()
+        h.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+        def probe():
+            return h.last(lambda p: p.proto == 6 and p.out and p.when > asked and not p.len)
+        if poll(probe, "a keepalive probe"):
+            expect(f"over {qdisc}: its sequence", probe().seq, (end_of(last) - 1) & 0xffffffff)
+            if probe().when > came + 500 * MS:
+                failures.append(f"over {qdisc}: probed {probe().when - came} ns after the BTS")
+            poll(lambda: h.last(lambda p: p.proto == 6 and not p.out).when > probe().when,
+                 "its answer")
+        h.sock.sendall(b"y" * 500)
+        h.paused(f"over {qdisc}", came, 900 * MS)
+        expect(f"over {qdisc}: bytes", h.peer.recv(1000), b"y" * 500)
+        h.sock.close()
+        h.peer.close()
+        h.close()
+
+
+def end_of(p):
+    """The sequence number behind it"""
+    return (p.seq + p.len) & 0xffffffff
+
+
+def acked(h):
+    """The last byte that H2 has acknowledged"""
+    return h.last(lambda p: p.proto == 6 and not p.out).ack
 
 
 def load():
@@ -195,8 +302,8 @@ def rto():
         h.close()
 
 
-TESTS = [status_put_back, owned, other_congestion_control, fin_and_rst, rto, module_gone,
-         namespace_gone]
+TESTS = [status_put_back, spacing, owned, other_congestion_control, fin_and_rst, rto, zero_window,
+         keepalive, module_gone, namespace_gone]
 
 
 if __name__ == "__main__":

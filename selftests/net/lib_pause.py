@@ -148,8 +148,8 @@ class Host:
         self.client = self.xfer(self.h1, *before, "cc", cc, "connect", self.ip[1], PORT,
                                 "send", size, *after, "outq")
 
-    def stream(self, cc, size=300000):
-        """A flow that always has something to send and room for it: a packet every 500 us"""
+    def connect(self, cc):
+        """A connection that only does what it is told: self.sock at H1, self.peer at H2"""
         af = {4: socket.AF_INET, 6: socket.AF_INET6}[self.family]
         cc = cc.encode()
         with self.h2:
@@ -163,6 +163,10 @@ class Host:
             self.sock.connect((self.ip[1], PORT))
         self.peer, _ = listener.accept()
         listener.close()
+
+    def stream(self, cc, size=300000):
+        """A flow that always has something to send and room for it: a packet every 500 us"""
+        self.connect(cc)
         self.bytes = random.Random(1).randbytes(size)
         self.start(self.writer, self.sock)
         self.start(self.reader, self.peer)
