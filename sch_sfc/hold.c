@@ -282,7 +282,10 @@ void sfc_hold_wait(struct Qdisc *sch)
 	spin_unlock(&h->lock);
 }
 
-/* One packet of those that are held, whichever; NULL: there is none.  Qdisc locked. */
+/*
+ * One packet of those that are held, whichever; NULL: there is none.  Qdisc locked, or
+ * nobody knows it: it is reset once more before it goes, and softirqs are on then.
+ */
 struct sk_buff *sfc_hold_remove(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
@@ -292,14 +295,14 @@ struct sk_buff *sfc_hold_remove(struct Qdisc *sch)
 
 	if (!h)
 		return NULL;
-	spin_lock(&h->lock);
+	spin_lock_bh(&h->lock);
 	while (!skb && h->table.busy) {
 		i = __ffs64(h->table.busy);
 		skb = sfc_queue_unhold(sch, &h->held[i]);
 		if (!h->held[i].qlen)
 			WRITE_ONCE(h->table.busy, h->table.busy & ~BIT_ULL(i));
 	}
-	spin_unlock(&h->lock);
+	spin_unlock_bh(&h->lock);
 	return skb;
 }
 
