@@ -453,17 +453,17 @@ test_all_at_once() {
 	before=$(state)
 	expect "all" tc_ qdisc change dev r2 root sfc rate 2mbit limit 3mb overhead 24 bolt ccthresh 9000b \
 		src pru sm smcap 8kb no-split-gso sfc bts egress edge rtt 20us qth 50kb qtg 20kb \
-		suppress 7us maxpause 1s cache estimator 30us ecn 60kb switch_id 5 srcrate 1000 port 50001 \
+		suppress 7us maxpause 1s cache estimator 30us holdshare 50 minttl 9 ecn 60kb switch_id 5 srcrate 1000 port 50001 \
 		ttl 7 addr 203.0.113.5 addr 2001:db8::9 tagkey "$KEY"
 	has "all" "$(state)" rate=250000 limit=3145728 overhead=24 bolt=true ccthresh=9000 src=true pru=true \
 		sm=true smcap=8192 split_gso=false sfc=true bts=egress edge=true rtt=20000 qth=51200 \
-		qtg=20480 suppress=7000 maxpause=1000000000 cache=true estimator=30000 ecn=61440 \
-		switch_id=5 srcrate=1000 port=50001 ttl=7 addr4=203.0.113.5 addr6=2001:db8::9 tagged=1 \
+		qtg=20480 suppress=7000 maxpause=1000000000 cache=true estimator=30000 \
+		holdshare=50 minttl=9 ecn=61440 switch_id=5 srcrate=1000 port=50001 ttl=7 addr4=203.0.113.5 addr6=2001:db8::9 tagged=1 \
 		qlen=8 backlog=$((8 * PACKET)) drops=0
 	expect "back" tc_ qdisc change dev r2 root sfc rate 1mbit limit 16mb overhead 0 nobolt ccthresh 3028b \
 		nopru nosm smcap auto split-gso nosfc bts ingress noedge rtt 10us qth 4542b qtg 1514b \
 		suppress off maxpause 4s nocache estimator off ecn off switch_id 0 srcrate 100000000 \
-		port 45079 ttl 64 addr auto notagkey
+		port 45079 ttl 64 addr auto notagkey holdshare 95 minttl 0
 	# a new rate lets one go at once, twice
 	gains "back" "$before" qlen=-2 backlog=$((-2 * PACKET)) packets=2 drops=0
 	expect_eq "as before" "$(options "$(state)" qlen= backlog= packets= bytes= overlimits=)" \
@@ -502,6 +502,8 @@ test_refused() {
 		maxpause 999ns
 		estimator 999ns
 		estimator 1001ms
+		holdshare 0
+		hold
 		addr 224.0.0.1
 		addr 127.0.0.1
 		addr ff02::1
@@ -595,6 +597,10 @@ test_under_a_transfer() {
 		maxpause 1ms
 		cache
 		nocache
+		hold
+		nohold
+		holdshare 50
+		minttl 60
 		ecn 1mb
 		ecn off
 		switch_id 7
