@@ -93,8 +93,12 @@ accounted_empty() {
 }
 
 # Gates open and shut: taprio asks its children for nothing while shut.  Linux 6.1 shows taprio itself
-# in its children's places: they are changed by their own handles.
+# in its children's places: they are changed by their own handles.  And it splits every super-packet
+# itself; later ones only what is too large for a gate.
 test_taprio() {
+	local split=1
+
+	case $(uname -r) in 6.1.*) split=0 ;; esac
 	setup_sink 4
 	expect "taprio" tc_ qdisc add dev d0 root handle 10: taprio num_tc 2 \
 		map 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 queues 3@0 1@3 base-time 0 \
@@ -112,7 +116,7 @@ test_taprio() {
 	# taprio keeps books of its own, which no child can mend (TCQ_F_NOPARENT): they drift with a
 	# split and with a drop, whatever the leaf.  Those of sfc are right.
 	super 1 10
-	expect_eq "split" "$(of 24: gso_split)" 1
+	expect_eq "split" "$(of 24: gso_split)" "$split"
 	accounted "super-packet"
 	expect "limit" tc_ qdisc change dev d0 handle 24: sfc limit 3000b
 	expect_le "waiting" "$(column 24: 3)" 3
