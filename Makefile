@@ -27,7 +27,7 @@ farm:
 	@# links whose file has gone
 	@find $(MOD) -xtype l -delete
 
-modules: farm ## build tcp_bolt.ko and sch_sfc.ko into O/modules (O=, KDIR=, ARCH=, W=1, C=1)
+modules: farm ## build tcp_bolt.ko, tcp_swift.ko and sch_sfc.ko into O/modules (O=, KDIR=, ARCH=, W=1, C=1)
 	@test -e $(KDIR)/Makefile || { echo "make: no kernel build directory at $(KDIR): install linux-headers, or give KDIR=" >&2; exit 1; }
 	$(KBUILD) modules
 

@@ -25,7 +25,7 @@
  * struct bolt_opt - the option's fields in host byte order
  * @flags:	BOLT_F_*
  * @inc_count:	data packets that arrived with INC still set, modulo 256
- * @rq_delay:	see BOLT_RQ_DELAY_NS
+ * @rq_delay:	see bolt_rq_pack()
  * @t_data_tx:	ns, 0: none
  */
 struct bolt_opt {
@@ -198,6 +198,46 @@ static inline unsigned int bolt_inc_delta(u8 now, u8 last)
 	u8 d = now - last;
 
 	return d < 128 ? d : 0;
+}
+
+/**
+ * bolt_rq_pack() - what a pure ACK reflects for Swift (its section 3.1, 3.5)
+ * @delay_ns:	remote queuing: from the arrival of the data packet to this ACK
+ * @hops:	routers the data packet has passed
+ *
+ * Bits 15-12: hops, 15 for more; 11-8: e; 7-0: m.  The delay is m << e, in BOLT_RQ_DELAY_NS: exact
+ * to 16 ns up to 4 us, then low by less than 1 %; saturates at 133 ms.
+ */
+static inline u16 bolt_rq_pack(u32 delay_ns, u32 hops)
+{
+	u32 m = delay_ns / BOLT_RQ_DELAY_NS, e = 0;
+
+	while (m >> e > 255)
+		e++;
+	if (e > 15) {
+		e = 15;
+		m = 255U << 15;
+	}
+	return (hops < 15 ? hops : 15) << 12 | e << 8 | m >> e;
+}
+
+static inline u32 bolt_rq_delay_ns(u16 rq)
+{
+	return (u32)(rq & 0xff) * BOLT_RQ_DELAY_NS << (rq >> 8 & 0xf);
+}
+
+static inline u8 bolt_rq_hops(u16 rq)
+{
+	return rq >> 12;
+}
+
+/*
+ * Routers passed: what is missing from the TTL that the sender must have started with, which
+ * is one of the usual: 64, 128, 255.
+ */
+static inline u8 bolt_hops_of_ttl(u8 ttl)
+{
+	return (ttl <= 64 ? 64 : ttl <= 128 ? 128 : 255) - ttl;
 }
 
 #endif /* _BOLT_OPTION_H */

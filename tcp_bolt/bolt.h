@@ -19,19 +19,24 @@
 #include "bolt_pause.h"
 #include "core.h"
 #include "mib.h"
+#include "swift.h"
 
 /**
  * struct bolt_flow - what Bolt knows of one socket
  *
- * Made when a handshake carried the option, found by socket pointer, freed after a grace
- * period when the congestion control is released.  icsk_ca_priv only caches the
+ * Made when a handshake carried the option (or swift does without), found by socket pointer, freed
+ * after a grace period when the congestion control is released.  icsk_ca_priv only caches the
  * pointer, for callers that hold the socket lock.
  */
 struct bolt_flow {
 	/* Written by LOCAL_IN without the socket lock; single words, newest wins. */
 	atomic_t		rx_inc;		/* data packets that arrived with INC */
 	u32			rx_t_data_tx;	/* newest data packet's, to be echoed */
+	u32			rx_at;		/* when it came, low bits of the clock in ns */
 	u32			ack_rtt_ns;	/* newest RTT sample, 0: taken */
+	u32			ack_at;		/* when it came, as rx_at */
+	u16			ack_rq;		/* what it reflected, bolt_rq_pack() */
+	u8			rx_hops;	/* of the newest data packet */
 	u8			rx_dec;		/* newest data packet had DEC */
 	u8			ack_inc;	/* newest ACK's inc_count */
 	u8			ack_dec;	/* newest ACK's DEC */
@@ -48,6 +53,7 @@ struct bolt_flow {
 	u32			ns_per_byte;	/* of nic_kbps, see bolt_core_ns_per_byte() */
 	u32			init_cwnd;	/* packets; the path's BDP as configured */
 	u32			max_cwnd;	/* packets */
+	u32			queue_ns;	/* the queue that the window aims at: swift */
 	u64			next_tx_ns;	/* earliest departure of the next packet */
 	u32			tx_frac;	/* and the part of a ns that belongs to it */
 	u64			last_tx_ns;	/* departure of the newest data packet */
@@ -69,6 +75,12 @@ struct bolt_flow {
 				last_open:1;	/* LAST was sent, and no proof yet it was true */
 	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */
 	u8			ack_missing;	/* ACKs in a row without the option */
+	u8			plain;		/* swift on a connection without the option */
+
+	/* swift.c, under the socket lock */
+	struct swift		swift;
+	u64			prior_q32[2];	/* its windows before the latest loss, for undo */
+	u64			pace_ns;	/* a departure that a window below one puts off */
 
 	/* Recent control messages, so that none counts twice */
 	struct { u32 t_data_tx, seq; } seen[8];
@@ -80,6 +92,30 @@ struct bolt_flow {
 	refcount_t		refcnt;
 	struct work_struct	work;		/* takes pending up if nobody else does */
 	struct hrtimer		ai_timer;
+	struct rcu_head		rcu;
+};
+
+/* net.bolt.swift_*: name, default, least, most; units are in the names.  Sources: tcp_swift.rst */
+#define BOLT_SWIFT_SET_LIST(X)						\
+	X(base_ns,		10000,	0, 1000000000)			\
+	X(hop_ns,		1000,	0, 10000000)			\
+	X(fs_range_ns,		100000,	0, 1000000000)			\
+	X(fs_min_cwnd_milli,	100,	1, 1000000000)			\
+	X(fs_max_cwnd_milli,	256000,	1, 1000000000)			\
+	X(endpoint_ns,		100000,	1, 1000000000)			\
+	X(ai_milli,		1000,	1, 100000)			\
+	X(beta_pct,		80,	1, 100)				\
+	X(max_mdf_pct,		50,	1, 99)				\
+	X(min_cwnd_milli,	1,	1, 1000000)
+
+#define BOLT_SWIFT_SET_ENUM(name, ...)	BOLT_SWIFT_##name,
+enum bolt_swift_set {
+	BOLT_SWIFT_SET_LIST(BOLT_SWIFT_SET_ENUM)
+	BOLT_SWIFT_SET_MAX
+};
+
+struct bolt_swift_conf {
+	struct swift_conf	c;
 	struct rcu_head		rcu;
 };
 
@@ -117,13 +153,16 @@ struct bolt_net {
 	u8			min_ttl;
 	u8			tagged;
 	siphash_key_t		tag_key;
+	u32			swift_set[BOLT_SWIFT_SET_MAX];
+	struct mutex		swift_lock;	/* swift_set[] and swift_conf together */
+	struct bolt_swift_conf __rcu *swift_conf;
 	struct ctl_table	*table;
 	struct ctl_table_header	*sysctl;
 };
 
 extern unsigned int bolt_net_id;
 extern struct workqueue_struct *bolt_wq;
-extern struct tcp_congestion_ops tcp_bolt, tcp_bolt_fallback;
+extern struct tcp_congestion_ops tcp_bolt, tcp_bolt_fallback, *bolt_swift_ops;
 
 struct nf_hook_state;
 
@@ -154,10 +193,18 @@ static inline void bolt_flow_set_locked(struct sock *sk, struct bolt_flow *f)
 	*(struct bolt_flow **)inet_csk_ca(sk) = f;
 }
 
-/* Whether the socket speaks Bolt now; without the lock an instant's answer. */
+/* Whether bolt controls the socket now; without the lock an instant's answer. */
 static inline bool bolt_sk_uses(const struct sock *sk)
 {
 	return READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &tcp_bolt;
+}
+
+/* The same of any congestion control that speaks the option: bolt, or swift while it is loaded */
+static inline bool bolt_sk_speaks(const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ops = READ_ONCE(inet_csk(sk)->icsk_ca_ops);
+
+	return ops == &tcp_bolt || ops == READ_ONCE(bolt_swift_ops);
 }
 
 /* Bytes of a full packet as a switch counts them: IP packet and Ethernet header */
@@ -190,8 +237,33 @@ unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
 
-/* cc.c: the congestion control; called with the socket's spinlock held */
+/* attach.c: what congestion controls that speak the option share; socket locked */
+struct bolt_flow *bolt_negotiated(struct sock *sk);
+void bolt_attach(struct sock *sk, struct bolt_flow *f);
+void bolt_detach(struct sock *sk, struct bolt_flow *f);
+void bolt_set_cwnd(struct sock *sk, const struct bolt_flow *f, u32 cwnd);
+void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f);
 void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex);
+void bolt_limit_bursts(struct sock *sk);
+u32 bolt_min_tso_segs(struct sock *sk);
+void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
+bool bolt_peer_silent(const struct sock *sk, struct bolt_flow *f);
+
+/* swift.c: Swift's controller on a flow; socket locked */
+void bolt_swift_register(struct tcp_congestion_ops *ops);
+void bolt_swift_start(struct sock *sk, struct bolt_flow *f);
+void bolt_swift_start_plain(struct sock *sk, struct bolt_flow *f);
+void bolt_swift_go_plain(struct sock *sk, struct bolt_flow *f);
+void bolt_swift_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs);
+void bolt_swift_rto(struct sock *sk, struct bolt_flow *f);
+void bolt_swift_recovery(struct sock *sk, struct bolt_flow *f);
+void bolt_swift_remember(struct bolt_flow *f);
+void bolt_swift_undo(struct sock *sk, struct bolt_flow *f);
+void bolt_swift_pass(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
+		     struct tcphdr *th, bool data);
+void bolt_swift_depart(struct sock *sk, struct bolt_flow *f);
+
+/* cc.c: the congestion control; called with the socket's spinlock held */
 void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
 		 u32 queue_bytes, u32 link_kbps);
 void bolt_cc_flow_init(struct bolt_flow *f);
@@ -211,6 +283,9 @@ extern atomic_t bolt_pause_count;
 unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr *th,
 			    unsigned int payload);
 enum bolt_mib_item bolt_pause_bts(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m);
+void bolt_leaves_early(struct sk_buff *skb, struct sock *sk, struct tcphdr *th, bool data,
+		       u64 now_ns);
+void bolt_pacing_timer(struct sock *sk, u64 when);
 void bolt_pause_init(struct bolt_net *bn);
 void bolt_pause_exit(struct bolt_net *bn);
 int bolt_pause_module_init(void);

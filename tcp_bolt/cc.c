@@ -26,68 +26,15 @@
 #define BOLT_AI_SMALL		16
 /* Packets of a queue that are a flow's own from which on even a small window waits */
 #define BOLT_AI_OWN_QUEUE	2ULL
-/* ACKs in a row without the option after which a middlebox must have begun to strip it */
-#define BOLT_ACK_MISSING_MAX	16
-
-static void bolt_set_cwnd(struct sock *sk, const struct bolt_flow *f, u32 cwnd)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	tcp_snd_cwnd_set(tp, clamp_t(u32, cwnd, 1, min(f->max_cwnd, tp->snd_cwnd_clamp)));
-}
-
-/* --- limits that follow the path --- */
-
-/* Largest useful window: max_bdp_pct of NIC rate * min RTT; never below the initial window. */
-static void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
-{
-	struct bolt_net *bn = bolt_net(sock_net(sk));
-
-	f->max_cwnd = max(f->init_cwnd,
-			  bolt_core_bdp_pkts(f->nic_kbps, f->core.min_rtt_ns, bolt_pkt_bytes(sk),
-					     READ_ONCE(bn->max_bdp_pct)));
-}
-
-/* The flow leaves through another device now, or the device has another speed. */
-void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex)
-{
-	struct bolt_net *bn = bolt_net(sock_net(sk));
-
-	f->dev_ifindex = ifindex;
-	f->rate_gen = READ_ONCE(bn->rate_gen);
-	f->nic_kbps = bolt_rate_kbps(bn, ifindex);
-	f->ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
-	bolt_update_max_cwnd(sk, f);
-}
-
-/*
- * Bursts are the floor of the queue a switch sees.  min_tso_segs() is only a floor for TCP;
- * sk_gso_max_segs is a limit, but sk_setup_caps() resets it with every new route.
- */
-static void bolt_limit_bursts(struct sock *sk)
-{
-	u32 burst = READ_ONCE(bolt_net(sock_net(sk))->burst_segs);
-
-	if (sk->sk_gso_max_segs > burst)
-		sk->sk_gso_max_segs = burst;
-}
-
-static u32 bolt_min_tso_segs(struct sock *sk)
-{
-	return 1;
-}
 
 /* --- the window --- */
 
 static void bolt_take_rtt(struct sock *sk, struct bolt_flow *f)
 {
-	u32 rtt_ns = xchg(&f->ack_rtt_ns, 0), min_ns = f->core.min_rtt_ns;
+	u32 rtt_ns = xchg(&f->ack_rtt_ns, 0);
 
-	if (!rtt_ns)
-		return;
-	bolt_core_rtt_sample(&f->core, tcp_sk(sk)->tcp_clock_cache, rtt_ns);
-	if (f->core.min_rtt_ns != min_ns)
-		bolt_update_max_cwnd(sk, f);
+	if (rtt_ns)
+		bolt_rtt_sample(sk, f, rtt_ns);
 }
 
 /* Algorithm 2 lines 10-11, for all ACKs since the last look: the counter is cumulative. */
@@ -215,20 +162,13 @@ void bolt_cc_flow_init(struct bolt_flow *f)
 	hrtimer_setup(&f->ai_timer, bolt_ai_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
-/* Whatever bolt set on the socket is taken back; nothing of the flow runs any more. */
+/* Nothing of the flow runs any more. */
 void bolt_cc_flow_stop(struct sock *sk, struct bolt_flow *f)
 {
-	struct dst_entry *dst = __sk_dst_get(sk);
-
 	if (hrtimer_try_to_cancel(&f->ai_timer) == 1) {
 		__sock_put(sk);		/* the caller has another */
 		bolt_flow_put(f);
 	}
-	if (dst)
-		sk->sk_gso_max_segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
-	/* SO_MAX_PACING_RATE needs it as well */
-	if (f->pacing_ours && sk->sk_max_pacing_rate == ~0UL)
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
 }
 
 /* Reno from here on. */
@@ -244,22 +184,6 @@ static void bolt_fall_back(struct sock *sk)
 		tp->snd_ssthresh = tcp_snd_cwnd(tp);
 }
 
-/*
- * Returns false when the option has vanished from the ACKs for good.  ACKs that waited in the
- * backlog were all seen by LOCAL_IN long before: hence the time since the last one as well.
- */
-static bool bolt_peer_speaks(struct sock *sk, struct bolt_flow *f)
-{
-	if (likely(tcp_jiffies32 - READ_ONCE(f->ack_stamp) <= inet_csk(sk)->icsk_rto)) {
-		f->ack_missing = 0;
-	} else if (++f->ack_missing >= BOLT_ACK_MISSING_MAX) {
-		BOLT_INC_STATS(bolt_net(sock_net(sk)), FallbackLate);
-		bolt_fall_back(sk);
-		return false;
-	}
-	return true;
-}
-
 static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 {
 	struct bolt_flow *f = bolt_flow_locked(sk);
@@ -273,8 +197,11 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	bolt_limit_bursts(sk);
 	bolt_take_rtt(sk, f);
 	inc = bolt_take_inc(f);
-	if (!bolt_peer_speaks(sk, f))
+	if (bolt_peer_silent(sk, f)) {
+		BOLT_INC_STATS(bolt_net(sock_net(sk)), FallbackLate);
+		bolt_fall_back(sk);
 		return;
+	}
 	if (inc) {
 		BOLT_ADD_STATS(bolt_net(sock_net(sk)), IncGranted, inc);
 		bolt_set_cwnd(sk, f, tcp_snd_cwnd(tcp_sk(sk)) + inc);
@@ -375,54 +302,11 @@ static u32 bolt_undo_cwnd(struct sock *sk)
 	return f ? max(cwnd, f->prior_cwnd) : cwnd;
 }
 
-/* --- start and end --- */
-
-/* Was the option negotiated? Then the connection has an object, or gets it here. */
-static struct bolt_flow *bolt_negotiated(struct sock *sk)
-{
-	struct bolt_hs_key key = { .net = sock_net(sk) };
-	struct bolt_flow *f;
-
-	rcu_read_lock();
-	f = bolt_flow_lookup(sk);
-	rcu_read_unlock();
-	if (bolt_sk_is_signed(sk))
-		return NULL;
-	/* The SYN-ACK that LOCAL_IN saw must be the one that TCP took */
-	if (f)
-		return f->syn_ack == tcp_sk(sk)->snd_una &&
-		       f->syn_sport == inet_sk(sk)->inet_sport ? f : NULL;
-
-	key.sport = inet_sk(sk)->inet_dport;
-	key.dport = inet_sk(sk)->inet_sport;
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
-		memcpy(key.saddr, &sk->sk_v6_daddr, 16);
-		memcpy(key.daddr, &sk->sk_v6_rcv_saddr, 16);
-		return bolt_hs_child(sk, &key) ? bolt_flow_create(sk) : NULL;
-	}
-#endif
-	key.saddr[0] = sk->sk_daddr;
-	key.daddr[0] = sk->sk_rcv_saddr;
-	return bolt_hs_child(sk, &key) ? bolt_flow_create(sk) : NULL;
-}
-
-/* The paper's flows start at line rate: one BDP, by net.bolt.base_rtt_ns or by the route. */
-static void bolt_init_cwnd(struct sock *sk, struct bolt_flow *f)
-{
-	u32 rtt_ns = READ_ONCE(bolt_net(sock_net(sk))->base_rtt_ns);
-
-	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* the route's initcwnd, or ten */
-	if (rtt_ns && f->nic_kbps)
-		f->init_cwnd = bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, bolt_pkt_bytes(sk), 100);
-	f->max_cwnd = max(f->max_cwnd, f->init_cwnd);
-	bolt_set_cwnd(sk, f, f->init_cwnd);
-}
+/* --- start --- */
 
 static void bolt_init(struct sock *sk)
 {
 	struct bolt_net *bn = bolt_net(sock_net(sk));
-	struct dst_entry *dst = __sk_dst_get(sk);
 	struct bolt_flow *f;
 
 	bolt_flow_set_locked(sk, NULL);
@@ -435,27 +319,10 @@ static void bolt_init(struct sock *sk)
 	bolt_flow_set_locked(sk, f);
 	BOLT_INC_STATS(bn, Negotiated);
 
-	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	bolt_reserve(sk, f);
 	f->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	f->core.last_dec_ns = ktime_get_ns();	/* last_dec_time starts with the flow */
 	bolt_core_ai_taken(&f->core, tcp_sk(sk)->snd_nxt);
-	if (dst)
-		bolt_cc_refresh_rate(sk, f, dst->dev->ifindex);
-	else
-		bolt_update_max_cwnd(sk, f);
-	bolt_init_cwnd(sk, f);
-	bolt_limit_bursts(sk);
-	/*
-	 * TCP's own pacing timer, with departures set by the LOCAL_OUT hook; nobody updates the
-	 * rate that an earlier congestion control of this socket may have left.
-	 */
-	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
-	f->pacing_ours = cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE,
-				 SK_PACING_NEEDED) == SK_PACING_NONE;
-	f->ack_stamp = tcp_jiffies32;
-	inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
-	WRITE_ONCE(f->ready, 1);
+	bolt_attach(sk, f);
 }
 
 struct tcp_congestion_ops tcp_bolt __read_mostly = {

@@ -112,6 +112,7 @@ struct bolt_flow *bolt_flow_create(struct sock *sk)
 	}
 	return f;
 }
+EXPORT_SYMBOL_GPL(bolt_flow_create);
 
 /* From the congestion control's release(), which TCP calls once per assignment. */
 void bolt_flow_release(struct sock *sk)
@@ -124,11 +125,13 @@ void bolt_flow_release(struct sock *sk)
 	if (f && !rhashtable_remove_fast(&bolt_flows, &f->node, bolt_flow_params)) {
 		WRITE_ONCE(f->ready, 0);
 		bolt_cc_flow_stop(sk, f);
+		bolt_detach(sk, f);
 		bolt_unreserve(sk, f);
 		bolt_flow_put(f);
 	}
 	rcu_read_unlock();
 }
+EXPORT_SYMBOL_GPL(bolt_flow_release);
 
 int bolt_flow_module_init(void)
 {

@@ -14,7 +14,9 @@
  *                                                          BTS from a switch -> pause.c
  *
  * flow.c holds the per-socket object, core.h the arithmetic of Algorithm 2, sysctl.c and
- * mib.c what a namespace can set and count.  This file ties them to the kernel.
+ * mib.c what a namespace can set and count.  attach.c is what bolt shares with other congestion
+ * controls that speak the option: swift, whose controller is swift.c (arithmetic in swift.h), and
+ * whose congestion control is tcp_swift.ko (swift_cc.c).  This file ties them to the kernel.
  */
 
 #include <linux/module.h>
@@ -32,6 +34,7 @@ struct bolt_net *bolt_net(const struct net *net)
 {
 	return net_generic(net, bolt_net_id);
 }
+EXPORT_SYMBOL_GPL(bolt_net);
 
 /*
  * Out: before everything else.  What reroutes or queues packets (mangle, NFQUEUE) continues in

@@ -69,6 +69,12 @@
 	X(PausedNs)		/* time that flows were told to pause, ns */	\
 	X(PauseHeld)		/* new data turned back during a pause */	\
 	X(PausePassed)		/* data sent again during a pause */		\
+	/* Swift */								\
+	X(SwiftPlain)		/* connections of swift sockets without the option */ \
+	X(SwiftTcpRtt)		/* ACKs judged by TCP's RTT, for want of a better */ \
+	X(SwiftDec)		/* fabric windows decreased for delay */	\
+	X(SwiftEndDec)		/* endpoint windows decreased for delay */	\
+	X(SwiftPaced)		/* data packets sent with a window below one */	\
 	/* loss */								\
 	X(LossDec)		/* windows cut on fast recovery */		\
 	X(RtoDec)		/* windows cut on retransmission timeout */	\

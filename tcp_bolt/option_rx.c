@@ -35,7 +35,7 @@ static struct sock *bolt_rx_sock(struct net *net, struct sk_buff *skb, const str
 
 /* Section 3.2: count what the switches granted; remember what the next ACK reflects. */
 static void bolt_rx_data(struct bolt_net *bn, struct bolt_flow *f, const struct bolt_opt *opt,
-			 unsigned int segs)
+			 unsigned int segs, u8 ttl)
 {
 	bool dec = opt->flags & BOLT_F_DEC;
 
@@ -46,6 +46,8 @@ static void bolt_rx_data(struct bolt_net *bn, struct bolt_flow *f, const struct 
 	if (dec)
 		BOLT_ADD_STATS(bn, DecRx, segs);
 	WRITE_ONCE(f->rx_dec, dec);
+	WRITE_ONCE(f->rx_hops, bolt_hops_of_ttl(ttl));
+	WRITE_ONCE(f->rx_at, (u32)ktime_get_ns());
 	WRITE_ONCE(f->rx_t_data_tx, opt->t_data_tx);
 }
 
@@ -65,15 +67,19 @@ static bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq, bool
 
 static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure)
 {
+	u64 now_ns;
 	u32 rtt_ns;
 
 	WRITE_ONCE(f->ack_inc, opt->inc_count);
 	if (pure) {
 		/* DEC and the echo of a segment with payload are its own direction's */
 		WRITE_ONCE(f->ack_dec, !!(opt->flags & BOLT_F_DEC));
-		if (opt->t_data_tx &&
-		    bolt_core_rtt_src(ktime_get_ns(), opt->t_data_tx, &rtt_ns))
+		now_ns = ktime_get_ns();
+		if (opt->t_data_tx && bolt_core_rtt_src(now_ns, opt->t_data_tx, &rtt_ns)) {
+			WRITE_ONCE(f->ack_rq, opt->rq_delay);
+			WRITE_ONCE(f->ack_at, (u32)now_ns);
 			WRITE_ONCE(f->ack_rtt_ns, rtt_ns ?: 1);
+		}
 	}
 	WRITE_ONCE(f->ack_stamp, tcp_jiffies32);
 	WRITE_ONCE(f->ack_seen, 1);
@@ -97,7 +103,7 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	 * TCP checks the acknowledgment later (RFC 9293, 3.10.7.3): a blind guess gets no object.
 	 * On a short path the answer is here before tcp_connect() has moved snd_nxt.
 	 */
-	if (bolt_rx_wants_synack(sk) && bolt_sk_uses(sk) &&
+	if (bolt_rx_wants_synack(sk) && bolt_sk_speaks(sk) &&
 	    after(ack_seq, tp->snd_una) && !after(ack_seq, tp->write_seq)) {
 		BOLT_INC_STATS(bn, SynAckRx);
 		f = bolt_flow_create(sk);
@@ -112,12 +118,12 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 }
 
 static void bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct tcphdr *th,
-			 const struct bolt_opt *opt, unsigned int segs)
+			 const struct bolt_opt *opt, unsigned int segs, u8 ttl)
 {
 	struct bolt_flow *f = bolt_flow_lookup(sk);
 	bool data = opt->flags & BOLT_F_DATA;
 
-	if (!f) {
+	if (!f || READ_ONCE(f->plain)) {
 		BOLT_INC_STATS(bn, OptUnexpected);
 		return;
 	}
@@ -127,7 +133,7 @@ static void bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct tcph
 	}
 	BOLT_ADD_STATS(bn, OptRx, segs);
 	if (data)
-		bolt_rx_data(bn, f, opt, segs);
+		bolt_rx_data(bn, f, opt, segs, ttl);
 	if (opt->flags & BOLT_F_ACK)
 		bolt_rx_ack(f, opt, !data);
 }
@@ -160,7 +166,8 @@ static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphd
 			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
 		} else {
 			bolt_opt_read(opts + off, &opt);
-			bolt_rx_full(bn, sk, th, &opt, max_t(u16, skb_shinfo(skb)->gso_segs, 1));
+			bolt_rx_full(bn, sk, th, &opt, max_t(u16, skb_shinfo(skb)->gso_segs, 1),
+				     ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl);
 		}
 	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
 		/* a request, or a cookie: the child is made from this very packet */

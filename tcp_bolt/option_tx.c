@@ -290,6 +290,14 @@ static bool bolt_out_short(struct bolt_net *bn, struct sk_buff *skb, unsigned in
 	return true;
 }
 
+static bool bolt_route_speaks(const struct dst_entry *dst)
+{
+	const struct tcp_congestion_ops *swift = READ_ONCE(bolt_swift_ops);
+	u32 key = dst_metric(dst, RTAX_CC_ALGO);
+
+	return key == tcp_bolt.key || (swift && key == swift->key);
+}
+
 static void bolt_out_synack(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
 			    unsigned int thoff, bool ip6)
 {
@@ -310,8 +318,8 @@ static void bolt_out_synack(struct bolt_net *bn, struct sk_buff *skb, struct soc
 		sk = bolt_synack_listener(skb, sk, &key);
 		if (!sk)
 			return;
-		/* bolt by the listener's own choice, or by the route's (congctl) */
-		if (!bolt_sk_uses(sk) && dst_metric(skb_dst(skb), RTAX_CC_ALGO) != tcp_bolt.key)
+		/* by the listener's own choice, or by the route's (congctl) */
+		if (!bolt_sk_speaks(sk) && !bolt_route_speaks(skb_dst(skb)))
 			return;
 	}
 	if (bolt_out_short(bn, skb, thoff, ip6))
@@ -322,7 +330,8 @@ static void bolt_out_syn(struct bolt_net *bn, struct sk_buff *skb, struct sock *
 			 unsigned int thoff, bool ip6)
 {
 	/* some socket has to want SRC before there can be one */
-	bolt_control_want(bn);
+	if (bolt_sk_uses(sk))
+		bolt_control_want(bn);
 	/* perhaps a middlebox drops what it does not know */
 	if (inet_csk(sk)->icsk_retransmits >= BOLT_SYN_OFFERS)
 		return;
@@ -413,10 +422,23 @@ static void bolt_space(struct sock *sk, struct bolt_flow *f, const struct sk_buf
 		tp->tcp_wstamp_ns = f->next_tx_ns;
 }
 
+/*
+ * What Swift wants to know of the newest data packet.  TCP has read the clock when it took it up,
+ * after it may have waited for a user of the socket; or when it sent this late.
+ */
+static u16 bolt_reflect(const struct tcp_sock *tp, const struct bolt_flow *f)
+{
+	s32 waited_ns = (u32)tp->tcp_clock_cache - READ_ONCE(f->rx_at);
+
+	if (!READ_ONCE(f->rx_t_data_tx))
+		return 0;
+	return bolt_rq_pack(max(waited_ns, 0), READ_ONCE(f->rx_hops));
+}
+
 static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
 				 unsigned int thoff, bool ip6)
 {
-	const struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	unsigned int hlen = thoff + th->doff * 4, optlen = th->doff * 4 - sizeof(*th);
 	u32 seq = ntohl(th->seq), payload = skb->len - hlen;
@@ -442,6 +464,9 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 	icsk->icsk_ack.quick = TCP_MAX_QUICKACKS;
 	inet_csk_exit_pingpong_mode(sk);
 
+	if (unlikely(f->pace_ns))
+		bolt_swift_pass(sk, f, skb, th, payload || th->fin);
+
 	/* the departure of this very packet; one that passes a pause by has no other */
 	now_ns = skb->tstamp ? tp->tcp_wstamp_ns : tp->tcp_clock_cache;
 	opt.inc_count = atomic_read(&f->rx_inc);
@@ -450,14 +475,17 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 		if (unlikely(f->dev_ifindex != skb_dst(skb)->dev->ifindex ||
 			     f->rate_gen != READ_ONCE(bn->rate_gen)))
 			bolt_cc_refresh_rate(sk, f, skb_dst(skb)->dev->ifindex);
-		opt.flags |= BOLT_F_DATA |
-			     bolt_data_flags(bn, sk, f, seq, seq + payload, now_ns);
+		/* swift has no use for SRC: no switch sends it for a packet that says it has */
+		opt.flags |= BOLT_F_DATA;
+		opt.flags |= bolt_sk_uses(sk) ?
+			     bolt_data_flags(bn, sk, f, seq, seq + payload, now_ns) : BOLT_F_DEC;
 		opt.t_data_tx = (u32)now_ns ?: 1;
 		f->last_tx_ns = now_ns;
 	} else {
 		opt.t_data_tx = READ_ONCE(f->rx_t_data_tx);
 		if (READ_ONCE(f->rx_dec))
 			opt.flags |= BOLT_F_DEC;
+		opt.rq_delay = bolt_reflect(tp, f);
 		/*
 		 * TCP stamps it with the departure of the next data: fq would hold it that long.
 		 * A FIN stays behind its data.
@@ -475,8 +503,11 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 			BOLT_INC_STATS(bn, OptTx);
 		}
 	}
-	if (payload)
+	if (payload) {
 		bolt_space(sk, f, skb, now_ns);
+		if (!bolt_sk_uses(sk))
+			bolt_swift_depart(sk, f);
+	}
 }
 
 /* Offset of the TCP header of a packet TCP built itself; 0 when it is no such packet. */
@@ -513,7 +544,7 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 
 	/* RST and TIME-WAIT replies leave through raw control sockets: look before inet_csk() */
 	full = sk && sk_fullsock(sk);
-	if (full && (!sk_is_tcp(sk) || (!bolt_sk_uses(sk) && sk->sk_state != TCP_LISTEN &&
+	if (full && (!sk_is_tcp(sk) || (!bolt_sk_speaks(sk) && sk->sk_state != TCP_LISTEN &&
 					!bolt_pause_any())))
 		return NF_ACCEPT;
 	/*
@@ -532,7 +563,7 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	th = (struct tcphdr *)(skb->data + thoff);
 	if (bolt_pause_any() && full && sk->sk_state != TCP_LISTEN) {
 		verdict = bolt_pause_out(skb, sk, th, skb->len - thoff - th->doff * 4);
-		if (verdict != NF_ACCEPT || !bolt_sk_uses(sk))
+		if (verdict != NF_ACCEPT || !bolt_sk_speaks(sk))
 			return verdict;
 	}
 	if (th->rst || skb->ip_summed != CHECKSUM_PARTIAL)

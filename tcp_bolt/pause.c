@@ -85,7 +85,7 @@ static void bolt_pause_conf(const struct bolt_net *bn, struct bolt_pause_conf *c
 /* --- what TCP is told; socket lock held, or its spinlock while nobody owns it --- */
 
 /* Have TCP look at its queues at @when, instead of whenever it was going to. */
-static void bolt_pause_timer(struct sock *sk, u64 when)
+void bolt_pacing_timer(struct sock *sk, u64 when)
 {
 	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
 
@@ -151,7 +151,7 @@ static void bolt_pause_apply(struct sock *sk, struct bolt_pause *p)
 	bolt_pause_force(sk);
 	tp->tcp_wstamp_ns = max(until_ns, p->base_ns);
 	if (bolt_pause_has_data(sk))
-		bolt_pause_timer(sk, tp->tcp_wstamp_ns);
+		bolt_pacing_timer(sk, tp->tcp_wstamp_ns);
 }
 
 /* As if there had never been a pause: the module or the namespace goes. */
@@ -162,7 +162,7 @@ static void bolt_pause_undo(struct sock *sk, struct bolt_pause *p)
 	if (p->held && bolt_pause_sends(sk) && p->applied_ns > ktime_get_ns()) {
 		tp->tcp_wstamp_ns = p->base_ns;
 		if (bolt_pause_has_data(sk))
-			bolt_pause_timer(sk, p->base_ns);
+			bolt_pacing_timer(sk, p->base_ns);
 	}
 	bolt_pause_release(sk, p);
 }
@@ -200,6 +200,25 @@ static void bolt_pause_fix_stamp(struct sock *sk, u32 seq, u64 now_ns)
 }
 
 /*
+ * A packet passes by the departure that TCP stamped it with: an ACK, or a segment sent again.  It
+ * is stamped as if it had none to wait for; what is sent later may have an earlier stamp, and
+ * would look old to the peer otherwise (PAWS).
+ */
+void bolt_leaves_early(struct sk_buff *skb, struct sock *sk, struct tcphdr *th, bool data,
+		       u64 now_ns)
+{
+	u64 stamp_ns = ktime_to_ns(skb->tstamp);
+
+	/* a VRF calls LOCAL_OUT again */
+	if (stamp_ns <= now_ns)
+		return;
+	bolt_pause_fix_tsval(sk, th, stamp_ns, now_ns);
+	if (data)
+		bolt_pause_fix_stamp(sk, ntohl(th->seq), now_ns);
+	bolt_skb_leaves_now(skb);
+}
+
+/*
  * A packet leaves a socket that may be paused.  Returns an NF verdict.
  *
  * New data that comes here during a pause has not seen the pacing check: the BTS came while a user
@@ -212,7 +231,7 @@ unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr 
 	struct tcp_sock *tp = tcp_sk(sk);
 	bool data = payload || th->fin;
 	struct bolt_pause *p;
-	u64 now_ns, stamp_ns;
+	u64 now_ns;
 
 	p = rhashtable_lookup(&bolt_pauses, &sk, bolt_pause_params);
 	if (!p || th->syn)
@@ -231,20 +250,12 @@ unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr 
 			bolt_pause_force(sk);
 		if (!before(ntohl(th->seq), tp->snd_nxt)) {
 			BOLT_INC_STATS(p->bn, PauseHeld);
-			bolt_pause_timer(sk, tp->tcp_wstamp_ns);
+			bolt_pacing_timer(sk, tp->tcp_wstamp_ns);
 			return NF_DROP_ERR(-ENOBUFS);
 		}
 		BOLT_INC_STATS(p->bn, PausePassed);
 	}
-	now_ns = max(now_ns, p->base_ns);
-	stamp_ns = ktime_to_ns(skb->tstamp);
-	/* a VRF calls LOCAL_OUT again */
-	if (stamp_ns > now_ns) {
-		bolt_pause_fix_tsval(sk, th, stamp_ns, now_ns);
-		if (data)
-			bolt_pause_fix_stamp(sk, ntohl(th->seq), now_ns);
-		bolt_skb_leaves_now(skb);
-	}
+	bolt_leaves_early(skb, sk, th, data, max(now_ns, p->base_ns));
 	return NF_ACCEPT;
 }
 
@@ -343,7 +354,7 @@ static bool bolt_pause_seen(const struct sock *sk, struct bolt_pause *p, const s
 /* A flow that carries the option brings its timestamp back, another has none to bring. */
 static bool bolt_pause_time_ok(const struct sock *sk, const struct bolt_msg *m, u64 now_ns)
 {
-	const struct bolt_flow *f = bolt_sk_uses(sk) ? bolt_flow_lookup(sk) : NULL;
+	const struct bolt_flow *f = bolt_sk_speaks(sk) ? bolt_flow_lookup(sk) : NULL;
 	u32 age_ns;
 
 	if (!f || !READ_ONCE(f->ready))

@@ -87,6 +87,64 @@ static int bolt_sysctl_key(BOLT_CTL_TABLE *table, int write, void *buf, size_t *
 	return 0;
 }
 
+#define BOLT_SWIFT_RANGE(_name, _def, _min, _max)	{ _def, _min, _max },
+static const struct bolt_swift_range {
+	u32	def, min, max;
+} bolt_swift_ranges[] = { BOLT_SWIFT_SET_LIST(BOLT_SWIFT_RANGE) };	/* order of the enum */
+
+/* swift_lock held, or nobody else can be here yet */
+static int bolt_swift_rebuild(struct bolt_net *bn, const u32 *set)
+{
+	const struct swift_settings s = {
+		.base_ns	= set[BOLT_SWIFT_base_ns],
+		.hop_ns		= set[BOLT_SWIFT_hop_ns],
+		.fs_range_ns	= set[BOLT_SWIFT_fs_range_ns],
+		.fs_min_milli	= set[BOLT_SWIFT_fs_min_cwnd_milli],
+		.fs_max_milli	= set[BOLT_SWIFT_fs_max_cwnd_milli],
+		.endpoint_ns	= set[BOLT_SWIFT_endpoint_ns],
+		.ai_milli	= set[BOLT_SWIFT_ai_milli],
+		.md_pct		= set[BOLT_SWIFT_beta_pct],
+		.max_mdf_pct	= set[BOLT_SWIFT_max_mdf_pct],
+		.min_milli	= set[BOLT_SWIFT_min_cwnd_milli],
+	};
+	struct bolt_swift_conf *new = kmalloc(sizeof(*new), GFP_KERNEL), *old;
+
+	if (!new)
+		return -ENOMEM;
+	if (!swift_conf_set(&new->c, &s)) {
+		kfree(new);
+		return -EINVAL;
+	}
+	old = rcu_replace_pointer(bn->swift_conf, new, true);
+	if (old)
+		kfree_rcu(old, rcu);
+	return 0;
+}
+
+/* Flows have all of the new settings with their next ACK, or of the old ones. */
+static int bolt_sysctl_swift(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
+{
+	const struct bolt_swift_range *range = container_of(table->extra1,
+							    struct bolt_swift_range, min);
+	unsigned int which = range - bolt_swift_ranges;
+	struct bolt_net *bn = container_of((u32 *)table->data, struct bolt_net, swift_set[which]);
+	u32 set[BOLT_SWIFT_SET_MAX];
+	struct ctl_table tmp = *table;
+	int ret;
+
+	mutex_lock(&bn->swift_lock);
+	memcpy(set, bn->swift_set, sizeof(set));
+	tmp.data = &set[which];
+	ret = proc_douintvec_minmax(&tmp, write, buf, len, pos);
+	if (!ret && write) {
+		ret = bolt_swift_rebuild(bn, set);
+		if (!ret)
+			bn->swift_set[which] = set[which];
+	}
+	mutex_unlock(&bn->swift_lock);
+	return ret;
+}
+
 #define BOLT_SYSCTL(_name, _type, _handler, ...)			\
 	{								\
 		.procname	= #_name,				\
@@ -96,6 +154,18 @@ static int bolt_sysctl_key(BOLT_CTL_TABLE *table, int write, void *buf, size_t *
 		.proc_handler	= _handler,				\
 		__VA_ARGS__						\
 	}
+
+#define BOLT_SYSCTL_SWIFT(_name, ...)					\
+	{								\
+		.procname	= "swift_" #_name,			\
+		.data		= (void *)offsetof(struct bolt_net,	\
+						   swift_set[BOLT_SWIFT_##_name]), \
+		.maxlen		= sizeof(u32),				\
+		.mode		= 0644,					\
+		.proc_handler	= bolt_sysctl_swift,			\
+		.extra1		= (void *)&bolt_swift_ranges[BOLT_SWIFT_##_name].min, \
+		.extra2		= (void *)&bolt_swift_ranges[BOLT_SWIFT_##_name].max, \
+	},
 
 static const struct ctl_table bolt_table[] = {
 	BOLT_SYSCTL(port, int, bolt_sysctl_port,
@@ -126,12 +196,14 @@ static const struct ctl_table bolt_table[] = {
 		.mode		= 0600,
 		.proc_handler	= bolt_sysctl_key,
 	},
+	BOLT_SWIFT_SET_LIST(BOLT_SYSCTL_SWIFT)
 	BOLT_SYSCTL_SENTINEL
 };
 
 int bolt_sysctl_init(struct bolt_net *bn)
 {
 	size_t i;
+	int err;
 
 	bn->port = BOLT_CTL_PORT;
 	bn->max_bdp_pct = 125;
@@ -143,23 +215,36 @@ int bolt_sysctl_init(struct bolt_net *bn)
 	bn->watchdog_interval_us = 200 * 1000;
 	bn->watchdog_recovery_us = 200 * 1000;
 
+	mutex_init(&bn->swift_lock);
+	for (i = 0; i < BOLT_SWIFT_SET_MAX; i++)
+		bn->swift_set[i] = bolt_swift_ranges[i].def;
+	err = bolt_swift_rebuild(bn, bn->swift_set);
+	if (err)
+		return err;
+
+	err = -ENOMEM;
 	bn->table = kmemdup(bolt_table, sizeof(bolt_table), GFP_KERNEL);
 	if (!bn->table)
-		return -ENOMEM;
+		goto err_conf;
 	for (i = 0; i < ARRAY_SIZE(bolt_table); i++)
 		if (bn->table[i].procname)
 			bn->table[i].data = (char *)bn + (size_t)bn->table[i].data;
 	bn->sysctl = bolt_register_net_sysctl(bn->net, "net/bolt", bn->table,
 					      ARRAY_SIZE(bolt_table));
-	if (!bn->sysctl) {
-		kfree(bn->table);
-		return -ENOMEM;
-	}
+	if (!bn->sysctl)
+		goto err_table;
 	return 0;
+
+err_table:
+	kfree(bn->table);
+err_conf:
+	kfree(rcu_dereference_protected(bn->swift_conf, true));
+	return err;
 }
 
 void bolt_sysctl_exit(struct bolt_net *bn)
 {
 	unregister_net_sysctl_table(bn->sysctl);
 	kfree(bn->table);
+	kfree(rcu_dereference_protected(bn->swift_conf, true));
 }

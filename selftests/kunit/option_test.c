@@ -175,6 +175,65 @@ static void bolt_opt_write_syn_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(p, wire, sizeof(wire)), 0);
 }
 
+/* --- what a pure ACK reflects --- */
+
+struct rq_case {
+	const char *name;
+	u32 delay, hops, delay_back, hops_back;
+};
+
+static const struct rq_case rq_cases[] = {
+	{ "nothing", 0, 0, 0, 0 },
+	{ "three hops", 0, 3, 0, 3 },
+	{ "more than can be said", 0, 16, 0, 15 },
+	{ "191 routers", 0, 191, 0, 15 },
+	{ "15 ns", 15, 0, 0, 0 },
+	{ "16 ns", 16, 1, 16, 1 },
+	{ "4 us, to 16 ns", 4095, 2, 4080, 2 },
+	{ "from there to 32 ns", 4096, 2, 4096, 2 },
+	{ "4127 ns", 4127, 2, 4096, 2 },
+	{ "4128 ns", 4128, 2, 4128, 2 },
+	{ "100 us", 100000, 5, 99840, 5 },
+	{ "the longest", 255 * 16 << 15, 15, 255 * 16 << 15, 15 },
+	{ "longer", (255 * 16 << 15) + 1, 0, 255 * 16 << 15, 0 },
+	{ "the longest there is", U32_MAX, 7, 255 * 16 << 15, 7 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(rq, rq_cases, name);
+
+static void bolt_rq_test(struct kunit *test)
+{
+	const struct rq_case *c = test->param_value;
+	u16 rq = bolt_rq_pack(c->delay, c->hops);
+
+	KUNIT_EXPECT_EQ(test, bolt_rq_delay_ns(rq), c->delay_back);
+	KUNIT_EXPECT_EQ(test, bolt_rq_hops(rq), c->hops_back);
+}
+
+/* Never more than was measured, less by under 1 %, or 16 ns */
+static void bolt_rq_error_test(struct kunit *test)
+{
+	u32 delay, back;
+
+	for (delay = 1; delay < 255U * 16 << 15; delay += delay / 1000 + 1) {
+		back = bolt_rq_delay_ns(bolt_rq_pack(delay, 0));
+		if (back > delay || delay - back > max(15U, delay / 100))
+			KUNIT_FAIL(test, "%u came back as %u", delay, back);
+	}
+}
+
+static void bolt_hops_test(struct kunit *test)
+{
+	static const u8 ttl_hops[][2] = {
+		{ 64, 0 }, { 62, 2 }, { 1, 63 }, { 0, 64 }, { 65, 63 }, { 128, 0 }, { 126, 2 },
+		{ 129, 126 }, { 255, 0 }, { 252, 3 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ttl_hops); i++)
+		KUNIT_EXPECT_EQ(test, bolt_hops_of_ttl(ttl_hops[i][0]), ttl_hops[i][1]);
+}
+
 /* The flags keep the places of Listing 1; each is one bit, none twice. */
 static void bolt_opt_flags_test(struct kunit *test)
 {
@@ -308,6 +367,9 @@ static struct kunit_case bolt_option_cases[] = {
 	KUNIT_CASE_PARAM(bolt_opt_read_write_test, rw_gen_params),
 	KUNIT_CASE(bolt_opt_write_syn_test),
 	KUNIT_CASE(bolt_opt_flags_test),
+	KUNIT_CASE_PARAM(bolt_rq_test, rq_gen_params),
+	KUNIT_CASE(bolt_rq_error_test),
+	KUNIT_CASE(bolt_hops_test),
 	KUNIT_CASE_PARAM(bolt_opt_make_room_test, room_gen_params),
 	KUNIT_CASE_PARAM(bolt_inc_delta_test, inc_gen_params),
 	KUNIT_CASE(bolt_inc_delta_sum_test),

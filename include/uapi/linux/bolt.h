@@ -57,10 +57,11 @@
  * t_data_tx: data: departure time at the sender, the low 32 bits of its
  * monotonic clock in ns, never 0.  Pure ACK: echo of the newest data packet's,
  * 0 when there is none.
- * rq_delay: pure ACK: time the data packet waited at the receiver before it was
- * acknowledged, in units of BOLT_RQ_DELAY_NS, saturating.  Data: 0.
+ * rq_delay: pure ACK: for the newest data packet, the routers it has passed (4 bits)
+ * and the time it waited at the receiver before it was acknowledged (4 bits of exponent,
+ * 8 of mantissa, in units of BOLT_RQ_DELAY_NS), both saturating.  Data: 0.
  */
-#define BOLT_RQ_DELAY_NS	64
+#define BOLT_RQ_DELAY_NS	16
 
 /* --- the control message --- */
 

@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit: tcp_bolt/swift.h, Algorithm 1 of the Swift paper in integers, against worked
+ * examples and against exact arithmetic in 128 bits.
+ */
+
+#include "compat.h"
+#include "swift.h"
+
+#define u128 unsigned __int128
+
+#define RANDOM_ROWS	20000
+#define US		1000U
+#define MILLI(n)	((u64)(n) * SWIFT_ONE / 1000)	/* thousandths of a packet */
+
+/* A fixed sequence, so that a failure comes again (xorshift64) */
+static u64 next_random(u64 *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* A window; as likely small as large */
+static u64 any_cwnd(u64 *state)
+{
+	u64 r = next_random(state) >> (64 - 1 - next_random(state) % 53);
+
+	return clamp(r, SWIFT_CWND_MIN, SWIFT_CWND_MAX);
+}
+
+static const struct swift_settings defaults = {
+	.base_ns = 10 * US, .hop_ns = US, .fs_range_ns = 100 * US,
+	.fs_min_milli = 100, .fs_max_milli = 256000, .endpoint_ns = 100 * US,
+	.ai_milli = 1000, .md_pct = 80, .max_mdf_pct = 50, .min_milli = 1,
+};
+
+static const struct swift_bounds open = { .max_q32 = SWIFT_CWND_MAX };
+
+/* Without flow scaling and hops: a target of 10 us whatever the window */
+static struct swift_conf plain_conf(struct kunit *test)
+{
+	struct swift_settings s = defaults;
+	struct swift_conf c;
+
+	s.hop_ns = 0;
+	s.fs_range_ns = 0;
+	KUNIT_ASSERT_TRUE(test, swift_conf_set(&c, &s));
+	return c;
+}
+
+/* Equal but for 2^-10 of it and a unit */
+static void expect_near(struct kunit *test, const char *what, u64 got, u64 want)
+{
+	u64 off = got > want ? got - want : want - got;
+
+	if (off > (want >> 10) + 1)
+		KUNIT_FAIL(test, "%s: %llu, not %llu", what, got, want);
+}
+
+/* --- 1 / sqrt --- */
+
+/* y - 1 - y / 2^22 <= 2^26 / sqrt(cwnd) <= y + 1 + y / 2^22, squared: y^2 * cwnd against 2^84 */
+static void check_rsqrt(struct kunit *test, u64 cwnd)
+{
+	u64 y = swift_rsqrt_q26(cwnd), off = (y >> 22) + 2;
+	u128 lo = (u128)((y - off) * (y - off)) * cwnd, hi = (u128)((y + off) * (y + off)) * cwnd;
+
+	if (lo > (u128)1 << 84 || hi < (u128)1 << 84)
+		KUNIT_FAIL(test, "cwnd %llu: %llu", cwnd, y);
+}
+
+static void swift_rsqrt_exact_test(struct kunit *test)
+{
+	u64 s = 1, x;
+	int i;
+
+	/* every entry of the table, at both its ends, in every octave */
+	for (i = 22; i <= 52; i++)
+		for (x = 1ULL << i; x < 2ULL << i; x += 1ULL << (i - 6)) {
+			check_rsqrt(test, clamp(x, SWIFT_CWND_MIN, SWIFT_CWND_MAX));
+			check_rsqrt(test, clamp(x - 1, SWIFT_CWND_MIN, SWIFT_CWND_MAX));
+		}
+	for (i = 0; i < RANDOM_ROWS; i++)
+		check_rsqrt(test, any_cwnd(&s));
+	/* beyond the range: as at its end */
+	KUNIT_EXPECT_EQ(test, swift_rsqrt_q26(0), swift_rsqrt_q26(SWIFT_CWND_MIN));
+	KUNIT_EXPECT_EQ(test, swift_rsqrt_q26(U64_MAX), swift_rsqrt_q26(SWIFT_CWND_MAX));
+}
+
+/* Low by less than 2^-11, below one packet than 2^-20; high by less than 2^-20 */
+static void swift_inverse_exact_test(struct kunit *test)
+{
+	u64 s = 2;
+	int i;
+
+	for (i = 0; i < RANDOM_ROWS; i++) {
+		u64 cwnd = any_cwnd(&s);
+		u128 product = (u128)swift_inverse_q32(cwnd) * cwnd, one = (u128)1 << 64;
+
+		if (product > one + (one >> 20) ||
+		    product < one - (one >> (cwnd < SWIFT_ONE ? 20 : 11)))
+			KUNIT_FAIL(test, "cwnd %llu: %llu", cwnd, swift_inverse_q32(cwnd));
+	}
+}
+
+/* --- target delay (section 3.5) --- */
+
+struct fs_case {
+	const char *name;
+	u64 cwnd;
+	u32 ns;
+};
+
+/* 100 us over 0.1 to 256 packets: alpha is 32260.4 ns, beta -2016.3 ns */
+static const struct fs_case fs_cases[] = {
+	{ "0.001: clamped to the range", SWIFT_CWND_MIN, 100000 },
+	{ "0.05: clamped to the range", MILLI(50), 100000 },
+	{ "0.1: the whole range", MILLI(100), 100000 },
+	{ "0.25", MILLI(250), 62504 },
+	{ "1: alpha + beta", MILLI(1000), 30244 },
+	{ "4", MILLI(4000), 14114 },
+	{ "16", MILLI(16000), 6049 },
+	{ "42", MILLI(42000), 2962 },
+	{ "100", MILLI(100000), 1210 },
+	{ "255", MILLI(255000), 4 },
+	{ "256: none", MILLI(256000), 0 },
+	{ "257: not less than none", MILLI(257000), 0 },
+	{ "2^20", SWIFT_CWND_MAX, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(fs, fs_cases, name);
+
+static void swift_fs_test(struct kunit *test)
+{
+	const struct fs_case *k = test->param_value;
+	struct swift_conf c;
+	u32 ns;
+
+	KUNIT_ASSERT_TRUE(test, swift_conf_set(&c, &defaults));
+	ns = swift_fs_ns(&c, k->cwnd);
+	KUNIT_EXPECT_LE(test, ns, k->ns + 1);
+	KUNIT_EXPECT_GE(test, ns + 1, k->ns);
+}
+
+/* Never more with a larger window; all of the range at one end, none at the other */
+static void swift_fs_monotonic_test(struct kunit *test)
+{
+	static const u32 ends[][2] = {
+		{ 1, 1048576000 }, { 100, 256000 }, { 1000, 2000 }, { 500000000, 1000000000 },
+		{ 1, 2 },
+	};
+	static const u32 ranges[] = { 0, 1, 1000, 100000, 1000000000 };
+	struct swift_settings s = defaults;
+	struct swift_conf c;
+	unsigned int i, r;
+	u64 cwnd;
+	u32 last;
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++)
+		for (r = 0; r < ARRAY_SIZE(ranges); r++) {
+			s.fs_min_milli = ends[i][0];
+			s.fs_max_milli = ends[i][1];
+			s.fs_range_ns = ranges[r];
+			KUNIT_ASSERT_TRUE(test, swift_conf_set(&c, &s));
+			last = ranges[r];
+			for (cwnd = SWIFT_CWND_MIN; cwnd < SWIFT_CWND_MAX; cwnd += cwnd / 5) {
+				KUNIT_EXPECT_LE(test, swift_fs_ns(&c, cwnd), last);
+				last = swift_fs_ns(&c, cwnd);
+			}
+			KUNIT_EXPECT_EQ(test, swift_fs_ns(&c, MILLI(ends[i][0])), ranges[r]);
+			KUNIT_EXPECT_EQ(test, swift_fs_ns(&c, swift_milli_q32(ends[i][1])), 0);
+		}
+}
+
+struct target_case {
+	const char *name;
+	u32 base, hop, rtt;
+	u8 hops;
+	u32 want;
+};
+
+static const struct target_case target_cases[] = {
+	{ "base", 25 * US, 0, 0, 0, 25 * US },
+	{ "three hops", 25 * US, US, 0, 3, 28 * US },
+	{ "the empty path's round trip", 2 * US, 0, 8 * US, 2, 10 * US },
+	{ "all of it", 2 * US, US, 8 * US, 2, 12 * US },
+	{ "more hops than can be said", 0, US, 0, 200, 15 * US },
+	{ "the largest of all", 1000000000, 10000000, 1U << 30, 15, 1150000000 + (1U << 30) },
+};
+
+KUNIT_ARRAY_PARAM_DESC(target, target_cases, name);
+
+static void swift_target_test(struct kunit *test)
+{
+	const struct target_case *k = test->param_value;
+	struct swift_bounds b = { .rtt_ns = k->rtt };
+	struct swift_settings s = defaults;
+	struct swift_conf c;
+
+	s.base_ns = k->base;
+	s.hop_ns = k->hop;
+	KUNIT_ASSERT_TRUE(test, swift_conf_set(&c, &s));
+	/* no flow scaling at 256 packets; the whole of it at a tenth */
+	KUNIT_EXPECT_EQ(test, swift_target_ns(&c, &b, MILLI(256000), k->hops), k->want);
+	KUNIT_EXPECT_EQ(test, swift_target_ns(&c, &b, MILLI(100), k->hops), k->want + 100 * US);
+}
+
+static void swift_conf_refused_test(struct kunit *test)
+{
+	struct swift_settings s = defaults;
+	struct swift_conf c = { .base_ns = 42 };
+
+	s.fs_min_milli = 256000;
+	KUNIT_EXPECT_FALSE(test, swift_conf_set(&c, &s));
+	s.fs_min_milli = 256001;
+	KUNIT_EXPECT_FALSE(test, swift_conf_set(&c, &s));
+	KUNIT_EXPECT_EQ(test, c.base_ns, 42U);
+}
+
+/* --- additive increase (lines 6-10) --- */
+
+/* An ACK of @acked packets at @now; the delay is all the fabric's */
+static unsigned int ack(struct swift *s, const struct swift_conf *c, u64 now, u32 delay, u32 acked)
+{
+	const struct swift_ack a = {
+		.now_ns = now, .rtt_ns = delay, .acked = acked, .limited = true,
+	};
+
+	return swift_on_ack(s, c, &open, &a);
+}
+
+struct ai_case {
+	const char *name;
+	u64 from;
+	u32 ai_milli, acks, acked;
+	u64 to;
+};
+
+static const struct ai_case ai_cases[] = {
+	{ "below one: ai for each packet", MILLI(500), 1000, 1, 1, MILLI(1500) },
+	{ "the smallest window", SWIFT_CWND_MIN, 1000, 1, 1, SWIFT_CWND_MIN + SWIFT_ONE },
+	{ "below one, half a packet", MILLI(100), 500, 1, 1, MILLI(600) },
+	{ "below one, two acknowledged", MILLI(100), 500, 1, 2, MILLI(1100) },
+	{ "one packet", MILLI(1000), 1000, 1, 1, MILLI(2000) },
+	{ "one and a half", MILLI(1500), 1000, 1, 1, MILLI(2166) + MILLI(2) / 3 },
+	{ "ten, one ACK", MILLI(10000), 1000, 1, 1, MILLI(10100) },
+	{ "ten, one ACK of four", MILLI(10000), 1000, 1, 4, MILLI(10400) },
+	{ "ten, ai of two and a half", MILLI(10000), 2500, 1, 1, MILLI(10250) },
+	/* sum of 1 / cwnd while cwnd grows: sqrt(cwnd^2 + 2 * acks) */
+	{ "a hundred, a round trip", MILLI(100000), 1000, 100, 1, MILLI(100995) },
+	{ "a thousand, a round trip", MILLI(1000000), 1000, 1000, 1, MILLI(1000999) },
+};
+
+KUNIT_ARRAY_PARAM_DESC(ai, ai_cases, name);
+
+static void swift_ai_test(struct kunit *test)
+{
+	const struct ai_case *k = test->param_value;
+	struct swift_conf c = plain_conf(test);
+	struct swift s = { };
+	u32 i;
+
+	c.ai_q16 = (k->ai_milli << 16) / 1000;
+	s.fabric.cwnd_q32 = k->from;
+	s.endpoint.cwnd_q32 = SWIFT_CWND_MAX;
+	for (i = 0; i < k->acks; i++)
+		ack(&s, &c, i, 9999, k->acked);
+	/* what was added, not the whole */
+	expect_near(test, k->name, swift_cwnd_q32(&s) - k->from, k->to - k->from);
+}
+
+/* The smallest increase there is still counts: 2^20 packets, nearly */
+static void swift_ai_large_test(struct kunit *test)
+{
+	struct swift_conf c = plain_conf(test);
+	struct swift s = { };
+
+	s.fabric.cwnd_q32 = SWIFT_CWND_MAX - 2 * SWIFT_ONE;
+	s.endpoint.cwnd_q32 = SWIFT_CWND_MAX;
+	ack(&s, &c, 0, 9999, (1U << 20) - 2);
+	KUNIT_EXPECT_GE(test, swift_cwnd_q32(&s), SWIFT_CWND_MAX - SWIFT_ONE - SWIFT_ONE / 1024);
+	KUNIT_EXPECT_LE(test, swift_cwnd_q32(&s), SWIFT_CWND_MAX - SWIFT_ONE + SWIFT_ONE / 1024);
+}
+
+static void swift_not_limited_test(struct kunit *test)
+{
+	const struct swift_ack a = { .rtt_ns = 9999, .acked = 1 };
+	struct swift_conf c = plain_conf(test);
+	struct swift s;
+
+	swift_start(&s, 10);
+	swift_on_ack(&s, &c, &open, &a);
+	KUNIT_EXPECT_EQ(test, swift_cwnd_q32(&s), 10 * SWIFT_ONE);
+}
+
+static void swift_bounds_test(struct kunit *test)
+{
+	const struct swift_ack more = { .rtt_ns = 1, .acked = 1000, .limited = true };
+	const struct swift_ack less = { .now_ns = 1000000, .rtt_ns = 1000000 };
+	struct swift_bounds b = { .max_q32 = 12 * SWIFT_ONE };
+	struct swift_conf c = plain_conf(test);
+	struct swift s;
+
+	swift_start(&s, 10);
+	swift_on_ack(&s, &c, &b, &more);
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 12 * SWIFT_ONE);
+	/* the ceiling that guards the other window as well */
+	KUNIT_EXPECT_EQ(test, s.endpoint.cwnd_q32, 12 * SWIFT_ONE);
+
+	b.min_q32 = 8 * SWIFT_ONE;
+	swift_on_ack(&s, &c, &b, &less);
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 8 * SWIFT_ONE);
+	/* a largest window below the smallest: the latter holds */
+	b.max_q32 = SWIFT_ONE;
+	swift_on_ack(&s, &c, &b, &more);
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 8 * SWIFT_ONE);
+}
+
+/* --- multiplicative decrease (lines 11-14) --- */
+
+struct md_case {
+	const char *name;
+	u32 delay;
+	u64 want;	/* of 100 packets */
+};
+
+/* md 0.8, max_mdf 0.5, target 10 us */
+static const struct md_case md_cases[] = {
+	{ "below the target: increase", 9999, MILLI(100010) },
+	{ "at the target: neither", 10000, MILLI(100000) },
+	{ "1 ns beyond", 10001, MILLI(100000) - MILLI(8) },
+	{ "a tenth beyond: 0.8 / 11", 11000, MILLI(92727) },
+	{ "a quarter: 0.16", 12500, MILLI(84000) },
+	{ "16 us: 0.3", 16000, MILLI(70000) },
+	{ "26.6 us: 0.499", 26600, MILLI(50075) },
+	{ "26.7 us: 0.5, max_mdf", 26700, MILLI(50000) },
+	{ "a second: max_mdf", 1000000000, MILLI(50000) },
+};
+
+KUNIT_ARRAY_PARAM_DESC(md, md_cases, name);
+
+static void swift_md_test(struct kunit *test)
+{
+	const struct md_case *k = test->param_value;
+	struct swift_conf c = plain_conf(test);
+	struct swift s;
+
+	swift_start(&s, 100);
+	s.endpoint.cwnd_q32 = SWIFT_CWND_MAX;
+	ack(&s, &c, 2000000000, k->delay, 1);
+	/* shares are 16 bits */
+	KUNIT_EXPECT_LE(test, swift_cwnd_q32(&s), k->want + MILLI(4));
+	KUNIT_EXPECT_GE(test, swift_cwnd_q32(&s), k->want - MILLI(4));
+}
+
+/*
+ * Line 3: once per RTT, by its latest value.  ACKs within it, which find the delay as large, do not
+ * put the next decrease off, as line 27 of the paper would have it.
+ */
+static void swift_md_once_test(struct kunit *test)
+{
+	struct swift_conf c = plain_conf(test);
+	u64 now = 1000000;
+	struct swift s;
+	int i;
+
+	swift_start(&s, 100);
+	KUNIT_EXPECT_EQ(test, ack(&s, &c, now, 100000, 1), SWIFT_DEC_FABRIC);
+	KUNIT_EXPECT_EQ(test, s.fabric.last_dec_ns, now);
+	for (i = 1; i < 100; i++)
+		KUNIT_EXPECT_EQ(test, ack(&s, &c, now + i * 1000, 100000, 1), 0U);
+	KUNIT_EXPECT_EQ(test, swift_packets(&s), 50U);
+	KUNIT_EXPECT_EQ(test, s.fabric.last_dec_ns, now);
+	KUNIT_EXPECT_EQ(test, ack(&s, &c, now + 99999, 100000, 1), 0U);
+	KUNIT_EXPECT_EQ(test, ack(&s, &c, now + 100000, 100000, 1), SWIFT_DEC_FABRIC);
+	KUNIT_EXPECT_EQ(test, swift_packets(&s), 25U);
+	/* the RTT has become shorter, so has the wait */
+	KUNIT_EXPECT_EQ(test, ack(&s, &c, now + 100000 + 11000, 11000, 1), SWIFT_DEC_FABRIC);
+	/* an increase in between changes nothing about it */
+	now = s.fabric.last_dec_ns;
+	ack(&s, &c, now + 5000, 9000, 1);
+	KUNIT_EXPECT_EQ(test, s.fabric.last_dec_ns, now);
+	KUNIT_EXPECT_EQ(test, ack(&s, &c, now + 11000, 11000, 1), SWIFT_DEC_FABRIC);
+}
+
+/* Down to 0.001 and no further; there, a decrease that changes nothing is none */
+static void swift_md_floor_test(struct kunit *test)
+{
+	struct swift_conf c = plain_conf(test);
+	u64 now = 1000000;
+	struct swift s;
+	int i;
+
+	swift_start(&s, 10);
+	for (i = 0; i < 14; i++)
+		ack(&s, &c, now += 100000, 100000, 1);
+	KUNIT_EXPECT_EQ(test, swift_cwnd_q32(&s), SWIFT_CWND_MIN);
+	KUNIT_EXPECT_EQ(test, swift_packets(&s), 1U);
+	KUNIT_EXPECT_EQ(test, ack(&s, &c, now += 100000, 100000, 1), 0U);
+	/* 14 halvings: ten packets to 0.00061 */
+	KUNIT_EXPECT_EQ(test, s.fabric.last_dec_ns, 1000000ULL + 14 * 100000);
+}
+
+/* --- fabric and endpoint (section 3.3) --- */
+
+struct split_case {
+	const char *name;
+	u32 rtt, remote, local;
+	u64 fabric, endpoint;
+};
+
+/* From 100 packets each; targets of 10 and 100 us.  The endpoint's EWMA starts at zero. */
+static const struct split_case split_cases[] = {
+	{ "neither", 9 * US, 0, 0, MILLI(100010), MILLI(100010) },
+	{ "the fabric's", 16 * US, 0, 0, MILLI(70000), MILLI(100010) },
+	{ "the peer's is not the fabric's", 60 * US, 51 * US, 0, MILLI(100010), MILLI(100010) },
+	{ "nor is our own", 60 * US, 0, 51 * US, MILLI(100010), MILLI(100010) },
+	{ "the peer's, beyond its target", 1609 * US, 1600 * US, 0, MILLI(100010), MILLI(60000) },
+	{ "ours and the peer's", 1609 * US, 800 * US, 800 * US, MILLI(100010), MILLI(60000) },
+	{ "both", 1616 * US, 1600 * US, 0, MILLI(70000), MILLI(60000) },
+	{ "more than there is", 800 * US, 900 * US, 0, MILLI(100010), MILLI(100010) },
+};
+
+KUNIT_ARRAY_PARAM_DESC(split, split_cases, name);
+
+static void swift_split_test(struct kunit *test)
+{
+	const struct split_case *k = test->param_value;
+	const struct swift_ack a = {
+		.now_ns = 1ULL << 40, .rtt_ns = k->rtt, .remote_ns = k->remote,
+		.local_ns = k->local, .acked = 1, .limited = true,
+	};
+	struct swift_conf c = plain_conf(test);
+	struct swift s;
+
+	swift_start(&s, 100);
+	swift_on_ack(&s, &c, &open, &a);
+	expect_near(test, "fcwnd", s.fabric.cwnd_q32, k->fabric);
+	expect_near(test, "ecwnd", s.endpoint.cwnd_q32, k->endpoint);
+	KUNIT_EXPECT_EQ(test, swift_cwnd_q32(&s), min(s.fabric.cwnd_q32, s.endpoint.cwnd_q32));
+}
+
+static void swift_ewma_test(struct kunit *test)
+{
+	struct swift_ack a = { .rtt_ns = 1000 * US, .remote_ns = 800 * US, .acked = 1 };
+	struct swift_conf c = plain_conf(test);
+	struct swift s;
+	int i;
+
+	swift_start(&s, 100);
+	swift_on_ack(&s, &c, &open, &a);
+	KUNIT_EXPECT_EQ(test, s.endpoint_ns, 100 * US);
+	swift_on_ack(&s, &c, &open, &a);
+	KUNIT_EXPECT_EQ(test, s.endpoint_ns, 187500U);
+	for (i = 0; i < 200; i++)
+		swift_on_ack(&s, &c, &open, &a);
+	KUNIT_EXPECT_GE(test, s.endpoint_ns, 800 * US - 8);
+	a.remote_ns = 0;
+	for (i = 0; i < 200; i++)
+		swift_on_ack(&s, &c, &open, &a);
+	KUNIT_EXPECT_LE(test, s.endpoint_ns, 8U);
+}
+
+/* --- loss (lines 15-25) --- */
+
+static void swift_rto_test(struct kunit *test)
+{
+	struct swift_conf c = plain_conf(test);
+	u64 now = 1000000;
+	struct swift s;
+	u32 i;
+
+	swift_start(&s, 64);
+	s.rtt_ns = 10 * US;
+	for (i = 1; i < SWIFT_RETX_RESET; i++) {
+		swift_on_rto(&s, &c, &open, now += 10 * US);
+		KUNIT_EXPECT_EQ(test, swift_packets(&s), 64 >> i);
+	}
+	/* the fifth in a row; the rule of one per RTT is not for it */
+	swift_on_rto(&s, &c, &open, now + 1);
+	KUNIT_EXPECT_EQ(test, swift_cwnd_q32(&s), SWIFT_CWND_MIN);
+	swift_on_rto(&s, &c, &open, now + 2);
+	KUNIT_EXPECT_EQ(test, swift_cwnd_q32(&s), SWIFT_CWND_MIN);
+}
+
+static void swift_rto_once_test(struct kunit *test)
+{
+	struct swift_conf c = plain_conf(test);
+	struct swift s;
+
+	swift_start(&s, 64);
+	s.rtt_ns = 10 * US;
+	swift_on_rto(&s, &c, &open, 1000000);
+	swift_on_rto(&s, &c, &open, 1000000 + 9999);
+	KUNIT_EXPECT_EQ(test, swift_packets(&s), 32U);
+	KUNIT_EXPECT_EQ(test, s.retransmit_cnt, 2);
+}
+
+/* An ACK, or fast recovery, ends the row */
+static void swift_rto_row_test(struct kunit *test)
+{
+	struct swift_conf c = plain_conf(test);
+	struct swift s;
+	u32 i;
+
+	swift_start(&s, 1024);
+	for (i = 0; i < SWIFT_RETX_RESET - 1; i++)
+		swift_on_rto(&s, &c, &open, 1000000 * (i + 1));
+	ack(&s, &c, 5500000, 9000, 1);
+	KUNIT_EXPECT_EQ(test, s.retransmit_cnt, 0);
+	swift_on_rto(&s, &c, &open, 6000000);
+	KUNIT_EXPECT_EQ(test, swift_packets(&s), 32U);
+	swift_on_recovery(&s, &c, &open, 7000000);
+	KUNIT_EXPECT_EQ(test, s.retransmit_cnt, 0);
+	KUNIT_EXPECT_EQ(test, swift_packets(&s), 16U);
+}
+
+/* Once per RTT, together with what delay has done */
+static void swift_recovery_test(struct kunit *test)
+{
+	struct swift_conf c = plain_conf(test);
+	struct swift s;
+
+	swift_start(&s, 64);
+	ack(&s, &c, 1000000, 16000, 1);		/* 0.7 */
+	swift_on_recovery(&s, &c, &open, 1000000 + 15999);
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32 >> 32, 44ULL);
+	/* the endpoint's window was not decreased then, and is now */
+	KUNIT_EXPECT_EQ(test, s.endpoint.cwnd_q32 >> 32, 32ULL);
+	swift_on_recovery(&s, &c, &open, 1000000 + 16000);
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32 >> 32, 22ULL);
+	KUNIT_EXPECT_EQ(test, s.endpoint.cwnd_q32 >> 32, 32ULL);
+}
+
+/* --- windows below one packet (section 3.4) --- */
+
+struct pace_case {
+	const char *name;
+	u64 cwnd;
+	u32 rtt, want;
+};
+
+static const struct pace_case pace_cases[] = {
+	{ "two packets", MILLI(2000), 8000, 0 },
+	{ "one", MILLI(1000), 8000, 0 },
+	{ "just less than one", SWIFT_ONE - 1, 8000, 8000 },
+	{ "0.5: twice the RTT", MILLI(500), 8000, 16000 },
+	{ "0.1", MILLI(100), 8000, 80000 },
+	{ "0.001: a thousand", SWIFT_CWND_MIN, 8000, 8000000 },
+	{ "0.75 of 100 us", MILLI(750), 100000, 133333 },
+	{ "bounded", SWIFT_CWND_MIN, 40000000, SWIFT_PACE_MAX_NS },
+	{ "the longest RTT", SWIFT_CWND_MIN, 1U << 31, SWIFT_PACE_MAX_NS },
+	{ "no RTT yet", MILLI(500), 0, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(pace, pace_cases, name);
+
+static void swift_pace_test(struct kunit *test)
+{
+	const struct pace_case *k = test->param_value;
+	struct swift s = { .rtt_ns = k->rtt };
+	u32 ns, off = k->want >> 20;
+
+	s.fabric.cwnd_q32 = k->cwnd;
+	s.endpoint.cwnd_q32 = SWIFT_CWND_MAX;
+	ns = swift_pace_ns(&s);
+	KUNIT_EXPECT_LE(test, ns, k->want + off + 1);
+	KUNIT_EXPECT_GE(test, ns + off + 1, k->want);
+	/* one packet may be in flight all the same */
+	KUNIT_EXPECT_GE(test, swift_packets(&s), 1U);
+	/* the endpoint's window paces as well */
+	swap(s.fabric, s.endpoint);
+	KUNIT_EXPECT_EQ(test, swift_pace_ns(&s), ns);
+}
+
+static struct kunit_case swift_cases[] = {
+	KUNIT_CASE(swift_rsqrt_exact_test),
+	KUNIT_CASE(swift_inverse_exact_test),
+	KUNIT_CASE_PARAM(swift_fs_test, fs_gen_params),
+	KUNIT_CASE(swift_fs_monotonic_test),
+	KUNIT_CASE_PARAM(swift_target_test, target_gen_params),
+	KUNIT_CASE(swift_conf_refused_test),
+	KUNIT_CASE_PARAM(swift_ai_test, ai_gen_params),
+	KUNIT_CASE(swift_ai_large_test),
+	KUNIT_CASE(swift_not_limited_test),
+	KUNIT_CASE(swift_bounds_test),
+	KUNIT_CASE_PARAM(swift_md_test, md_gen_params),
+	KUNIT_CASE(swift_md_once_test),
+	KUNIT_CASE(swift_md_floor_test),
+	KUNIT_CASE_PARAM(swift_split_test, split_gen_params),
+	KUNIT_CASE(swift_ewma_test),
+	KUNIT_CASE(swift_rto_test),
+	KUNIT_CASE(swift_rto_once_test),
+	KUNIT_CASE(swift_rto_row_test),
+	KUNIT_CASE(swift_recovery_test),
+	KUNIT_CASE_PARAM(swift_pace_test, pace_gen_params),
+	{ }
+};
+
+static struct kunit_suite swift_suite = {
+	.name = "swift",
+	.test_cases = swift_cases,
+};
+
+kunit_test_suite(swift_suite);
