@@ -156,4 +156,5 @@ test_packets() {
 	expect_eq "qlen" "$(qdisc "$R" r2 qlen)" 0
 }
 
-run_tests tc_add tc_change tc_change_namespace tc_replace tc_del tc_graft default_qdisc packets
+run_tests tc_add tc_add_hold tc_change tc_change_hold tc_change_namespace tc_replace tc_del tc_graft \
+	default_qdisc packets

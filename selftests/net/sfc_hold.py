@@ -153,10 +153,17 @@ class Port:
     def bts(self, pause, quote=None, **changes):
         """A BTS about the newest datagram, or the one given; returns when it came in"""
         quote = quote or self.left()[-1]
+        before = len(self.came())
         self.switch.sendto(self.message(pause, quote, **changes), (self.ip[0], bolt_ctl.PORT))
+        # a softirq may have it wait for a moment
+        poll(lambda: len(self.came()) > before, "the BTS comes")
+        return self.came()[-1].when
+
+    def came(self):
+        """The BTS that have come in"""
         self.capture()
-        return next(p for p in reversed(self.packets)
-                    if p.proto == 17 and not p.out and p.dport == bolt_ctl.PORT).when
+        return [p for p in self.packets if p.proto == 17 and not p.out and
+                p.dport == bolt_ctl.PORT]
 
     def held_until(self, what, end, n, to=1, after=None):
         """N datagrams leave at that time, none between AFTER and it"""
