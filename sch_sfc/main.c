@@ -297,7 +297,7 @@ static void sfc_reset(struct Qdisc *sch)
 	sfc_queue_purge(sch);
 	sfc_hold_reset(sch);
 	q->state = (struct sfc_alg_state){ };
-	q->told.end_ns = 0;
+	sfc_bloom_forget(&q->told);
 	q->next_ns = 0;
 	q->next_frac = 0;
 	q->stats.backlog_peak = 0;

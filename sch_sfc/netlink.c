@@ -316,7 +316,7 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 		sch->flags |= TCQ_F_CAN_BYPASS;
 	else
 		sch->flags &= ~TCQ_F_CAN_BYPASS;
-	q->told.end_ns = 0;
+	sfc_bloom_forget(&q->told);
 	hold = sfc_hold_update(sch, hold);
 	sfc_queue_shrink(sch);
 	q->stats.backlog_peak = sfc_backlog(sch);

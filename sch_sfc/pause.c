@@ -54,15 +54,16 @@ static u64 sfc_pause_flow(const struct sfc_sched *q, const struct sk_buff *skb,
 	return siphash(&six, sizeof(six), &q->flow_key) ?: 1;
 }
 
-/* Line 13: has this flow been told in this period? */
-static bool sfc_pause_told(struct sfc_sched *q, u64 flow, u64 now)
+/* Line 13: does this flow know that it has to pause until then? */
+static bool sfc_pause_told(struct sfc_sched *q, u64 flow, u64 until_ns, u64 now)
 {
 	if (!q->pause.suppress_ns)
 		return false;
 
 	sfc_bloom_tick(&q->told, now, q->pause.suppress_ns);
-	switch (sfc_bloom_ask(&q->told, flow)) {
+	switch (sfc_bloom_ask(&q->told, flow, now, until_ns, q->pause.suppress_ns)) {
 	case SFC_BLOOM_NEW:
+	case SFC_BLOOM_LATE:
 		return false;
 	case SFC_BLOOM_FALSE:
 		q->stats.bts_false++;
@@ -88,29 +89,27 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 		.dscp = pkt->dscp,
 		.t_data_tx = pkt->t_data_tx,
 		.queue_bytes = queue,
+		.pause_ns = sfc_pause_ns(&q->alg.rate, queue, q->pause.qtg, q->pause.max_ns),
 	};
 	u64 flow = sfc_pause_flow(q, skb, pkt);
 
-	if (!flow || sfc_pause_told(q, flow, now))
-		return;
-
-	msg.pause_ns = sfc_pause_ns(&q->alg.rate, queue, q->pause.qtg, q->pause.max_ns);
-	if (local_ns > max(msg.pause_ns, cached_ns)) {	/* lines 23-24 */
-		msg.pause_ns = local_ns;
-	} else if (cached_ns > msg.pause_ns) {
-		msg.pause_ns = cached_ns;
+	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 23-24 */
+		msg.pause_ns = max(local_ns, cached_ns);
 		msg.flags = BOLT_CTL_F_FROM_CACHE;
 	} else if (q->pause.edge) {			/* line 25 */
 		msg.flags = BOLT_CTL_F_CACHEABLE;
 	}
 
+	if (!flow || sfc_pause_told(q, flow, now + msg.pause_ns, now))
+		return;
+
 	switch (sfc_signal(sch, skb, pkt, &msg, now)) {
 	case SFC_SIGNAL_SENT:
 		q->stats.bts_sent++;
-		if (msg.flags & BOLT_CTL_F_FROM_CACHE)
+		if (msg.flags & BOLT_CTL_F_FROM_CACHE && cached_ns >= local_ns)
 			q->stats.bts_cached++;
 		if (q->pause.suppress_ns)
-			sfc_bloom_add(&q->told, flow);
+			sfc_bloom_add(&q->told, flow, now, now + msg.pause_ns);
 		break;
 	case SFC_SIGNAL_LIMITED:
 		q->stats.bts_limited++;

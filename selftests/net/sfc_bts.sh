@@ -173,16 +173,34 @@ test_suppression() {
 	expect_eq "BTS" "$(bts)" 4
 }
 
-# The next period tells again
-test_suppression_ends() {
-	port rate 1mbit qth 4542b qtg 1514b suppress 100ms limit 1mb
+# A flow that would be told of an end that is a period later than what it knows hears again: here packet k
+# is worth k - 3 times 12.112 ms
+test_suppression_late() {
+	port rate 1mbit qth 4542b qtg 1514b suppress 100ms limit 1mb maxpause 4s
 	v4 n=30
-	counters "$R" r2 bts_sent=1 bts_suppressed=24
-	sleep 0.11
-	v4 n=5 seq=50000
-	counters "$R" r2 bts_sent=2 bts_suppressed=28
+	counters "$R" r2 bts_sent=3 bts_suppressed=22
 	drained
-	expect_eq "BTS" "$(bts)" 2
+	expect_eq "BTS" "$(bts)" 3
+	expect_eq "packet 6" "$(bts ' pause=36336000 ')" 1
+	expect_eq "packet 15" "$(bts ' pause=145344000 ')" 1
+	expect_eq "packet 24" "$(bts ' pause=254352000 ')" 1
+}
+
+# Without that, it hears again when nothing of it is remembered: this queue drains, and its end stays
+test_suppression_ends() {
+	port rate 1mbit qth 4542b qtg 1514b suppress 100ms limit 1mb maxpause 4s
+	v4 n=13
+	counters "$R" r2 bts_sent=1 bts_suppressed=7
+	sleep 0.05
+	v4 n=1 seq=50000
+	counters "$R" r2 bts_sent=1 bts_suppressed=8
+	v4 n=16 seq=60000 sport=1001
+	counters "$R" r2 bts_sent=3 bts_suppressed=22
+	sleep 0.2
+	v4 n=2 seq=90000
+	counters "$R" r2 bts_sent=4 bts_suppressed=23
+	drained
+	expect_eq "BTS" "$(bts)" 4
 }
 
 # As many flows as the paper's worst case, none suppressed but by its own BTS
@@ -264,4 +282,4 @@ test_vlan() {
 }
 
 run_tests beyond_qth threshold_is_exact ipv6 udp with_bolt not_data silence auto_thresholds \
-	suppression suppression_ends many_flows egress off edge bounds full vlan
+	suppression suppression_late suppression_ends many_flows egress off edge bounds full vlan

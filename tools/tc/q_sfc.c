@@ -82,7 +82,7 @@ static void explain(void)
 		"rtt       base RTT of the network (10us)\n"
 		"qth       queue beyond which senders are paused (auto: what the link carries in 2 rtt)\n"
 		"qtg       what it should drain to meanwhile (auto: what the link carries in an rtt)\n"
-		"suppress  a flow is told once in TIME (auto: rtt / 2)\n"
+		"suppress  how much longer a pause may be by now before the flow hears of it (auto: rtt / 2)\n"
 		"maxpause  longest pause to ask for (10ms)\n"
 		"cache     remember pauses that pass, and pass them on to senders at once (off)\n"
 		"estimator pause senders by what leaves for one destination within TIME (off)\n"
