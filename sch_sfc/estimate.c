@@ -23,13 +23,13 @@ struct sfc_estimator {
 	}			slots[SFC_ESTIMATES];
 };
 
-/* A packet of @bytes leaves for @key.  Returns the estimate of the queue there, in bytes. */
+/* A packet of @bytes leaves for @key.  Returns the pause that the queue there is worth, ns. */
 u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,
-		 const struct sfc_key *key, u32 bytes, u64 now)
+		 const struct sfc_key *key, u32 bytes, u32 max_ns, u64 now)
 {
 	u32 i = jhash2((const u32 *)key, sizeof(*key) / sizeof(u32), est->seed) % SFC_ESTIMATES;
 	typeof(est->slots[0]) *s = &est->slots[i];
-	u32 queue = 0;
+	u32 pause_ns = 0;
 
 	spin_lock_bh(&s->lock);
 	if (!sfc_key_equal(&s->key, key)) {
@@ -39,10 +39,10 @@ u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,
 		s->dre = (struct sfc_dre){ };
 	}
 	sfc_dre_add(cfg, &s->dre, bytes, now);
-	queue = sfc_dre_queue(cfg, &s->dre);
+	pause_ns = sfc_dre_pause_ns(cfg, &s->dre, max_ns);
 out:
 	spin_unlock_bh(&s->lock);
-	return queue;
+	return pause_ns;
 }
 
 struct sfc_estimator *sfc_estimator_alloc(void)

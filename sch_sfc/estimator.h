@@ -5,8 +5,10 @@
  *
  *	X <- X * exp(-dt / tau) + bytes			a low-pass filter, DRE
  *	remote queue ~ X - tau * R
+ *	pause time = (remote queue - Qtg) / R		as of any queue (section 3.3)
  *
- * R is the rate of the port that estimates, taken for the receiver's.  A switch sees its own
+ * R is what drains that queue: the rate of the receiver's link, and Qtg one BDP of it.  The port
+ * that estimates is an uplink, often many times as fast.  A switch sees its own
  * senders only, so it underestimates, and never more.
  *
  * Time goes in ticks of a power of two ns, between tau/64 and tau/32, so that decay is a
@@ -19,7 +21,7 @@
 #ifndef _SFC_ESTIMATOR_H
 #define _SFC_ESTIMATOR_H
 
-#include "tokens.h"
+#include "pause.h"
 
 #define SFC_TAU_MIN_NS	1000U
 #define SFC_TAU_MAX_NS	1000000000U
@@ -29,11 +31,15 @@
  * @decay:	per tick, 1/2^32; 0: there is no estimator
  * @shift:	a tick is 2^shift ns
  * @steady:	1/1024 byte, of a destination that gets R
+ * @rate:	R
+ * @qtg:	bytes of queue that are no reason to pause
  */
 struct sfc_dre_cfg {
-	u32	decay;
-	u32	shift;
-	u64	steady;
+	u32		decay;
+	u32		shift;
+	u64		steady;
+	struct sfc_rate	rate;
+	u32		qtg;
 };
 
 /**
@@ -47,12 +53,13 @@ struct sfc_dre {
 	u64	since_ns;
 };
 
-/* Configuration time only.  @tau_ns: 0, or SFC_TAU_MIN_NS..SFC_TAU_MAX_NS */
-static inline void sfc_dre_set(struct sfc_dre_cfg *cfg, const struct sfc_rate *r, u32 tau_ns)
+/* Configuration time only.  @r: of the receivers.  @tau_ns: 0, or SFC_TAU_MIN_NS..SFC_TAU_MAX_NS */
+static inline void sfc_dre_set(struct sfc_dre_cfg *cfg, const struct sfc_rate *r, u32 tau_ns,
+			       u32 qtg)
 {
 	u64 y, y2;
 
-	*cfg = (struct sfc_dre_cfg){ };
+	*cfg = (struct sfc_dre_cfg){ .rate = *r, .qtg = qtg };
 	if (!tau_ns || !r->bytes_ps)
 		return;
 	while (2ULL << cfg->shift <= tau_ns / 32)
@@ -99,6 +106,13 @@ static inline u32 sfc_dre_queue(const struct sfc_dre_cfg *cfg, const struct sfc_
 	if (d->x <= cfg->steady)
 		return 0;
 	return min_t(u64, (d->x - cfg->steady) >> SFC_TOKEN_SHIFT, U32_MAX);
+}
+
+/* local_estimate: the pause that it is worth */
+static inline u32 sfc_dre_pause_ns(const struct sfc_dre_cfg *cfg, const struct sfc_dre *d,
+				   u32 max_ns)
+{
+	return sfc_pause_ns(&cfg->rate, sfc_dre_queue(cfg, d), cfg->qtg, max_ns);
 }
 
 /* So long without a packet, and nobody else's entry is worth more: it may be taken over. */

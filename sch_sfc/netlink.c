@@ -41,6 +41,7 @@ static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_HOLDSHARE]	= NLA_POLICY_RANGE(NLA_U8, 1, 100),
 	[TCA_SFC_MINTTL]	= { .type = NLA_U8 },
 	[TCA_SFC_MAXPAUSE]	= NLA_POLICY_MIN(NLA_U32, SFC_RTT_MIN_NS),
+	[TCA_SFC_SERVERRATE64]	= { .type = NLA_U64 },
 };
 
 void sfc_config_default(struct sfc_config *cfg)
@@ -88,6 +89,11 @@ static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 	}
 	if (tb[TCA_SFC_LINK64]) {
 		err = sfc_get_rate(&cfg->link_bps, tb[TCA_SFC_LINK64], extack);
+		if (err)
+			return err;
+	}
+	if (tb[TCA_SFC_SERVERRATE64]) {
+		err = sfc_get_rate(&cfg->server_bps, tb[TCA_SFC_SERVERRATE64], extack);
 		if (err)
 			return err;
 	}
@@ -258,13 +264,21 @@ static void sfc_config_derive_pause(const struct sfc_config *cfg, const struct s
 		pause->qth_out = qth;
 }
 
-/* At the last hop there is nothing to estimate: the queue is here. */
+/*
+ * At the last hop there is nothing to estimate: the queue is here.  Elsewhere it is another
+ * port's, of another rate, and so is what it may hold.
+ */
 static void sfc_config_derive_dre(const struct sfc_config *cfg, const struct sfc_alg_cfg *alg,
 				  struct sfc_dre_cfg *dre)
 {
-	bool on = cfg->flags & TC_SFC_F_SFC && !(cfg->flags & TC_SFC_F_EDGE);
+	bool on = cfg->flags & TC_SFC_F_SFC && !(cfg->flags & TC_SFC_F_EDGE) && alg->rate.bytes_ps;
+	u32 qth = cfg->qth, qtg = cfg->qtg;
+	struct sfc_rate server = alg->rate;
 
-	sfc_dre_set(dre, &alg->rate, on ? cfg->tau_ns : 0);
+	if (cfg->server_bps)
+		sfc_rate_set(&server, cfg->server_bps);
+	sfc_pause_thresholds(&server, cfg->rtt_ns, alg->mtu, cfg->limit, &qth, &qtg);
+	sfc_dre_set(dre, &server, on ? cfg->tau_ns : 0, qtg);
 }
 
 /* The device's MTU or speed may have changed.  RTNL. */
@@ -398,6 +412,7 @@ int sfc_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_SFC_ESTIMATOR, cfg->tau_ns) ||
 	    nla_put_u8(skb, TCA_SFC_HOLDSHARE, cfg->holdshare) ||
 	    nla_put_u8(skb, TCA_SFC_MINTTL, cfg->minttl) ||
+	    nla_put_u64_64bit(skb, TCA_SFC_SERVERRATE64, cfg->server_bps, TCA_SFC_PAD) ||
 	    nla_put_u16(skb, TCA_SFC_PORT, cfg->port) ||
 	    nla_put_u8(skb, TCA_SFC_TTL, cfg->ttl))
 		goto cancel;

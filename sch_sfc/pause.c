@@ -146,8 +146,7 @@ static u32 sfc_pause_local(struct sfc_sched *q, const struct sfc_key *key, u32 b
 
 	if (!q->dre.decay)
 		return 0;
-	ns = sfc_pause_ns(&q->alg.rate, sfc_estimate(q->est, &q->dre, key, bytes, now),
-			  q->pause.qtg, q->pause.max_ns);
+	ns = sfc_estimate(q->est, &q->dre, key, bytes, q->pause.max_ns, now);
 	if (ns)
 		q->stats.estimator_hits++;
 	return ns;

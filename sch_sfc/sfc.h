@@ -61,6 +61,7 @@ enum sfc_band_id {
 struct sfc_config {
 	u64			rate_bps;	/* bytes/s; 0: the device is the link */
 	u64			link_bps;	/* bytes/s, if not shaped; 0: ask the device */
+	u64			server_bps;	/* bytes/s of a server's link; 0: as this one */
 	u32			flags;		/* TC_SFC_F_* */
 	u32			limit;		/* bytes */
 	u32			ccthresh;	/* bytes; 0: two MTU */
@@ -208,7 +209,7 @@ void sfc_net_unregister(void);
 
 /* estimate.c */
 u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,
-		 const struct sfc_key *key, u32 bytes, u64 now);
+		 const struct sfc_key *key, u32 bytes, u32 max_ns, u64 now);
 struct sfc_estimator *sfc_estimator_alloc(void);
 
 /* hold.c */

@@ -28,7 +28,7 @@ static void sfc_dre_decay_test(struct kunit *test)
 	int i;
 
 	sfc_rate_set(&r, 100 * GBPS);
-	sfc_dre_set(&cfg, &r, tau);
+	sfc_dre_set(&cfg, &r, tau, 0);
 	for (i = 0; i < ARRAY_SIZE(left); i++) {
 		u64 ticks = (u64)tau * left[i].n >> cfg.shift;
 		u64 got = sfc_dre_decayed(&cfg, 1000000ULL << 10, ticks) >> 10;
@@ -70,7 +70,7 @@ static void sfc_dre_burst_test(struct kunit *test)
 	unsigned int i;
 
 	sfc_rate_set(&r, 100 * GBPS);
-	sfc_dre_set(&cfg, &r, c->tau_ns);
+	sfc_dre_set(&cfg, &r, c->tau_ns, 0);
 	/* a packet of 1500 bytes takes 120 ns */
 	for (; now < end; now += 120) {
 		if (!c->senders && now / 120 % 2)
@@ -87,6 +87,46 @@ static void sfc_dre_burst_test(struct kunit *test)
 	KUNIT_EXPECT_GE(test, peak, queue * c->least / 100);
 }
 
+/*
+ * What passes an uplink at once, in BDP of servers at 100 Gb/s, tau and RTT 10 us.  One BDP passes
+ * in tau anyway, one may stay (qtg), a tick brings 1/40 more: the rest, in us of the servers' links
+ */
+static const struct local_case {
+	const char *name;
+	u64 server;		/* bytes/s */
+	u32 tenths;		/* BDP of 100 Gb/s */
+	u32 pause_us;
+} locals[] = {
+	{ "one BDP", 100 * GBPS, 10, 0 },
+	{ "two", 100 * GBPS, 20, 0 },
+	{ "three", 100 * GBPS, 30, 10 },
+	{ "ten", 100 * GBPS, 100, 80 },
+	{ "100", 100 * GBPS, 1000, 980 },
+	{ "ten, servers of 25 Gb/s", 25 * GBPS, 100, 380 },
+	{ "ten, servers of 400 Gb/s", 400 * GBPS, 100, 5 },
+	{ "100, servers of 4 Tb/s", 4000 * GBPS, 1000, 5 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(local, locals, name);
+
+static void sfc_dre_pause_test(struct kunit *test)
+{
+	const struct local_case *c = test->param_value;
+	struct sfc_dre_cfg cfg;
+	struct sfc_dre d = { };
+	u32 qth = 0, qtg = 0, ns;
+	struct sfc_rate r;
+
+	sfc_rate_set(&r, c->server);
+	sfc_pause_thresholds(&r, 10000, 1514, 256000000, &qth, &qtg);
+	sfc_dre_set(&cfg, &r, 10000, qtg);
+	sfc_dre_add(&cfg, &d, c->tenths * 12500, 1000000);
+	ns = sfc_dre_pause_ns(&cfg, &d, 10000000);
+	KUNIT_EXPECT_LE(test, ns, c->pause_us * 1000);
+	KUNIT_EXPECT_GE(test, ns + 251, c->pause_us * 1000);
+	KUNIT_EXPECT_LE(test, sfc_dre_pause_ns(&cfg, &d, 1234), 1234);
+}
+
 static void sfc_dre_idle_test(struct kunit *test)
 {
 	u32 tau = *(const u32 *)test->param_value;
@@ -95,7 +135,7 @@ static void sfc_dre_idle_test(struct kunit *test)
 	struct sfc_rate r;
 
 	sfc_rate_set(&r, 100 * GBPS);
-	sfc_dre_set(&cfg, &r, tau);
+	sfc_dre_set(&cfg, &r, tau, 0);
 	sfc_dre_add(&cfg, &d, MTU, 1ULL << 40);
 	KUNIT_EXPECT_FALSE(test, sfc_dre_idle(&cfg, &d, 1ULL << 40));
 	KUNIT_EXPECT_FALSE(test, sfc_dre_idle(&cfg, &d, (1ULL << 40) + 3ULL * tau));
@@ -116,11 +156,11 @@ static void sfc_dre_retuned_test(struct kunit *test)
 	int i;
 
 	sfc_rate_set(&r, 100 * GBPS);
-	sfc_dre_set(&cfg, &r, tau);
+	sfc_dre_set(&cfg, &r, tau, 0);
 	for (i = 0; i < ARRAY_SIZE(before); i++) {
 		struct sfc_dre d = { };
 
-		sfc_dre_set(&was, &r, before[i]);
+		sfc_dre_set(&was, &r, before[i], 0);
 		sfc_dre_add(&was, &d, MTU, now);
 		sfc_dre_add(&cfg, &d, 0, now + 2ULL * tau);
 		/* e^-2, and a tick of either */
@@ -134,6 +174,7 @@ static void sfc_dre_retuned_test(struct kunit *test)
 static struct kunit_case estimator_cases[] = {
 	KUNIT_CASE_PARAM(sfc_dre_decay_test, tau_gen_params),
 	KUNIT_CASE_PARAM(sfc_dre_burst_test, burst_gen_params),
+	KUNIT_CASE_PARAM(sfc_dre_pause_test, local_gen_params),
 	KUNIT_CASE_PARAM(sfc_dre_idle_test, tau_gen_params),
 	KUNIT_CASE_PARAM(sfc_dre_retuned_test, tau_gen_params),
 	{ }

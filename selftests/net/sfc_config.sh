@@ -88,6 +88,7 @@ test_each_option() {
 		holdshare+1 holdshare=1
 		holdshare+100 holdshare=100
 		minttl+255 minttl=255
+		serverrate+100gbit serverrate=12500000000
 		bts+ingress bts=ingress
 		bts+egress bts=egress
 		bts+off bts=off
@@ -136,6 +137,8 @@ test_round_trip() {
 		rate 100gbit sfc bts off suppress off
 		rate 100gbit sfc cache estimator 20us ecn 60kb noedge
 		hold holdshare 50 minttl 3 maxpause 2ms
+		rate 400gbit sfc cache estimator 20us serverrate 100gbit
+		serverrate 123456789bit
 	LIST
 }
 
@@ -206,6 +209,8 @@ test_refused_by_kernel() {
 	setup_port
 	refused 'rate: "7kbit" is not 0 or a rate' rate 7kbit
 	refused 'Error: rates go from 8 kbit/s to 4294 Gbit/s' rate 5tbit
+	refused 'serverrate: "7kbit" is not 0 or a rate' serverrate 7kbit
+	refused 'Error: rates go from 8 kbit/s to 4294 Gbit/s' serverrate 5tbit
 	refused "Error: limit is below one packet" limit 1000b
 	refused 'Error: ccthresh is beyond limit' limit 3000b ccthresh 4000b
 	refused 'Error: qth is beyond limit' limit 1mb qth 1048577b
@@ -243,6 +248,7 @@ test_refused_by_plugin() {
 	refused 'ccthresh: "-1" is not' ccthresh -1
 	refused 'limit: "x" is not a size' limit x
 	refused 'rate: "fast" is not 0 or a rate' rate fast
+	refused 'serverrate: "-1" is not 0 or a rate' serverrate -1
 	refused 'addr: "here" is not' addr here
 	refused 'tagkey: "00" is not 32 hex digits' tagkey 00
 	refused 'qth: "0" is not' qth 0

@@ -61,7 +61,7 @@ static void explain(void)
 		"               [ sfc | nosfc ] [ bts { ingress | egress | off } ] [ edge | noedge ]\n"
 		"               [ rtt TIME ] [ qth { auto | BYTES } ] [ qtg { auto | BYTES } ]\n"
 		"               [ suppress { auto | off | TIME } ] [ maxpause TIME ]\n"
-		"               [ cache | nocache ] [ estimator { off | TIME } ]\n"
+		"               [ cache | nocache ] [ estimator { off | TIME } ] [ serverrate RATE ]\n"
 		"               [ ecn { off | BYTES } ]\n"
 		"               [ hold | nohold ] [ holdshare PERCENT ] [ minttl N ]\n"
 		"               [ switch_id N ] [ srcrate PPS ] [ port UDPPORT ] [ ttl N ]\n"
@@ -86,6 +86,7 @@ static void explain(void)
 		"maxpause  longest pause to ask for (10ms)\n"
 		"cache     remember pauses that pass, and pass them on to senders at once (off)\n"
 		"estimator pause senders by what leaves for one destination within TIME (off)\n"
+		"serverrate what a server's link carries, for the estimator (0: as much as this one)\n"
 		"ecn       mark CE when so much is queued (off)\n"
 		"hold      a host's port: hold what a BTS pauses, but TCP, which is tcp_bolt's (off)\n"
 		"holdshare most of 200 ms that one destination is held (95); 100: no watchdog\n"
@@ -220,13 +221,14 @@ static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 	__u16 v16;
 	__u32 v;
 
-	if (!strcmp(opt, "rate") || !strcmp(opt, "link")) {
+	if (!strcmp(opt, "rate") || !strcmp(opt, "link") || !strcmp(opt, "serverrate")) {
 		if (!strcmp(arg, "0"))
 			rate = 0;
 		else if (strchr(arg, '-') || get_rate64(&rate, arg) || rate < TC_SFC_RATE_MIN)
 			return bad(opt, arg, "0 or a rate such as 10gbit, from 8kbit");
 		return addattr_l(n, TCA_BUF_MAX,
-				 opt[0] == 'r' ? TCA_SFC_RATE64 : TCA_SFC_LINK64,
+				 opt[0] == 'r' ? TCA_SFC_RATE64 :
+				 opt[0] == 'l' ? TCA_SFC_LINK64 : TCA_SFC_SERVERRATE64,
 				 &rate, sizeof(rate));
 	}
 	if (!strcmp(opt, "limit")) {
@@ -330,7 +332,7 @@ static bool takes_value(const char *opt)
 	static const char * const names[] = {
 		"rate", "link", "limit", "overhead", "ccthresh", "smcap", "switch_id", "srcrate",
 		"port", "ttl", "addr", "tagkey", "bts", "rtt", "qth", "qtg", "suppress", "maxpause",
-		"ecn", "estimator", "holdshare", "minttl",
+		"ecn", "estimator", "holdshare", "minttl", "serverrate",
 	};
 	unsigned int i;
 
@@ -499,6 +501,7 @@ static void print_addr(const char *key, int family, const void *addr)
 static void print_pause_opt(struct rtattr **tb)
 {
 	const void *p;
+	__u64 v64;
 	__u32 v;
 
 	p = attr(tb, TCA_SFC_BTS, sizeof(__u8));
@@ -539,6 +542,12 @@ static void print_pause_opt(struct rtattr **tb)
 			print_duration("estimator", v);
 		else
 			print_word("estimator", "off");
+	}
+	p = attr(tb, TCA_SFC_SERVERRATE64, sizeof(v64));
+	if (p) {
+		memcpy(&v64, p, sizeof(v64));
+		if (v64)
+			print_rate_bps("serverrate", v64);
 	}
 	p = attr(tb, TCA_SFC_ECN, sizeof(v));
 	if (p) {

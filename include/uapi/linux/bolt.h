@@ -76,7 +76,7 @@ enum bolt_ctl_type {
 
 /* flags of a control message */
 #define BOLT_CTL_F_CACHEABLE	0x01	/* BTS: a switch on the way may cache it */
-#define BOLT_CTL_F_FROM_CACHE	0x02	/* BTS: answered from a switch's cache */
+#define BOLT_CTL_F_FROM_CACHE	0x02	/* BTS: from a switch's cache, or its estimate */
 #define BOLT_CTL_F_TAGGED	0x04	/* tag is present and must verify */
 #define BOLT_CTL_F_ALL		0x07	/* anything else is refused */
 

@@ -35,6 +35,7 @@ enum {
 	TCA_SFC_ESTIMATOR,	/* u32, ns, tau of the incast estimator; 0: off */
 	TCA_SFC_HOLDSHARE,	/* u8, per cent of an interval that a destination may be held */
 	TCA_SFC_MINTTL,		/* u8, least TTL or hop limit of a BTS that is believed */
+	TCA_SFC_SERVERRATE64,	/* u64, bytes/s, of a server's link, for it; 0: as this one */
 	__TCA_SFC_MAX
 };
 
