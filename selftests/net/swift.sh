@@ -305,7 +305,13 @@ test_rto() {
 
 # Departures of the client's data, ns, as the option says them
 departures() {
-	sed -n 's/^out tcp .* len=[1-9].* tx=\([0-9]*\) .*/\1/p' "$tmp/sniff.eth0"
+	sed -n 's/^out tcp .* len=[1-9].* tx=\([0-9]*\) .*/\1/p' "$tmp/sniff.eth0" |
+		awk '{
+			if ($1 + wraps < last - 2^31)
+				wraps += 2^32
+			last = $1 + wraps
+			printf "%.0f\n", last
+		}'
 }
 
 # 0.25 of a packet: one every four round trips, to the microsecond, nothing lost or sent again
