@@ -254,14 +254,15 @@ through() {
 }
 
 test_loss() {
-	through 1000000 delay 1ms loss 1%
+	# some 28 are lost, and fewer than 5 once in a million times
+	through 4000000 delay 1ms loss 1%
 	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 5
 	expect_ge "LossDec" "$(bolt_stat "$H1" LossDec)" 1
 }
 
 test_much_loss() {
 	through 300000 delay 1ms loss 10%
-	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 10
+	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 5
 }
 
 test_reorder() {
@@ -388,7 +389,7 @@ test_below_one_loss() {
 	server_done
 	rm "$tmp/up" "$tmp/go"
 	expect_ge "SwiftPaced" "$(bolt_stat "$H1" SwiftPaced)" 30
-	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 5
+	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 2
 	expect_eq "PAWS" "$(stack "$H2" TcpExtPAWSEstab)" 0
 }
 
