@@ -26,7 +26,7 @@ PROGRAMS = os.environ["BOLT_PROGRAMS"]
 SO_TIMESTAMPNS = 35
 FIN, SYN, RST = 1, 2, 4
 TIME_WAIT = "06"		# in /proc/net/tcp
-CCS = ("cubic", "reno", "dctcp", "bbr", "bolt")
+CCS = ("cubic", "reno", "dctcp", "bbr", "bolt", "swift")
 
 
 class Packet:
