@@ -8,24 +8,10 @@
 
 BYTES=2000000
 
-# through NETEM...: BYTES each way with this on both devices, once the connection is there
-# (a handshake that loses packets may fall back)
+# through NETEM...: BYTES each way
 through() {
 	setup_pair
-	server "$H2" cc bolt listen "$A2" 5001 recv "$BYTES" send "$BYTES" recv-eof info
-	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
-		cc bolt connect "$A2" 5001 mark "$tmp/up" wait "$tmp/go" \
-		send "$BYTES" recv "$BYTES" outq info
-	expect "connected" busywait test -e "$tmp/up"
-	in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 "$@"
-	in_ns "$H2" tc qdisc replace dev eth0 root netem limit 10000 "$@"
-	touch "$tmp/go"
-	ended client "$CLIENT"
-	server_done
-	rm "$tmp/up" "$tmp/go"
-	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" bolt
-	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
-	expect_eq "OptBad" "$(bolt_stat "$H2" OptBad)" 0
+	transfer_through bolt "$BYTES" "$@"
 }
 
 test_loss() {

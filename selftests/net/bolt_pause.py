@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
+# modules: tcp_swift
 """A BTS pauses the flow it quotes, of any congestion control, for exactly the time it says."""
 
-import os
-import subprocess
 import sys
 
 import bolt_ctl
@@ -28,13 +27,6 @@ def exact(cc, qdisc=None, family=4, size=2000000, pauses=(5 * MS, MS, 400000, 99
     h.finish()
     expect(f"{cc} sent again", nstat(h.h1, "TcpRetransSegs"), 0)
     h.close()
-
-
-def load_swift():
-    if os.path.isdir("/sys/module/tcp_swift"):
-        return
-    module = os.path.join(os.environ.get("BOLT_MODULES", ""), "tcp_swift.ko")
-    subprocess.run(["insmod", module] if os.path.isfile(module) else ["modprobe", "tcp_swift"], check=True)
 
 
 def every_cc():
@@ -134,5 +126,4 @@ TESTS = [every_cc, over_pfifo, over_fq, ipv6, bursts, replacing, clamped, one_fl
 
 
 if __name__ == "__main__":
-    load_swift()
     sys.exit(bolt_ctl.main(TESTS))

@@ -37,14 +37,7 @@ test_defaults() {
 
 # NAME BAD...: refused, and nothing changes
 refuse() {
-	local name=$1 before value
-	shift
-	before=$(get "$H1" "$name")
-	for value; do
-		expect_fail "$name=$value" 'nvalid argument|too large|out of range' \
-			in_ns "$H1" sysctl -w "net.bolt.$name=$value"
-		expect_eq "$name after $value" "$(get "$H1" "$name")" "$before"
-	done
+	sysctl_refuses "$H1" "net.bolt.$1" "${@:2}"
 }
 
 test_ranges() {

@@ -325,6 +325,41 @@ packets() {
 	eval "cat '$tmp/sniff.$dev' $filter" | wc -l
 }
 
+# transfer_through CC BYTES NETEM...: so many each way with this on both devices, once the
+# connection is there (a handshake that loses packets may fall back)
+transfer_through() {
+	local cc=$1 bytes=$2
+	shift 2
+	server "$H2" cc "$cc" listen "$A2" 5001 recv "$bytes" send "$bytes" recv-eof info
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc "$cc" connect "$A2" 5001 mark "$tmp/up" wait "$tmp/go" \
+		send "$bytes" recv "$bytes" outq info
+	expect "connected" busywait test -e "$tmp/up"
+	in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 "$@"
+	in_ns "$H2" tc qdisc replace dev eth0 root netem limit 10000 "$@"
+	touch "$tmp/go"
+	ended client "$CLIENT"
+	server_done
+	rm "$tmp/up" "$tmp/go"
+	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" "$cc"
+	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
+	expect_eq "OptBad" "$(bolt_stat "$H2" OptBad)" 0
+}
+
+# --- settings ---
+
+# sysctl_refuses NS NAME BAD...: and nothing changes
+sysctl_refuses() {
+	local ns=$1 name=$2 before value
+	shift 2
+	before=$(in_ns "$ns" sysctl -n "$name")
+	for value; do
+		expect_fail "$name=$value" 'nvalid argument|too large|out of range' \
+			in_ns "$ns" sysctl -w "$name=$value"
+		expect_eq "$name after $value" "$(in_ns "$ns" sysctl -n "$name")" "$before"
+	done
+}
+
 # --- counters ---
 
 # bolt_stat NS NAME

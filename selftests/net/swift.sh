@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# modules: tcp_swift
 #
 # The congestion control swift: how it is selected, what it does with the option and without, in loss,
 # with windows below one packet, and when it or its module goes.
@@ -232,25 +233,10 @@ test_option_vanishes() {
 
 # through BYTES NETEM...: both ways, once the connection is there
 through() {
-	local bytes=$1
-	shift
 	setup_pair
 	# the smallest RTT, by which it goes here, is that of the delay
 	slow
-	server "$H2" cc swift listen "$A2" 5001 recv "$bytes" send "$bytes" recv-eof info
-	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
-		cc swift connect "$A2" 5001 mark "$tmp/up" wait "$tmp/go" \
-		send "$bytes" recv "$bytes" outq info
-	expect "connected" busywait test -e "$tmp/up"
-	in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 "$@"
-	in_ns "$H2" tc qdisc replace dev eth0 root netem limit 10000 "$@"
-	touch "$tmp/go"
-	ended client "$CLIENT"
-	server_done
-	rm "$tmp/up" "$tmp/go"
-	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" swift
-	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
-	expect_eq "OptBad" "$(bolt_stat "$H2" OptBad)" 0
+	transfer_through swift "$@"
 }
 
 test_loss() {
@@ -473,14 +459,7 @@ get() {
 }
 
 refuse() {
-	local name=$1 before value
-	shift
-	before=$(get "$H1" "$name")
-	for value; do
-		expect_fail "$name=$value" 'nvalid argument|too large|out of range' \
-			in_ns "$H1" sysctl -w "net.bolt.swift_$name=$value"
-		expect_eq "$name after $value" "$(get "$H1" "$name")" "$before"
-	done
+	sysctl_refuses "$H1" "net.bolt.swift_$1" "${@:2}"
 }
 
 test_settings() {
@@ -555,7 +534,6 @@ test_unload() {
 	done
 }
 
-load_swift || { echo "Bail out! cannot load tcp_swift"; exit 1; }
 
 # unloading first: of connections that loss has cut, sockets live on until they give up
 run_tests unload setsockopt ipv6 sysctl_selects route_selects with_bolt hops client_without_option \
