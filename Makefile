@@ -34,10 +34,13 @@ modules: farm ## build tcp_bolt.ko, tcp_swift.ko and sch_sfc.ko into O/modules (
 tools: ## build the tc plugin and the lab's programs into O/tools
 	$(MAKE) -C tools O=$(O)/tools
 
-install: modules tools ## install modules and the tc plugin on this machine
+install: modules tools ## install modules, the tc plugin and manual pages on this machine
 	$(KBUILD) modules_install
 	$(MAKE) -C tools O=$(O)/tools install
 	depmod -a
+
+packages: ## the Debian packages bolt-dkms and bolt-tools into O/packages
+	tools/packages $(O)
 
 demo: ## install what is missing, build, and show flow-join and incast for cubic, dctcp, bolt
 	tools/lab/demo
@@ -55,4 +58,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-.PHONY: all farm modules tools install demo check bench clean help
+.PHONY: all farm modules tools install packages demo check bench clean help

@@ -10,8 +10,9 @@
 #include <linux/version.h>
 #include <linux/types.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
-#error "Linux 6.1 or newer is needed"
+/* dkms.conf says so as well */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) || LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#error "this kernel is not supported: Linux 6.1 to 6.12 are"
 #endif
 
 /* 6.12 moved get_unaligned_*() */
