@@ -17,7 +17,7 @@ def bin_ns(result_run):
 
 
 def views(result, out):
-    """[(key, title, y axis, [(label, cc, times_us, values)])]: what report and plots both show."""
+    """[(key, title, y axis, [(label, cc, times_us, values)])]: what the pictures show."""
     queue, link, rate, window = [], [], [], []
     for r in result["runs"]:
         cc = r["cc"]
@@ -100,7 +100,7 @@ def draw(axes, title, unit, lines, marked=()):
 
 
 def make(result, out):
-    """Writes the PNGs and returns the views for the report."""
+    """Writes the PNGs."""
     shown = views(result, out)
     pyplot = pictures()
     for key, title, unit, lines in shown:
@@ -108,7 +108,6 @@ def make(result, out):
         draw(axes, f"{result['scenario']}: {title}", unit, lines, marks(result))
         save(figure, out / f"{key}.png", pyplot)
     slowdowns(result, out, pyplot)
-    return shown
 
 
 def compare(named, out):

@@ -1,31 +1,41 @@
 # SPDX-License-Identifier: GPL-2.0
-"""report.html: one file that opens from disk, with charts one can zoom."""
+"""report.html: one file that opens from disk, with charts one can zoom. Of one result directory, or of several."""
 
 import html
 import json
 from pathlib import Path
 
-from . import plots, units
+from . import charts, plots, units
 
 ASSETS = Path(__file__).resolve().parent / "assets"
-MAX_FLOW_ROWS = 64
+UPLOT = ASSETS / "uplot"
+MAX_FLOWS = 20_000          # of a run, in the page; result.json has all
+MAX_PORTS = 64
+MAX_COMMANDS = 400
 
 
-def write(result, out, views):
-    charts = [{"id": key, "title": title, "unit": unit,
-               "lines": [{"label": label, "t": [round(x, 4) for x in t], "v": [round(x, 4) for x in v]}
-                         for label, _, t, v in lines]}
-              for key, title, unit, lines in views]
+def write(named, out):
+    """`named`: [(name, result, directory)]."""
+    runs = charts.runs_of(named)
+    unit, div = charts.time_unit(runs)
+    timed, sized = charts.time_charts(runs), charts.completion_charts(runs)
+    data = {"runs": [{"label": r.label} for r in runs], "charts": timed + sized, "marks": charts.marks(named),
+            "time": {"unit": unit, "div": div}, "flows": [flow_columns(r) for r in runs]}
     body = "\n".join((
-        header(result), summary(result), chart_places(charts), slowdown_tables(result), flow_tables(result),
-        port_tables(result), control_tables(result), texts(result, out)))
+        header(named), bar(runs, timed, unit), summary(runs), chart_places(timed),
+        completion(runs, sized), flow_place(runs), port_tables(runs), control_tables(runs), texts(named, runs)))
+    title = ", ".join(dict.fromkeys(result["scenario"] for _, result, _ in named))
     page = (ASSETS / "report.html").read_text()
-    page = page.replace("{{title}}", esc(f"{result['scenario']}: {', '.join(r['cc'] for r in result['runs'])}"))
-    page = page.replace("{{style}}", (ASSETS / "report.css").read_text())
-    page = page.replace("{{body}}", body)
-    page = page.replace("{{data}}", json.dumps(charts).replace("</", "<\\/"))
-    page = page.replace("{{marks}}", json.dumps(plots.marks(result)).replace("</", "<\\/"))
-    page = page.replace("{{script}}", (ASSETS / "report.js").read_text())
+    # the data last: a scenario's text may hold what looks like a place
+    for place, text in (
+            ("title", esc(f"{title}: {', '.join(r.label for r in runs)}")),
+            ("style", (UPLOT / "uPlot.min.css").read_text() + (ASSETS / "report.css").read_text()),
+            ("licence", (UPLOT / "LICENSE").read_text().strip()),
+            ("library", (UPLOT / "uPlot.iife.min.js").read_text()),
+            ("script", (ASSETS / "report.js").read_text()),
+            ("data", json.dumps(data, separators=(",", ":")).replace("</", "<\\/")),
+            ("body", body)):
+        page = page.replace("{{" + place + "}}", text)
     (out / "report.html").write_text(page)
 
 
@@ -33,116 +43,189 @@ def esc(value):
     return html.escape(str(value))
 
 
-def table(columns, rows, caption=""):
-    head = "".join(f"<th>{esc(c)}</th>" for c in columns)
-    body = "".join("<tr>" + "".join(f"<td>{c if isinstance(c, Raw) else esc(c)}</td>" for c in row) + "</tr>" for row in rows)
-    return f"<div class=scroll><table>{f'<caption>{esc(caption)}</caption>' if caption else ''}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-
-
 class Raw(str):
     """Markup that is markup."""
 
 
-def header(result):
-    first = result["runs"][0]
-    return (f"<h1>{esc(result['scenario'])}</h1>"
-            f"<p class=lead>{units.format_time(first['sim_ns'])} of virtual time on Linux {esc(result['kernel'])}, "
-            f"seed {result['seed']}. The same command gives the same numbers, to the byte:</p>"
-            f"<pre class=command>{esc(result['command'])} --out DIR</pre>")
+class Row(list):
+    """A row of one run, which goes when its run is switched off."""
+
+    def __init__(self, run, cells):
+        super().__init__(cells)
+        self.run = run
 
 
-def summary(result):
-    rows = plots.headline(result)
+def cell(tag, c, run=None):
+    mark = "" if run is None else f" data-run={run}"
+    return f"<{tag}{mark}>{c if isinstance(c, Raw) else esc(c)}</{tag}>"
+
+
+def table(columns, rows, caption="", column_runs=None, kind=""):
+    """`column_runs`: the run of each column, where columns are of runs."""
+    of = column_runs or [None] * len(columns)
+    head = "".join(cell("th", c, run) for c, run in zip(columns, of))
+    body = "".join(f"<tr{f' data-run={row.run}' if isinstance(row, Row) else ''}>"
+                   + "".join(cell("td", c, run) for c, run in zip(row, of)) + "</tr>" for row in rows)
+    return (f"<div class=scroll><table{f' class={kind}' if kind else ''}>{f'<caption>{esc(caption)}</caption>' if caption else ''}"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
+
+
+def swatch(run, label):
+    return Raw(f"<i class=swatch data-colour={run}></i>{esc(label)}")
+
+
+def header(named):
+    if len(named) == 1:
+        result = named[0][1]
+        first = result["runs"][0]
+        return (f"<header><h1>{esc(result['scenario'])}</h1><p class=about>{esc(result.get('about') or '')}</p>"
+                f"<p class=lead>{units.format_time(first['sim_ns'])} of {'virtual ' if result['backend'] == 'uml' else ''}time on "
+                f"Linux {esc(result['kernel'])}, seed {result['seed']}. The same command gives the same"
+                f"{' numbers, to the byte' if result['backend'] == 'uml' else ' again'}:</p>{command_line(result)}</header>")
+    rows = [[name, result["scenario"], units.format_time(result["runs"][0]["sim_ns"]), result["kernel"], result["seed"],
+             Raw(f"<code>{esc(result['command'])}</code>")] for name, result, _ in named]
+    return ("<header><h1>Several runs side by side</h1><p class=about>Runs are named after their directories.</p>"
+            + table(["directory", "scenario", "time", "kernel", "seed", "command"], rows, kind="text") + "</header>")
+
+
+def command_line(result):
+    return f"<pre class=command>{esc(result['command'])} --out DIR</pre>"
+
+
+def bar(runs, timed, unit):
+    chips = "".join(f"<label class=chip><input type=checkbox checked data-toggle={i}><i class=swatch data-colour={i}></i>{esc(r.label)}</label>"
+                    for i, r in enumerate(runs))
+    zoom = (f"<span class=zoom><label>from <input id=zoom-from inputmode=decimal size=8></label>"
+            f"<label>to <input id=zoom-to inputmode=decimal size=8> {unit}</label>"
+            "<button data-zoom=in title='half as much time'>+</button><button data-zoom=out title='twice as much time'>&minus;</button>"
+            "<button data-zoom=left title='earlier'>&#9664;</button><button data-zoom=right title='later'>&#9654;</button>"
+            "<button data-zoom=all>all of it</button></span>" if timed else "")
+    return (f"<nav class=bar><span class=runs>{chips}</span>{zoom}<button id=theme title='light or dark'>&#9680;</button></nav>"
+            "<noscript><p class=warn>Charts and the table of flows need JavaScript; nothing is fetched from anywhere.</p></noscript>")
+
+
+def summary(runs):
+    rows = [row for name, result in unique_results(runs) for row in plots.headline(result)]
     finite = any(r["fct_p50"] is not None for r in rows)
-    columns = ["congestion control", "longest queue", "which takes to drain", "queue, half of the time below", "99 % of the time below",
+    columns = ["run", "longest queue", "which takes to drain", "queue, half of the time below", "99 % of the time below",
                "link used", "dropped", "marked (ECN)", "sent again", "fairness (1 is equal)"]
     if finite:
         columns += ["time over ideal, median", "99 %", "all done, over ideal", "unfinished"]
     body = []
-    for r, run in zip(rows, result["runs"]):
-        row = [Raw(f"<b>{esc(r['cc'])}</b>"), kb(r["peak_kb"]), us(r["peak_us"]), kb(r["p50_kb"]), kb(r["p99_kb"]), percent(r["utilization"]),
+    for i, (r, run) in enumerate(zip(rows, runs)):
+        row = [swatch(i, run.label), kb(r["peak_kb"]), us(r["peak_us"]), kb(r["p50_kb"]), kb(r["p99_kb"]), percent(r["utilization"]),
                r["drops"], r["marks"], r["retransmits"], plots.cell(r["jain"], 3)]
         if finite:
             row += [times(r["fct_p50"]), times(r["fct_p99"]), times(r["last_over_ideal"]), r["unfinished"]]
-        body.append(row)
-        if run["max_lateness_ns"] or run["softnet_drops"]:
-            body.append([Raw("<span class=warn>not exact</span>"), f"{run['max_lateness_ns']} ns late",
-                         f"{run['softnet_drops']} lost by the lab"] + [""] * (len(row) - 3))
+        body.append(Row(i, row))
+        if run.entry["max_lateness_ns"] or run.entry["softnet_drops"]:
+            body.append(Row(i, [Raw("<span class=warn>not exact</span>"), f"{run.entry['max_lateness_ns']} ns late",
+                                f"{run.entry['softnet_drops']} lost by the lab"] + [""] * (len(row) - 3)))
     ports = sorted({r["port"] for r in rows if r["port"]})
-    return f"<h2>Summary</h2><p>Queue and link are those of port {esc(', '.join(ports))}, the bottleneck, over the measured time.</p>" + table(columns, body)
+    where = f"<p class=hint>Queue and link are those of port {esc(', '.join(ports))}, the bottleneck, over the measured time.</p>" if ports else ""
+    return "<h2>Summary</h2>" + table(columns, body, kind="summary") + where
 
 
-def chart_places(charts):
-    return "".join(f"<section><h2>{esc(c['title'])}</h2><div class=chart id=chart-{esc(c['id'])}></div></section>" for c in charts) + (
-        "<p class=hint>Drag across a chart to zoom all of them, double-click for everything; click a name to hide its line.</p>" if charts else "")
+def unique_results(runs):
+    """Each result once, in the order of its runs."""
+    return {id(r.result): (r.label, r.result) for r in runs}.values()
 
 
-def slowdown_tables(result):
+def chart_places(made, level=2):
+    return "".join(f"<section class=plot><h{level}>{esc(c['title'])}</h{level}><div class=chart id=chart-{esc(c['id'])}></div>"
+                   f"<p class=hint>{esc(c['note'])}</p></section>" for c in made) + (
+        "<p class=hint>Drag across a chart to zoom all of them in time, double-click for everything. Click a name to hide its line, "
+        "with Ctrl to see it alone.</p>" if any(c["x"] == "time" for c in made) else "")
+
+
+def completion(runs, made):
     parts = []
-    for r in result["runs"]:
-        if r["fct"]["bins"]:
-            parts.append(table(["messages up to", "number", "median", "95 %", "99 %"],
-                               [[units.format_size(b["max_bytes"]), b["count"], times(b["p50"]), times(b["p95"]), times(b["p99"])]
-                                for b in r["fct"]["bins"]], f"{r['cc']}: completion time over ideal"))
-    return f"<h2>Completion times</h2><div class=side>{''.join(parts)}</div>" if parts else ""
+    for i, r in enumerate(runs):
+        fct = r.entry["fct"]
+        for kind, f in (fct.get("kinds") or {"": fct}).items():
+            if f["bins"]:
+                rows = [[units.format_size(b["max_bytes"]), b["count"], times(b["p50"]), times(b["p95"]), times(b["p99"])] for b in f["bins"]]
+                rows.append(["all", f["count"], times(f["p50"]), times(f["p95"]), times(f["p99"])])
+                rows.append(["all, in time", "", *(us(f[f"{p}_ns"] / 1000) for p in ("p50", "p95", "p99"))])
+                parts.append(f"<div data-run={i}>" + table(
+                    ["messages up to", "number", "median", "95 %", "99 %"], rows,
+                    f"{r.label}{f', {kind}' if kind else ''}: completion time over ideal", kind="bins") + "</div>")
+    if not parts and not made:
+        return ""
+    return f"<h2>Completion times</h2>{chart_places(made, 3)}<div class=side>{''.join(parts)}</div>"
 
 
-def flow_tables(result):
+def flow_columns(run):
+    """By column, and names by number: thousands of flows open quickly."""
+    flows = run.entry["flows"][:MAX_FLOWS]
+    hosts = list(dict.fromkeys(h for f in flows for h in (f["from"], f["to"])))
+    number = {h: i for i, h in enumerate(hosts)}
+    kinds = list(dict.fromkeys(f["kind"] for f in flows))
+    columns = {k: [f[k] for f in flows] for k in ("id", "start_ns", "end_ns", "stopped_ns", "bytes", "fct_ns", "slowdown", "retransmits")}
+    return {"hosts": hosts, "kinds": kinds, "total": len(run.entry["flows"]), "from": [number[f["from"]] for f in flows],
+            "to": [number[f["to"]] for f in flows], "kind": [kinds.index(f["kind"]) for f in flows]} | columns
+
+
+def flow_place(runs):
+    return ("<h2>Flows</h2><div id=flows></div><p class=hint>Click a heading to sort. Times are against the start of the "
+            "measured duration.</p>" if any(r.entry["flows"] for r in runs) else "")
+
+
+def port_tables(runs):
     parts = []
-    for r in result["runs"]:
-        rows = [[f["id"], f"{f['from']} to {f['to']}", us(f["start_ns"] / 1000),
-                 "stopped" if f["stopped_ns"] is not None else us(f["end_ns"] / 1000) if f["end_ns"] is not None else "-",
-                 units.format_size(f["bytes"]), us(f["fct_ns"] / 1000) if f["fct_ns"] else "-", times(f["slowdown"]),
-                 f["retransmits"]] for f in r["flows"][:MAX_FLOW_ROWS]]
-        note = f" (first {MAX_FLOW_ROWS} of {len(r['flows'])}; all in result.json)" if len(r["flows"]) > MAX_FLOW_ROWS else ""
-        parts.append(f"<details><summary>{esc(r['cc'])}: {len(r['flows'])} flows{esc(note)}</summary>" + table(
-            ["flow", "from, to", "start", "end", "delivered", "took", "over ideal", "sent again"], rows) + "</details>")
-    return "<h2>Flows</h2>" + "".join(parts)
-
-
-def port_tables(result):
-    parts = []
-    for r in result["runs"]:
+    for i, r in enumerate(runs):
+        links = r.entry["links"]
         rows = []
-        for p in sorted(r["links"], key=lambda p: -p["utilization"])[:MAX_FLOW_ROWS]:
+        for p in sorted(links, key=lambda p: -p["utilization"])[:MAX_PORTS]:
             q = p["queue_bytes"] or {}
             rows.append([p["name"], units.format_rate(p["rate_bps"]), percent(p["utilization"]), units.format_size(p["tx_bytes"]),
                          *(kb(q[k] / 1000) if q else "-" for k in ("max", "mean", "p50", "p99")), p["drops"], p["marks"]])
-        parts.append(f"<details><summary>{esc(r['cc'])}: {len(r['links'])} ports</summary>" + table(
+        note = f", the {MAX_PORTS} most used" if len(links) > MAX_PORTS else ""
+        parts.append(f"<details data-run={i}><summary>{esc(r.label)}: {len(links)} ports{note}</summary>" + table(
             ["port", "rate", "used", "sent", "queue: longest", "mean", "median", "99 %", "dropped", "marked"], rows) + "</details>")
     return "<h2>Ports</h2>" + "".join(parts)
 
 
-def control_tables(result):
-    keys = [k for k in result["runs"][0]["control"] if k not in ("rejected", "host")]
-    rows = [[k.replace("_", " "), *(r["control"][k] for r in result["runs"])] for k in keys]
-    rows.append(["refused", *(", ".join(f"{k} {v}" for k, v in r["control"]["rejected"].items()) or "0" for r in result["runs"])])
-    names = sorted({k for r in result["runs"] for k, v in r["control"]["host"].items() if v})
-    text = "<h2>Control messages</h2>" + table(["", *(r["cc"] for r in result["runs"])], rows)
+def control_tables(runs):
+    controls = [r.entry["control"] for r in runs]
+    columns, of = ["", *(r.label for r in runs)], [None, *range(len(runs))]
+    keys = [k for k in controls[0] if k not in ("rejected", "host")]
+    rows = [[k.replace("_", " "), *(c[k] for c in controls)] for k in keys]
+    rows.append(["refused", *(", ".join(f"{k} {v}" for k, v in c["rejected"].items()) or "0" for c in controls)])
+    names = sorted({k for c in controls for k, v in c["host"].items() if v})
+    text = "<h2>Control messages</h2>" + table(columns, rows, column_runs=of)
     if names:
-        host = [[n, *(r["control"]["host"].get(n, 0) for r in result["runs"])] for n in names]
-        text += "<details><summary>counters of the hosts (/proc/net/bolt_stat)</summary>" + table(
-            ["counter", *(r["cc"] for r in result["runs"])], host) + "</details>"
+        host = [[n, *(c["host"].get(n, 0) for c in controls)] for n in names]
+        text += "<details><summary>Counters of the hosts (/proc/net/bolt_stat)</summary>" + table(columns, host, column_runs=of) + "</details>"
     return text
 
 
-def texts(result, out):
+def texts(named, runs):
     parts = ["<h2>How it was run</h2>"]
-    scenario = out / "scenario.toml"
-    if scenario.exists():
-        parts.append(f"<details><summary>scenario</summary><pre>{esc(scenario.read_text())}</pre></details>")
-    for r in result["runs"]:
-        commands = out / r["cc"] / "commands.txt"
+    for name, result, directory in named:
+        if len(named) > 1:
+            parts.append(f"<h3>{esc(name)}</h3>{command_line(result)}")
+        scenario = directory / "scenario.toml"
+        if scenario.exists():
+            parts.append(f"<details open><summary>The scenario, as it was before --set, --cc and --seed of the command</summary><pre>{esc(scenario.read_text())}</pre></details>")
+    for i, r in enumerate(runs):
+        commands = r.directory / r.entry["cc"] / "commands.txt"
         if commands.exists():
             lines = commands.read_text().splitlines()
-            shown = "\n".join(lines[:400]) + ("\n..." if len(lines) > 400 else "")
-            parts.append(f"<details><summary>{esc(r['cc'])}: the same network in tc and ip commands</summary><pre>{esc(shown)}</pre></details>")
-    rows = [[r["cc"], r["switch_qdisc"], r["host_qdisc"], r["data_packets"], f"{r['wall_s']:.2f} s",
-             packets_per_second(r), r["trace_hash"]] for r in result["runs"]]
-    parts.append(table(["", "switch qdisc", "host qdisc", "data packets", "took", "packets/s", "trace hash"], rows))
-    versions = ", ".join(f"{k} {v}" for k, v in result["versions"].items())
-    parts.append(f"<p class=hint>{esc(versions)}</p>")
+            shown = "\n".join(lines[:MAX_COMMANDS]) + (f"\n# {len(lines) - MAX_COMMANDS} more in {r.entry['cc']}/commands.txt" if len(lines) > MAX_COMMANDS else "")
+            parts.append(f"<details data-run={i}><summary>{esc(r.label)}: the same network in tc and ip commands</summary><pre>{esc(shown)}</pre></details>")
+    rows = [Row(i, [swatch(i, r.label), r.entry["switch_qdisc"], r.entry["host_qdisc"], r.entry["data_packets"], f"{r.entry['wall_s']:.2f} s",
+                    packets_per_second(r.entry), Raw(f"<code>{esc(r.entry['trace_hash'])}</code>")]) for i, r in enumerate(runs)]
+    parts.append(table(["run", "switch qdisc", "host qdisc", "data packets", "took", "packets/s", "trace hash"], rows))
+    rows = [[name, *result["versions"].values()] for name, result, _ in named]
+    parts.append(table(["versions", *named[0][1]["versions"]], rows))
+    parts.append(f"<p class=hint>The numbers of this page are those of result.json beside it. Charts are drawn by uPlot ({uplot_version()}, MIT).</p>")
     return "".join(parts)
+
+
+def uplot_version():
+    first = (UPLOT / "uPlot.iife.min.js").read_text().partition("\n")[0]
+    return first[first.index("(v") + 2:first.index(")")]
 
 
 def packets_per_second(r):

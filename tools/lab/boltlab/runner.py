@@ -134,19 +134,23 @@ def plot(out):
     result = load_result(out)
 
     def draw():
-        made = plots.make(result, out)
-        report.write(result, out, made)
+        plots.make(result, out)
+        report.write([(out.name, result, out)], out)
     _draw(draw, out / RESULT)
     progress(f"report: {out / 'report.html'}")
     return 0
 
 
 def compare(dirs, out):
-    """Pictures of several runs, named after their directories, in `out`."""
-    from . import plots
+    """Pictures and report of several runs, named after their directories, in `out`."""
+    from . import plots, report
     named = [(d.resolve().name, load_result(d), d) for d in dirs]
-    _draw(lambda: plots.compare(named, out), ", ".join(str(d / RESULT) for d in dirs))
-    progress(f"pictures: {out}")
+
+    def draw():
+        plots.compare(named, out)
+        report.write(named, out)
+    _draw(draw, ", ".join(str(d / RESULT) for d in dirs))
+    progress(f"report: {out / 'report.html'}")
     return 0
 
 

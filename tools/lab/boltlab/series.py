@@ -19,6 +19,31 @@ def thin(times, values, points=1500):
     return t_out, v_out
 
 
+def stretch(n, points):
+    """How many of n samples share two points, so that `points` are enough; 1: each has its own."""
+    return 1 if n <= points else -(-2 * n // points)
+
+
+def thin_even(times, values, width):
+    """The least and the greatest of each `width` samples, in their order, at the stretch's start and middle.
+
+    Series with the same times keep the same times, which thin() does not give: a chart of many lines needs one axis.
+    """
+    if width <= 1:
+        return times, values
+    t_out, v_out = [], []
+    for i in range(0, len(values), width):
+        part = values[i:i + width]
+        low, high = min(part), max(part)
+        t_out.append(times[i])
+        if len(part) == 1:
+            v_out.append(low)
+            continue
+        t_out.append(times[i + len(part) // 2])
+        v_out += (low, high) if part.index(low) <= part.index(high) else (high, low)
+    return t_out, v_out
+
+
 def throughput(times, cumulative, width_ns):
     """Gb/s in consecutive windows, each placed at its middle."""
     t_out, v_out = [], []

@@ -1,174 +1,404 @@
 // SPDX-License-Identifier: GPL-2.0
-// Line charts on canvas, all zoomed together. No library: the page must open from disk.
+// Charts (drawn by uPlot) that are zoomed together, runs that come and go, the table of flows.
 "use strict";
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333", "#8c6d31"];
-const PAD = { left: 58, right: 12, top: 10, bottom: 30 };
-const all = [];
-let zoom = null;
+const COLOURS = 8;
+const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3]];
+const SHOWN_AT_FIRST = 12;		// lines of a chart; more are there to be chosen
+const HEIGHT = 300;
+const PAGE = 50;
+const all = [];				// charts
+const hidden = new Set();		// runs
+let zoom = null;			// [from, to] in the unit of the axis
 
-function niceStep(span, count) {
-	const raw = span / count, scale = Math.pow(10, Math.floor(Math.log10(raw)));
-	for (const m of [1, 2, 5, 10])
-		if (m * scale >= raw)
-			return m * scale;
-	return raw;
+const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const colour = i => css("--c" + i % COLOURS);
+
+// Four digits are what a chart can show, and no 1e+5
+function short(v) {
+	if (v === null || v === undefined)
+		return "–";
+	if (v === 0)
+		return "0";
+	const digits = Math.max(0, 3 - Math.floor(Math.log10(Math.abs(v))));
+	return v.toFixed(Math.min(digits, 4));
+}
+
+function timesOf(table, spec) {
+	const t = table.t;
+	if (t.list)
+		return t.list.map(v => scaleX(v, spec));
+	return Array.from({ length: t[2] }, (_, i) => scaleX(t[0] + i * t[1], spec));
+}
+
+const scaleX = (v, spec) => spec.x === "time" ? v / report.time.div : v;
+const AXIS = { size: "size of message, bytes", slowdown: "time over ideal" };
+
+function size(v) {
+	return v >= 1e6 ? +(v / 1e6).toPrecision(3) + " MB" : v >= 1e3 ? +(v / 1e3).toPrecision(3) + " KB" : v + " B";
 }
 
 function Chart(spec) {
 	this.spec = spec;
 	this.box = document.getElementById("chart-" + spec.id);
-	this.canvas = this.box.appendChild(document.createElement("canvas"));
-	this.tip = this.box.appendChild(document.createElement("div"));
-	this.tip.className = "tip";
-	this.legend = this.box.appendChild(document.createElement("div"));
-	this.legend.className = "legend";
-	this.hidden = new Set();
-	spec.lines.forEach((line, i) => {
-		const b = this.legend.appendChild(document.createElement("button"));
-		b.innerHTML = "<i></i>";
-		b.firstChild.style.background = COLOURS[i % COLOURS.length];
-		b.append(line.label);
-		b.onclick = () => {
-			this.hidden.has(i) ? this.hidden.delete(i) : this.hidden.add(i);
-			b.classList.toggle("off");
+	this.lines = spec.tables.flatMap(t => t.lines);
+	const several = new Set(this.lines.map(l => l.run)).size > 1;
+	const seen = {};
+	this.lines.forEach((l, i) => {
+		const nth = seen[l.run] = (seen[l.run] ?? -1) + 1;
+		l.colour = several ? l.run : i;
+		l.dash = DASHES[several || spec.x === "size" ? nth % DASHES.length : Math.floor(i / COLOURS) % DASHES.length];
+		l.on = this.lines.length <= SHOWN_AT_FIRST || nth < SHOWN_AT_FIRST / report.runs.length;
+	});
+	if (spec.x === "size")
+		this.lines.forEach(l => { if (!several) l.colour = l.run; });
+	const tables = spec.tables.map(t => [timesOf(t, spec), ...t.lines.map(l => l.v.map(v => v / spec.div))]);
+	this.joined = tables.length > 1;
+	this.data = this.joined ? uPlot.join(tables) : tables[0];
+	this.bounds = [this.data[0][0], this.data[0][this.data[0].length - 1]];
+	if (this.lines.length > SHOWN_AT_FIRST)
+		this.choose();
+	this.build();
+}
+
+// Too many lines for one look
+Chart.prototype.choose = function () {
+	const row = this.box.appendChild(document.createElement("div"));
+	row.className = "lines";
+	this.count = row.appendChild(document.createElement("span"));
+	for (const [text, on] of [["all", true], ["none", false]]) {
+		const b = row.appendChild(document.createElement("button"));
+		b.textContent = text;
+		b.onclick = () => { this.lines.forEach(l => { l.on = on; }); this.apply(); };
+	}
+};
+
+Chart.prototype.visible = function (i) {
+	return this.lines[i].on && !hidden.has(this.lines[i].run);
+};
+
+Chart.prototype.apply = function () {
+	this.applying = true;
+	this.lines.forEach((l, i) => this.u.setSeries(i + 1, { show: this.visible(i) }));
+	this.applying = false;
+	this.said();
+};
+
+Chart.prototype.said = function () {
+	if (this.count)
+		this.count.textContent = this.lines.filter((_, i) => this.visible(i)).length + " of " + this.lines.length + " lines shown:";
+};
+
+Chart.prototype.build = function () {
+	const spec = this.spec, time = spec.x === "time", log = !time;
+	const show = v => v === null ? "–" : time ? short(v) + " " + report.time.unit : spec.x === "size" ? size(v) : short(v) + " x";
+	const axis = { stroke: () => css("--soft"), grid: { stroke: () => css("--grid"), width: 1 }, ticks: { stroke: () => css("--line"), width: 1 },
+		font: "12px system-ui, sans-serif", labelFont: "13px system-ui, sans-serif" };
+	const old = this.u;
+	const opts = {
+		width: this.width(), height: HEIGHT,
+		padding: [14, 22, 0, 0],
+		cursor: { drag: { x: time, y: false, setScale: false }, points: { size: 6 }, focus: { prox: 24 },
+			sync: time ? { key: "time", setSeries: false, scales: ["x", null], filters: { pub: type => type === "mousemove" || type === "mouseleave" } } : undefined,
+			bind: { dblclick: () => () => { if (time) setZoom(null); } } },
+		legend: { markers: { width: 3, stroke: (u, i) => i ? colour(this.lines[i - 1].colour) : null,
+			dash: (u, i) => i && this.lines[i - 1].dash.length ? this.lines[i - 1].dash[0] < 3 ? "dotted" : "dashed" : "solid" } },
+		scales: {
+			x: { time: false, distr: log ? 3 : 1, range: (u, lo, hi) => this.xRange(lo, hi) },
+			y: spec.x === "size" ? { distr: 3, range: (u, lo, hi) => [Math.min(1, lo ?? 1), Math.max(2, (hi ?? 1) * 1.2)] }
+				: { range: (u, lo, hi) => [0, spec.x === "slowdown" ? 100 : (hi || 1) * 1.06] },
+		},
+		axes: [
+			{ ...axis, label: time ? "time, " + report.time.unit : AXIS[spec.x], labelSize: 22, size: 34,
+				values: (u, vals) => vals.map(v => v === null ? "" : spec.x === "size" ? size(v) : +v.toPrecision(8)) },
+			{ ...axis, label: spec.what + (spec.unit === "x" ? "" : ", " + spec.unit), labelSize: 24, size: 58,
+				values: (u, vals) => vals.map(v => v === null ? "" : +v.toPrecision(6)) },
+		],
+		series: [
+			{ label: time ? "at" : spec.x === "size" ? "up to" : "over ideal", value: (u, v) => show(v) },
+			...this.lines.map((l, i) => ({
+				label: l.label, show: this.visible(i), stroke: colour(l.colour), dash: l.dash, width: 1.5, spanGaps: this.joined,
+				paths: spec.x === "slowdown" ? uPlot.paths.stepped({ align: 1 }) : undefined,
+				points: { show: spec.x === "size", size: 6 },
+				value: (u, v) => v === null || v === undefined ? "–" : short(v) + (spec.unit === "x" ? " x" : " " + spec.unit),
+			})),
+		],
+		hooks: {
+			setSelect: [u => this.selected(u)],
+			setSeries: [(u, i) => this.chosen(i)],
+			draw: time ? [u => this.drawMarks(u)] : [],
+		},
+	};
+	this.u = new uPlot(opts, this.data, this.box);
+	if (old)
+		old.destroy();
+	this.legendOfRuns();
+	this.said();
+};
+
+Chart.prototype.width = function () {
+	return Math.max(300, this.box.clientWidth);
+};
+
+Chart.prototype.xRange = function (lo, hi) {
+	if (this.spec.x === "time")
+		return zoom ?? timeBounds();
+	return this.spec.x === "slowdown" ? [Math.min(1, lo ?? 1), (hi ?? 2) * 1.05] : [(lo ?? 1) * 0.8, (hi ?? 10) * 1.25];
+};
+
+Chart.prototype.selected = function (u) {
+	if (u.select.width < 4)
+		return;
+	setZoom([u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")]);
+	u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+};
+
+// A click into the legend
+Chart.prototype.chosen = function (i) {
+	if (i === null || !this.u || this.applying)
+		return;
+	this.lines.forEach((l, k) => {
+		if (!hidden.has(l.run))
+			l.on = this.u.series[k + 1].show;
+	});
+	this.said();
+};
+
+// The legend leaves out the lines of runs that are off: a click there would do nothing
+Chart.prototype.legendOfRuns = function () {
+	this.box.querySelectorAll(".u-legend .u-series").forEach((row, i) => {
+		if (i)
+			row.classList.toggle("gone", hidden.has(this.lines[i - 1].run));
+	});
+};
+
+Chart.prototype.drawMarks = function (u) {
+	const g = u.ctx, box = u.bbox, px = devicePixelRatio || 1;
+	g.save();
+	g.beginPath();
+	g.rect(box.left, box.top, box.width, box.height);
+	g.clip();
+	g.font = 11 * px + "px system-ui, sans-serif";
+	g.strokeStyle = g.fillStyle = css("--soft");
+	g.textAlign = "left";
+	g.textBaseline = "alphabetic";
+	g.setLineDash([2 * px, 3 * px]);
+	g.lineWidth = px;
+	const ends = [];		// of the texts of each line, so that none covers another
+	for (const [t, what] of report.marks) {
+		const x = u.valToPos(t * 1e3 / report.time.div, "x", true);
+		if (x < box.left || x > box.left + box.width)
+			continue;
+		g.beginPath();
+		g.moveTo(x, box.top);
+		g.lineTo(x, box.top + box.height);
+		g.stroke();
+		const wide = g.measureText(what).width, left = x + wide + 4 * px < box.left + box.width ? x + 4 * px : x - wide - 4 * px;
+		let row = 0;
+		while (ends[row] > left)
+			row++;
+		ends[row] = left + wide + 6 * px;
+		g.fillText(what, left, box.top + (11 + 13 * row) * px);
+	}
+	g.restore();
+};
+
+// ---- time ----
+
+const timed = () => all.filter(c => c.spec.x === "time");
+
+function timeBounds() {
+	return report.charts.filter(c => c.x === "time").flatMap(c => c.tables).reduce(([lo, hi], { t }) => {
+		const ends = t.list ? [t.list[0], t.list[t.list.length - 1]] : [t[0], t[0] + (t[2] - 1) * t[1]];
+		return [Math.min(lo, ends[0] / report.time.div), Math.max(hi, ends[1] / report.time.div)];
+	}, [Infinity, -Infinity]);
+}
+
+function setZoom(range) {
+	const [lo, hi] = timeBounds();
+	if (range) {
+		// one sample is as near as it gets
+		const least = Math.max((hi - lo) * 1e-5, 1e-3), middle = (range[0] + range[1]) / 2;
+		let half = Math.max(range[1] - range[0], least) / 2;
+		range = [Math.max(lo, middle - half), Math.min(hi, middle + half)];
+		if (!(range[1] > range[0]) || range[0] <= lo && range[1] >= hi)
+			range = null;
+	}
+	zoom = range;
+	for (const c of timed())
+		c.u.setData(c.data, true);
+	const now = zoom ?? [lo, hi];
+	document.getElementById("zoom-from").value = short(now[0]);
+	document.getElementById("zoom-to").value = short(now[1]);
+}
+
+function moveZoom(how) {
+	const bounds = timeBounds(), [lo, hi] = zoom ?? bounds, span = hi - lo, middle = (lo + hi) / 2;
+	const half = { in: span / 4, out: span }[how];
+	if (half)
+		return setZoom([middle - half, middle + half]);
+	if (how === "all" || !zoom)
+		return setZoom(null);
+	const step = how === "left" ? Math.max(-span / 2, bounds[0] - lo) : Math.min(span / 2, bounds[1] - hi);
+	setZoom([lo + step, hi + step]);
+}
+
+// ---- runs ----
+
+function setRun(run, on) {
+	on ? hidden.delete(run) : hidden.add(run);
+	document.querySelectorAll("[data-run]").forEach(e => e.classList.toggle("off", hidden.has(+e.dataset.run)));
+	for (const c of all) {
+		c.apply();
+		c.legendOfRuns();
+	}
+	flows?.draw();
+}
+
+// ---- flows ----
+
+const ns = v => v === null ? "–" : Math.abs(v) < 1e7 ? (v / 1e3).toFixed(1) + " us" : (v / 1e6).toFixed(2) + " ms";
+const FLOW_COLUMNS = [
+	["run", (f, i, run) => report.runs[run].label, v => v],
+	["flow", (f, i) => f.id[i], v => v],
+	["kind", (f, i) => f.kinds[f.kind[i]], v => v],
+	["from", (f, i) => f.hosts[f.from[i]], v => v],
+	["to", (f, i) => f.hosts[f.to[i]], v => v],
+	["start", (f, i) => f.start_ns[i], ns],
+	["end", (f, i) => f.end_ns[i], (v, f, i) => v === null && f.stopped_ns[i] !== null ? "stopped" : ns(v)],
+	["delivered", (f, i) => f.bytes[i], size],
+	["took", (f, i) => f.fct_ns[i], ns],
+	["over ideal", (f, i) => f.slowdown[i], v => v === null ? "–" : v.toFixed(2) + " x"],
+	["sent again", (f, i) => f.retransmits[i], v => v],
+];
+
+function FlowTable(box) {
+	this.box = box;
+	this.by = null;
+	this.down = false;
+	this.page = 0;
+	this.text = "";
+	this.rows = report.flows.flatMap((f, run) => f.id.map((_, i) => [run, i]));
+	const bar = box.appendChild(document.createElement("div"));
+	bar.className = "flowbar";
+	this.search = bar.appendChild(document.createElement("input"));
+	this.search.type = "search";
+	this.search.placeholder = "run, kind, host or flow";
+	this.search.oninput = () => { this.text = this.search.value.trim().toLowerCase(); this.page = 0; this.draw(); };
+	for (const [text, step] of [["◀", -1], ["▶", 1]]) {
+		const b = bar.appendChild(document.createElement("button"));
+		b.textContent = text;
+		b.onclick = () => { this.page += step; this.draw(); };
+	}
+	this.count = bar.appendChild(document.createElement("span"));
+	this.count.className = "count";
+	const scroll = box.appendChild(document.createElement("div"));
+	scroll.className = "scroll";
+	this.table = scroll.appendChild(document.createElement("table"));
+	const head = this.table.createTHead().insertRow();
+	FLOW_COLUMNS.forEach(([name], k) => {
+		const th = head.appendChild(document.createElement("th"));
+		th.className = "sort";
+		th.textContent = name;
+		th.onclick = () => {
+			// numbers are looked at from the greatest down, names from the first
+			this.down = this.by === k ? !this.down : k > 4;
+			this.by = k;
+			this.page = 0;
 			this.draw();
 		};
 	});
-	this.canvas.onmousedown = e => { this.from = this.timeAt(e); };
-	this.canvas.onmousemove = e => { this.to = this.timeAt(e); this.hover(e); };
-	this.canvas.onmouseleave = () => { this.tip.style.display = "none"; };
-	window.addEventListener("mouseup", () => {
-		if (this.from !== undefined && Math.abs(this.to - this.from) > this.span() / 100) {
-			zoom = [Math.min(this.from, this.to), Math.max(this.from, this.to)];
-			all.forEach(c => c.draw());
-		}
-		this.from = undefined;
-		this.draw();
-	});
-	this.canvas.ondblclick = () => { zoom = null; all.forEach(c => c.draw()); };
+	this.body = this.table.createTBody();
+	this.draw();
 }
 
-Chart.prototype.range = function () {
-	if (zoom)
-		return zoom;
-	let lo = Infinity, hi = -Infinity;
-	for (const c of all)
-		for (const l of c.spec.lines)
-			if (l.t.length) {
-				lo = Math.min(lo, l.t[0]);
-				hi = Math.max(hi, l.t[l.t.length - 1]);
-			}
-	return [lo, hi];
+FlowTable.prototype.matches = function ([run, i]) {
+	const f = report.flows[run];
+	if (hidden.has(run))
+		return false;
+	return !this.text || this.text.split(/\s+/).every(word => FLOW_COLUMNS.slice(0, 5).some(([, get], k) => {
+		const v = String(get(f, i, run)).toLowerCase();
+		return k === 0 || k === 2 ? v.includes(word) : v === word;
+	}));
 };
 
-Chart.prototype.span = function () { const r = this.range(); return r[1] - r[0]; };
-
-Chart.prototype.timeAt = function (e) {
-	const r = this.range(), w = this.canvas.clientWidth - PAD.left - PAD.right;
-	return r[0] + (e.offsetX - PAD.left) / w * (r[1] - r[0]);
-};
-
-Chart.prototype.draw = function () {
-	const c = this.canvas, dpr = window.devicePixelRatio || 1, w = c.clientWidth, h = c.clientHeight;
-	c.width = w * dpr;
-	c.height = h * dpr;
-	const g = c.getContext("2d");
-	g.scale(dpr, dpr);
-	g.clearRect(0, 0, w, h);
-	const [t0, t1] = this.range();
-	let top = 0;
-	this.spec.lines.forEach((l, i) => {
-		if (!this.hidden.has(i))
-			l.t.forEach((t, k) => { if (t >= t0 && t <= t1 && l.v[k] > top) top = l.v[k]; });
+FlowTable.prototype.chosen = function () {
+	const rows = this.rows.filter(r => this.matches(r));
+	if (this.by === null)
+		return rows;
+	const get = FLOW_COLUMNS[this.by][1], sign = this.down ? -1 : 1;
+	const keys = new Map(rows.map(r => [r, get(report.flows[r[0]], r[1], r[0])]));
+	// what has no value is last, either way
+	return rows.sort((a, b) => {
+		const x = keys.get(a), y = keys.get(b);
+		if (x === null || y === null)
+			return (x === null) - (y === null);
+		return sign * (typeof x === "string" ? x.localeCompare(y, "en", { numeric: true }) : x - y);
 	});
-	top = top * 1.05 || 1;
-	const x = t => PAD.left + (t - t0) / (t1 - t0) * (w - PAD.left - PAD.right);
-	const y = v => h - PAD.bottom - v / top * (h - PAD.top - PAD.bottom);
-	g.font = "12px system-ui, sans-serif";
-	g.strokeStyle = "#dfe3e8";
-	g.fillStyle = "#5d6673";
-	g.lineWidth = 1;
-	g.textAlign = "right";
-	const ys = niceStep(top, 5);
-	for (let v = 0; v <= top; v += ys) {
-		g.beginPath();
-		g.moveTo(PAD.left, y(v));
-		g.lineTo(w - PAD.right, y(v));
-		g.stroke();
-		g.fillText(+v.toPrecision(4), PAD.left - 8, y(v) + 4);
-	}
-	g.textAlign = "center";
-	const xs = niceStep(t1 - t0, 8);
-	for (let t = Math.ceil(t0 / xs) * xs; t <= t1; t += xs)
-		g.fillText(+t.toPrecision(6), x(t), h - PAD.bottom + 16);
-	g.textAlign = "right";
-	g.fillText("us", w - PAD.right, h - 2);
-	g.save();
-	g.translate(12, PAD.top + (h - PAD.top - PAD.bottom) / 2);
-	g.rotate(-Math.PI / 2);
-	g.textAlign = "center";
-	g.fillText(this.spec.unit, 0, 0);
-	g.restore();
-	g.save();
-	g.beginPath();
-	g.rect(PAD.left, 0, w - PAD.left - PAD.right, h - PAD.bottom + 1);
-	g.clip();
-	this.spec.lines.forEach((l, i) => {
-		if (this.hidden.has(i))
-			return;
-		g.strokeStyle = COLOURS[i % COLOURS.length];
-		g.lineWidth = 1.3;
-		g.beginPath();
-		l.t.forEach((t, k) => k ? g.lineTo(x(t), y(l.v[k])) : g.moveTo(x(t), y(l.v[k])));
-		g.stroke();
-	});
-	g.textAlign = "left";
-	g.lineWidth = 1;
-	g.setLineDash([2, 3]);
-	for (const [t, what] of marks) {
-		g.strokeStyle = "#9aa3ad";
-		g.beginPath();
-		g.moveTo(x(t), PAD.top);
-		g.lineTo(x(t), h - PAD.bottom);
-		g.stroke();
-		g.fillStyle = "#7a838e";
-		g.fillText(what, x(t) + 4, PAD.top + 10);
-	}
-	g.setLineDash([]);
-	if (this.from !== undefined && this.to !== undefined) {
-		g.fillStyle = "rgba(0, 114, 178, .12)";
-		g.fillRect(x(Math.min(this.from, this.to)), 0, Math.abs(x(this.to) - x(this.from)), h);
-	}
-	g.restore();
 };
 
-function valueAt(line, t) {
-	let lo = 0, hi = line.t.length - 1;
-	if (hi < 0 || t < line.t[0] || t > line.t[hi])
-		return null;
-	while (hi - lo > 1) {
-		const mid = (lo + hi) >> 1;
-		line.t[mid] <= t ? lo = mid : hi = mid;
-	}
-	return line.v[lo];
+FlowTable.prototype.draw = function () {
+	const rows = this.chosen(), pages = Math.max(1, Math.ceil(rows.length / PAGE));
+	this.page = Math.min(Math.max(0, this.page), pages - 1);
+	const first = this.page * PAGE, shown = rows.slice(first, first + PAGE);
+	this.body.replaceChildren(...shown.map(([run, i]) => {
+		const tr = document.createElement("tr");
+		for (const [, get, text] of FLOW_COLUMNS)
+			tr.insertCell().textContent = text(get(report.flows[run], i, run), report.flows[run], i);
+		return tr;
+	}));
+	const left = report.flows.reduce((n, f) => n + f.total - f.id.length, 0);
+	this.count.textContent = (rows.length ? first + 1 + " to " + (first + shown.length) + " of " : "") + rows.length + " flows" +
+		(left ? "; " + left + " more are in result.json only" : "");
+	[...this.table.tHead.rows[0].cells].forEach((th, k) => {
+		th.textContent = FLOW_COLUMNS[k][0] + (k === this.by ? this.down ? " ▾" : " ▴" : "");
+	});
+};
+
+// ---- light and dark ----
+
+function paint() {
+	document.querySelectorAll("[data-colour]").forEach(e => { e.style.background = colour(+e.dataset.colour); });
+	all.forEach(c => c.build());
 }
 
-Chart.prototype.hover = function (e) {
-	if (this.from !== undefined)
-		this.draw();
-	const t = this.timeAt(e), rows = [t.toFixed(1) + " us"];
-	this.spec.lines.forEach((l, i) => {
-		const v = this.hidden.has(i) ? null : valueAt(l, t);
-		if (v !== null)
-			rows.push(l.label + ": " + (+v.toPrecision(4)) + " " + this.spec.unit);
-	});
-	this.tip.textContent = rows.join("\n");
-	this.tip.style.display = "block";
-	const left = e.offsetX > this.canvas.clientWidth / 2 ? e.offsetX - this.tip.offsetWidth - 14 : e.offsetX + 14;
-	this.tip.style.left = left + "px";
-	this.tip.style.top = e.offsetY + "px";
-};
+const dark = matchMedia("(prefers-color-scheme: dark)");
 
-charts.forEach(spec => all.push(new Chart(spec)));
-all.forEach(c => c.draw());
-window.addEventListener("resize", () => all.forEach(c => c.draw()));
+function theme(name) {
+	if (name)
+		document.documentElement.dataset.theme = name;
+	else
+		delete document.documentElement.dataset.theme;
+	paint();
+}
+
+document.getElementById("theme").onclick = () => {
+	const now = document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
+	theme(now === "dark" ? "light" : "dark");
+};
+dark.addEventListener("change", paint);
+
+let before;
+window.addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; theme("light"); });
+window.addEventListener("afterprint", () => theme(before));
+
+// ---- begin ----
+
+report.charts.forEach(spec => all.push(new Chart(spec)));
+paint();
+const place = document.getElementById("flows");
+const flows = place && new FlowTable(place);
+document.querySelectorAll("[data-toggle]").forEach(box => {
+	box.checked = true;		// a browser that goes back remembers otherwise
+	box.onchange = () => setRun(+box.dataset.toggle, box.checked);
+});
+if (timed().length) {
+	document.querySelectorAll("[data-zoom]").forEach(b => { b.onclick = () => moveZoom(b.dataset.zoom); });
+	for (const id of ["zoom-from", "zoom-to"])
+		document.getElementById(id).onchange = () => setZoom(["zoom-from", "zoom-to"].map(e => parseFloat(document.getElementById(e).value)));
+	setZoom(null);
+}
+let resized;
+window.addEventListener("resize", () => {
+	clearTimeout(resized);
+	resized = setTimeout(() => all.forEach(c => c.u.setSize({ width: c.width(), height: HEIGHT })), 60);
+});

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the charts of report.html show: series of every run, with as many points as a browser draws at ease.
+
+A chart is {"id", "title", "what", "unit", "x", "note", "tables"}; a table is the lines that share their points in time.
+Where a series has more samples than LINE_POINTS it is cut into stretches of equal length, and of each stretch the least and
+the greatest sample stay, in their order: no peak is lost, and the chart's note says so.
+"""
+
+from . import plots, results, series, stats
+
+LINE_POINTS = 20_000
+CHART_POINTS = 240_000
+CDF_POINTS = 500
+# One bin is no line
+MIN_BINS = 2
+
+TIME_UNITS = (("us", 1e3), ("ms", 1e6), ("s", 1e9))
+BYTE_UNITS = (("KB", 1e3), ("MB", 1e6), ("GB", 1e9))
+RATE_UNITS = (("Gb/s", 1.0), ("Mb/s", 1e-3), ("kb/s", 1e-6))
+
+
+class Run:
+    """One run of one result directory."""
+
+    def __init__(self, label, entry, result, directory):
+        self.label, self.entry, self.result, self.directory = label, entry, result, directory
+        self.port = next((p for p in entry["links"] if p["name"] == plots.queue_port(result, entry)), None)
+        self.flows = [f for f in entry["flows"] if f["series"]][:plots.MAX_FLOWS]
+
+    def read(self, path):
+        return results.read_series(self.directory / path)
+
+
+def runs_of(named):
+    """[(name, result, directory)]: their runs, told apart by the congestion control where that is enough."""
+    several = len(named) > 1
+    return [Run(f"{name}: {r['cc']}" if several else r["cc"], r, result, directory)
+            for name, result, directory in named for r in result["runs"]]
+
+
+def time_unit(runs):
+    """Microseconds, as the papers have them, until those have six digits."""
+    longest = max(r.entry["sim_ns"] for r in runs)
+    return next(((u, d) for u, d in TIME_UNITS if longest / d < 50_000), TIME_UNITS[-1])
+
+
+def byte_unit(lines):
+    greatest = max((max(v, default=0) for _, _, _, v in lines), default=0)
+    return next(((u, d) for u, d in BYTE_UNITS if greatest / d < 10_000), BYTE_UNITS[-1])
+
+
+def rate_unit(lines):
+    greatest = max((max(v, default=0) for _, _, _, v in lines), default=0)
+    return next(((u, d) for u, d in RATE_UNITS if greatest / d >= 1), RATE_UNITS[0])
+
+
+def span(ns):
+    return f"{ns / 1000:g} us" if ns >= 1000 else f"{ns} ns"
+
+
+def table_of(t, lines):
+    """`t` as [first, step, number] where it is a progression, as samples are."""
+    step = t[1] - t[0] if len(t) > 1 else 0
+    even = all(b - a == step for a, b in zip(t, t[1:]))
+    return {"t": [t[0], step, len(t)] if even else {"list": list(t)}, "lines": lines}
+
+
+def tables(lines):
+    """[(run, label, times, values)]: those with the same times share one table."""
+    shared = {}
+    for run, label, t, v in lines:
+        shared.setdefault(tuple(t), []).append({"run": run, "label": label, "v": list(v)})
+    return [table_of(t, ls) for t, ls in shared.items()]
+
+
+def sampled(lines):
+    """Within what a chart may hold; and what the reader must know about it."""
+    most = max(1000, min(LINE_POINTS, CHART_POINTS // max(1, len(lines))))
+    shown, widest, interval = [], 1, 0
+    for run, label, t, v in lines:
+        width = series.stretch(len(v), most)
+        if width > widest:
+            widest, interval = width, t[1] - t[0]
+        shown.append((run, label, *series.thin_even(t, v, width)))
+    if widest == 1:
+        steps = sorted({t[1] - t[0] for _, _, t, _ in lines if len(t) > 1})
+        return shown, f"Every sample is here, one each {' or '.join(span(s) for s in steps)}." if steps else ""
+    return shown, (f"Thinned to open quickly: of each {widest} samples ({span(widest * interval)}) the least and the greatest "
+                   f"are here, placed at the start and the middle of that time. All samples are in the CSV files.")
+
+
+def chart(key, title, what, unit, note, lines, **more):
+    return {"id": key, "title": title, "what": what, "unit": unit[0], "div": unit[1], "note": note, "tables": tables(lines)} | more
+
+
+def time_charts(runs):
+    queue, link, rate, window = [], [], [], []
+    widths = sorted({plots.bin_ns(r.entry) for r in runs})
+    for i, r in enumerate(runs):
+        if r.port and r.port["series"]:
+            data = r.read(r.port["series"])
+            label = f"{r.label}, port {r.port['name']}"
+            queue.append((i, label, data["time_ns"], data["queue_bytes"]))
+            link.append((i, label, *series.throughput(data["time_ns"], data["tx_bytes"], plots.bin_ns(r.entry))))
+        for f in r.flows:
+            data = r.read(f["series"])
+            label = f"{r.label}, flow {f['id']} ({f['from']} to {f['to']})"
+            rate.append((i, label, *series.throughput(data["time_ns"], data["acked_bytes"], plots.bin_ns(r.entry))))
+            window.append((i, label, data["time_ns"], data["cwnd_bytes"]))
+    averaged = f"Averaged over windows of {' or '.join(span(w) for w in widths)}, each drawn at its middle."
+    made = []
+    for key, title, what, unit, lines in (
+            ("queue", "Queue of the bottleneck port", "queue", byte_unit, queue),
+            ("link", "What the bottleneck link carries", "rate", rate_unit, link),
+            ("rate", "What each flow gets (acknowledged)", "rate", rate_unit, rate),
+            ("window", "Congestion window of each flow", "window", byte_unit, window)):
+        lines = [line for line in lines if line[2]]
+        if not lines:
+            continue
+        if unit is byte_unit:
+            u = unit(lines)
+            lines, note = sampled(lines)
+        else:
+            u, note = unit(lines), averaged
+        made.append(chart(key, title, what, u, note, lines, x="time"))
+    return made
+
+
+def completion_charts(runs):
+    made = []
+    sizes, share = [], []
+    for i, r in enumerate(runs):
+        bins = plots.size_bins(r.entry)
+        if len(bins) >= MIN_BINS:
+            t = [b["max_bytes"] for b in bins]
+            sizes += [(i, f"{r.label}, {name}", t, [b[p] for b in bins])
+                      for p, name in (("p99", "99 %"), ("p95", "95 %"), ("p50", "median"))]
+        done = sorted(f["slowdown"] for f in r.entry["flows"] if f["slowdown"] is not None)
+        if len(done) > 1:
+            n = min(len(done), CDF_POINTS)
+            steps = {stats.percentile(done, k / n): round(100 * k / n, 3) for k in range(1, n + 1)}
+            share.append((i, r.label, list(steps), list(steps.values())))
+    if sizes:
+        made.append(chart("sizes", "Completion time over ideal, by size of message", "time over ideal", ("x", 1),
+                          "Each point stands at the largest size of its bin; 1 is the transfer alone at line rate.", sizes, x="size"))
+    if share:
+        most = max(r.entry["fct"]["count"] for r in runs)
+        note = "Every finished transfer is a step." if most <= CDF_POINTS else f"{CDF_POINTS} of its quantiles, nearest rank."
+        made.append(chart("cdf", "Share of transfers that took no longer than", "share", ("%", 1), note, share, x="slowdown"))
+    return made
+
+
+def marks(named):
+    """What happened when, where all results agree on it."""
+    first, *others = [plots.marks(result) for _, result, _ in named]
+    return first if all(o == first for o in others) else []
