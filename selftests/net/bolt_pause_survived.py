@@ -144,6 +144,56 @@ def keepalive():
         h.close()
 
 
+RTM_NEWROUTE, RTAX_FEATURES, RTAX_FEATURE_TCP_USEC_TS = 24, 12, 1 << 4
+
+
+def usec_timestamps(h):
+    """H1's timestamps are in us: a feature of the route, which iproute2 6.1 has no name for"""
+    dst, oif = socket.inet_aton("192.0.2.0"), None
+    with h.h1, socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as nl:
+        oif = socket.if_nametoindex("eth0")
+        metric = struct.pack("=HHI", 8, RTAX_FEATURES, RTAX_FEATURE_TCP_USEC_TS)
+        attrs = struct.pack("=HH4s", 8, 1, dst) + struct.pack("=HHI", 8, 4, oif) + \
+            struct.pack("=HH", 4 + len(metric), 8) + metric
+        # main table, kernel's protocol and link scope: the route that the address has made
+        rtm = struct.pack("=BBBBBBBBI", 2, 24, 0, 0, 254, 2, 253, 1, 0)
+        nl.send(struct.pack("=IHHII", 16 + len(rtm) + len(attrs), RTM_NEWROUTE, 0x105, 1, 0) +
+                rtm + attrs)
+        expect("route", struct.unpack("=i", nl.recv(4096)[16:20])[0], 0)
+
+
+def acks_in_time():
+    """What is received in a pause is acknowledged at once, with a TSval of that time"""
+    kernel = tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
+    for qdisc in (None, "fq"):
+        for unit in (MS, 1000) if kernel >= (6, 7) else (MS,):
+            h = Host(qdisc)
+            if unit == 1000:
+                usec_timestamps(h)
+            h.connect("cubic")
+            h.sock.sendall(b"x" * 1000)
+            poll(h.last, "data")
+            q = h.last()
+            came = h.bts(9 * MS)
+            h.sock.sendall(b"y" * 1000)
+            for _ in range(5):
+                h.peer.sendall(b"z" * 3000)
+                time.sleep(0.001)
+            h.paused(f"over {qdisc}", came, 9 * MS)
+            acks = [p for p in h.packets if p.proto == 6 and p.out and not p.len and
+                    came < p.when < came + 8 * MS]
+            # over fq the data that is turned back has TCP believe in an exchange: ACKs are delayed
+            if len(acks) < (2 if qdisc else 5):
+                failures.append(f"over {qdisc}: {len(acks)} ACKs during the pause")
+            for p in acks:
+                late = (p.tsval - q.tsval) * unit - (p.when - q.when)
+                if not -unit - SLACK <= late <= unit + SLACK:
+                    failures.append(f"over {qdisc}, unit {unit} ns: a TSval {late} ns off")
+            h.sock.close()
+            h.peer.close()
+            h.close()
+
+
 def end_of(p):
     """The sequence number behind it"""
     return (p.seq + p.len) & 0xffffffff
@@ -306,7 +356,7 @@ def rto():
         h.close()
 
 
-TESTS = [status_put_back, spacing, owned, other_congestion_control, fin_and_rst, rto, zero_window,
+TESTS = [status_put_back, spacing, acks_in_time, owned, other_congestion_control, fin_and_rst, rto, zero_window,
          keepalive, module_gone, namespace_gone]
 
 
