@@ -31,10 +31,14 @@ modules: farm ## build tcp_bolt.ko, tcp_swift.ko and sch_sfc.ko into O/modules (
 	@test -e $(KDIR)/Makefile || { echo "make: no kernel build directory at $(KDIR): install linux-headers, or give KDIR=" >&2; exit 1; }
 	$(KBUILD) modules
 
-tools: ## build the tc plugin and the lab's programs into O/tools
+tools: ## build the tc plugin, boltctl and the lab's programs into O/tools
 	$(MAKE) -C tools O=$(O)/tools
 
-install: modules tools ## install modules, the tc plugin and manual pages on this machine
+# All that the lab needs: boltctl wants libraries that it does without
+lab-tools:
+	$(MAKE) -C tools O=$(O)/tools lab
+
+install: modules tools ## install modules, the tc plugin, boltctl and manual pages on this machine
 	$(KBUILD) modules_install
 	$(MAKE) -C tools O=$(O)/tools install
 	depmod -a
@@ -58,4 +62,4 @@ clean: ## remove what was built
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-.PHONY: all farm modules tools install packages demo check bench clean help
+.PHONY: all farm modules tools lab-tools install packages demo check bench clean help

@@ -114,7 +114,7 @@ def modules_and_tools(kdir, arch):
             made.mkdir(exist_ok=True)
             jobs = min(2, os.cpu_count() or 1)
             _make([f"-j{jobs}", f"KDIR={kdir}", *([f"ARCH={arch}"] if arch else []), f"O={made}", "LAB=m", "KUNIT=n",
-                   "modules", "tools"], made / "make.log")
+                   "modules", "lab-tools"], made / "make.log")
             _keep(made, out)
             _forget_old(out)
         # in use: not among the oldest

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Netlink answers that go wrong, to be preloaded.  BOLT_NLFAULT=TYPE:FAULT:N: in the first N
+ * dumps of messages of this type (0: any),
+ *
+ *   intr	the table changed while it was read (NLM_F_DUMP_INTR)
+ *   fail	the kernel fails midway: the message that ends the dump has an error
+ *   perm	... EPERM
+ *   cut	a datagram is larger than the reader's buffer
+ *   end	the socket comes to its end before the dump does
+ *   lost	the socket's buffer was full (ENOBUFS)
+ */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static unsigned int type;
+static int left;
+static char fault[8];
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *s = getenv("BOLT_NLFAULT");
+
+	if (s && sscanf(s, "%u:%7[a-z]:%d", &type, fault, &left) != 3)
+		abort();
+}
+
+/* Changes the messages of a datagram; returns whether it has a dump of the type */
+static int meddle(struct nlmsghdr *h, int len)
+{
+	static unsigned int newest;
+	int ours = 0;
+
+	for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+		if (!(h->nlmsg_flags & NLM_F_MULTI))
+			continue;
+		if (h->nlmsg_type != NLMSG_DONE)
+			newest = h->nlmsg_type;
+		if (type && newest != type)
+			continue;
+		ours = 1;
+		if (!strcmp(fault, "intr"))
+			h->nlmsg_flags |= NLM_F_DUMP_INTR;
+		if (h->nlmsg_type != NLMSG_DONE)
+			continue;
+		newest = 0;
+		left--;
+		if (!strcmp(fault, "fail"))
+			*(int *)NLMSG_DATA(h) = -ENOMEM;
+		if (!strcmp(fault, "perm"))
+			*(int *)NLMSG_DATA(h) = -EPERM;
+	}
+	return ours;
+}
+
+ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	static ssize_t (*real)(int fd, struct msghdr *msg, int flags);
+	ssize_t n;
+
+	if (!real)
+		real = dlsym(RTLD_NEXT, "recvmsg");
+	n = real(fd, msg, flags);
+	if (n <= 0 || left <= 0 || (flags & MSG_PEEK) || !msg->msg_name ||
+	    ((struct sockaddr *)msg->msg_name)->sa_family != AF_NETLINK)
+		return n;
+	if (!meddle(msg->msg_iov[0].iov_base, n))
+		return n;
+	if (!strcmp(fault, "cut"))
+		msg->msg_flags |= MSG_TRUNC;
+	if (!strcmp(fault, "end"))
+		return 0;
+	if (!strcmp(fault, "lost")) {
+		errno = ENOBUFS;
+		return -1;
+	}
+	return n;
+}
