@@ -3,12 +3,13 @@
  * The first process of a guest of QEMU, in its initramfs: loads the few modules that a stock kernel
  * needs to see this machine's files, makes a root of them and hands over to the lab's init.
  *
- *	/			overlay: a tmpfs over the machine's root, which is read-only (9p)
- *	/lib/modules/VERSION	those of the guest's kernel
+ *	/			overlay: a tmpfs over the machine's root, or another, read-only (9p)
+ *	/lib/modules/VERSION	those of lab.modules=DIR; without it what the root has
  *	lab.share=DIR		this directory of the machine, writable
  *
  * The lab's init (tools/lab/kernel/init.c) knows its surroundings by names in /dev, which User-Mode
- * Linux has as devices of its own; here they are links to virtio ports and to the job's file.
+ * Linux has as devices of its own; here they are links to virtio ports, and a copy of the job,
+ * which is in the initramfs.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -111,9 +112,40 @@ static void link_to(const char *target, const char *name)
 		fail("%s", name);
 }
 
+static void copy(const char *from, const char *to)
+{
+	char buf[65536];
+	ssize_t n;
+	int in = open(from, O_RDONLY | O_CLOEXEC);
+	int out = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (in < 0 || out < 0)
+		fail("%s to %s", from, to);
+	while ((n = read(in, buf, sizeof(buf))) > 0)
+		if (write(out, buf, n) != n)
+			fail("%s", to);
+	if (n < 0)
+		fail("%s", from);
+	close(in);
+	close(out);
+}
+
+/* @path and what is above it */
+static void make_dirs(char *path)
+{
+	char *slash;
+
+	for (slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = 0;
+		mkdir(path, 0755);
+		*slash = '/';
+	}
+	mkdir(path, 0755);
+}
+
 int main(void)
 {
-	char *job, *share, *modules, *argv[] = { "lab-init", NULL }, *envp[] = { NULL }, path[256];
+	char *share, *modules, *argv[] = { "lab-init", NULL }, *envp[] = { NULL }, path[256];
 	struct utsname u;
 	int init;
 
@@ -124,12 +156,7 @@ int main(void)
 	mkdir("/newroot", 0755);
 	must_mount("devtmpfs", "/dev", "devtmpfs", 0, "mode=755");
 	must_mount("proc", "/proc", "proc", 0, NULL);
-	job = parameter("lab.job");
 	modules = parameter("lab.modules");
-	if (!job || !modules) {
-		errno = EINVAL;
-		fail("lab.job= and lab.modules=");
-	}
 	share = parameter("lab.share");
 	load_modules("/modules.load");
 	init = open("/lab-init", O_RDONLY | O_CLOEXEC);
@@ -143,17 +170,20 @@ int main(void)
 	mkdir("/over/work", 0755);
 	must_mount("overlay", "/newroot", "overlay", 0,
 		   "lowerdir=/host,upperdir=/over/upper,workdir=/over/work");
-	if (uname(&u))
-		fail("uname");
-	mkdir("/newroot/lib/modules", 0755);
-	snprintf(path, sizeof(path), "/newroot/lib/modules/%s", u.release);
-	if (mkdir(path, 0755) && errno != EEXIST)
-		fail("%s", path);
-	if (chdir("/host"))
-		fail("/host");
-	must_mount(modules + 1, path, NULL, MS_BIND, NULL);
+	if (modules) {
+		if (uname(&u))
+			fail("uname");
+		mkdir("/newroot/lib/modules", 0755);
+		snprintf(path, sizeof(path), "/newroot/lib/modules/%s", u.release);
+		if (mkdir(path, 0755) && errno != EEXIST)
+			fail("%s", path);
+		if (chdir("/host"))
+			fail("/host");
+		must_mount(modules + 1, path, NULL, MS_BIND, NULL);
+	}
 	if (share) {
 		snprintf(path, sizeof(path), "/newroot%s", share);
+		make_dirs(path);
 		must_mount("share", path, "9p", 0, PLAN9 ",cache=none");
 	}
 
@@ -163,7 +193,7 @@ int main(void)
 	link_to("vport0p1", "/dev/labout");
 	link_to("vport0p2", "/dev/laberr");
 	link_to("vport0p3", "/dev/labexit");
-	link_to(job, "/dev/labin");
+	copy("/job", "/dev/labin");
 
 	umount("/proc");
 	if (chdir("/newroot") || mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/"))
