@@ -2,6 +2,7 @@
 """tools/lab/lab: run, list, plot, doctor."""
 
 import argparse
+import json
 import os
 import sys
 import tomllib
@@ -24,6 +25,7 @@ def parser():
     run.add_argument("--cc", help="congestion controls, one run each: NAME[,NAME...]")
     run.add_argument("--set", action="append", default=[], metavar="KEY.PATH=VALUE", dest="sets",
                      help="set any key of the scenario, list items by index")
+    run.add_argument("--capture", metavar="LINK[,LINK...]", help="capture these links, such as a-b: CC/capture-LINK.pcapng")
     run.add_argument("--seed", type=int)
     run.add_argument("--backend", choices=BACKENDS, default="uml")
     run.add_argument("--slow", type=int, metavar="N",
@@ -43,6 +45,11 @@ def parser():
     prepare.add_argument("--kernel", choices=("6.1", "6.12"), default="6.12")
     sub.add_parser("doctor", help="say what is missing and the command that mends it")
     return p
+
+
+def captures(value):
+    """--capture is a short way to set the scenario's key."""
+    return [f"capture={json.dumps(value.split(','))}"] if value else []
 
 
 def find_scenario(value):
@@ -85,7 +92,7 @@ def main(argv=None):
         if args.jobs < 1:
             raise RunError("--jobs must be 1 or more")
         return runner.run(find_scenario(args.scenario), Path(args.out), cc=args.cc.split(",") if args.cc else None,
-                          sets=args.sets, seed=args.seed, kernel=args.kernel, jobs=args.jobs,
+                          sets=args.sets + captures(args.capture), seed=args.seed, kernel=args.kernel, jobs=args.jobs,
                           keep_raw=args.keep_raw, plots=not args.no_plots, backend=args.backend,
                           slow=args.slow)
     except (ScenarioError, RunError, build.BuildError) as e:

@@ -10,6 +10,7 @@ MEMORY_FOR_SOCKETS = 512 * 10**6
 BASE_RTT = "net.bolt.base_rtt_ns"
 LEAD_NS = 5 * 10**6
 PINNED_TABLE = 1000         # + event index: tables that hold one default route
+CAPTURE_IN_MEMORY_MB = 256
 MAX_WATCHED = 64
 TXQLEN = 30000              # the kernel refuses more than 32767
 
@@ -63,6 +64,8 @@ def memory(s, net, traffic):
         return s.memory
     megabytes = 1024 + len(net.nodes) + MEMORY_FOR_SOCKETS // 10**6
     megabytes += min(2048, 3 * s.topology.buffer * max(1, len(net.switches)) // 10**6)
+    # what the kernel makes of its memory shows in the run, so a capture of usual size lives in what is there
+    megabytes += max(0, s.capture_mb - CAPTURE_IN_MEMORY_MB) if s.capture else 0
     return f"{-(-megabytes // 256) * 256}M"
 
 
@@ -78,6 +81,11 @@ def watched(s, net, traffic):
                 seen.add(port.name)
                 used.append(port)
     return used
+
+
+def captured(s, net):
+    """Both directions of each link that is named by one of them."""
+    return [port for link in net.links if any(port.name in s.capture for port in link) for port in link]
 
 
 class Plan:
@@ -131,6 +139,8 @@ class Plan:
             self.commands.append(f"# link {a.node}:{a.dev} - {b.node}:{b.dev} {a.rate} bit/s {a.delay} ns "
                                  f"mtu {t.mtu} ring {t.ring} (lablink)")
         self.add("pairs")
+        for port in captured(self.s, self.net):
+            self.add("capture", port.node, port.dev, self.s.capture_bytes, self.s.capture_mb)
 
     def _sysctl(self, node, name, value, optional=False):
         self.add("sysctl", node, ("?" if optional else "") + sysctl_path(name), value)
@@ -268,6 +278,8 @@ class Plan:
         self.add("flows", "flows.txt")
         self.add("save", "lablink.txt", "/proc/lablink")
         self.add("save", "samples.bin", "/proc/lablink_samples")
+        if self.s.capture:
+            self.add("save", "capture.bin", "/proc/lablink_capture")
         self.add("save", "softnet.txt", "/proc/net/softnet_stat")
         self.add("collect", "bolt.txt", "/proc/net/bolt_stat")
         nodes = self.net.switches + ([] if self.plain_host_qdisc else self.net.hosts)

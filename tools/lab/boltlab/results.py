@@ -6,7 +6,7 @@ import json
 from array import array
 from pathlib import Path
 
-from . import lablink, stats
+from . import lablink, pcap, stats
 from .traffic import wire_bytes
 
 # A control message as a qdisc counts it: Ethernet, IP, UDP, 40 bytes of its own, the quoted IP header and 8 bytes
@@ -45,6 +45,7 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
         "fct": stats.fct(flows) | makespan(flows, s, net),
         "jain": stats.goodput_jain(flows, s.duration),
         "control": control(raw, qdiscs, net),
+        "captures": pcap.write(raw / "capture.bin", net, s, series, cc) if s.capture else [],
     }
 
 

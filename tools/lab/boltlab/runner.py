@@ -88,6 +88,9 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw):
             shutil.copyfile(console, directory / "console.log")
         if not keep_raw:
             shutil.rmtree(raw, ignore_errors=True)
+    for c in entry["captures"]:
+        lost = f", {c['lost']} FOUND NO ROOM (capture_mb)" if c["lost"] else ""
+        progress(f"{s.name}: {cc}: {c['file']}: {c['packets']} packets, {c['dropped']} dropped{lost}")
     progress(f"{s.name}: {cc}: done in {simulated - began:.1f} s, of which the run itself {wall_s:.2f} s")
     return entry, p.commands
 

@@ -139,6 +139,12 @@ def sysctls(value):
     return flat
 
 
+def links(value):
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise ValueError("is not a list of links, such as [\"a-b\"]")
+    return value
+
+
 def key(parse, default=dataclasses.MISSING, doc=""):
     """A key of a table; one without a default is required."""
     metadata = {"parse": parse, "doc": doc}
@@ -248,6 +254,9 @@ class Scenario:
     sample_flows: int = key(integer(0, 4096), 16, "flows with a time series, the first so many")
     seed: int = key(integer(0, 2**32 - 1), 1, "of the generator and the kernel's randomness")
     cc: list = key(names, ["bolt"], "congestion controls, one run each")
+    capture: list = key(links, [], "links to capture both ways, packet by packet: names of ports, such as \"a-b\"")
+    capture_bytes: int = key(integer(64, 65535), 256, "of each packet, from its Ethernet header on; 65535: all of it")
+    capture_mb: int = key(integer(1, 4096), 256, "for all captured links together; what comes after is counted as lost")
     memory: str = key(text, None, "of the lab's kernel, such as \"2G\"; absent: by the number of hosts and buffers")
     topology: Topology = field(metadata={"table": Topology})
     link: list = field(default_factory=list, metadata={"tables": Link})
@@ -522,6 +531,11 @@ def check(s, where):
         bad("incast.start", "is not before the duration ends")
     if not s.flow and not s.workload and not s.incast:
         bad("flow", "nothing sends: write a [[flow]], a [workload] or an [incast]")
+    known = [port.name for link in net.links for port in link]
+    for i, one in enumerate(s.capture):
+        if one not in known:
+            some = ", ".join(known[:8]) + (" ..." if len(known) > 8 else "")
+            bad(f"capture.{i}", f"\"{one}\" is not a link; the links are {some}")
     if s.memory is not None and not re.fullmatch(r"[1-9]\d*[MG]", s.memory):
         bad("memory", f"\"{s.memory}\" is not a size such as \"512M\" or \"2G\"")
     if s.duration // s.sample > 20_000_000:

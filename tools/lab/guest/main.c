@@ -256,6 +256,18 @@ static void do_watch(char **rest)
 	do_lablink(line);
 }
 
+static void do_capture(char **rest)
+{
+	char line[128];
+	int ns = take_ns(rest);
+	const char *dev = take_word(rest);
+	long long bytes = take_number(rest);
+
+	snprintf(line, sizeof(line), "capture %d %s %lld %lld", net_fd(ns), dev, bytes,
+		 take_number(rest));
+	do_lablink(line);
+}
+
 static void do_dev(char **rest)
 {
 	struct net_dev dev = { 0 };
@@ -318,6 +330,8 @@ static void run_line(char *line)
 		must_run(ns, rest, strcmp(out, "-") ? out : NULL);
 	} else if (IS("watch")) {		/* NS DEV */
 		do_watch(&rest);
+	} else if (IS("capture")) {		/* NS DEV BYTES BUFFER_MB */
+		do_capture(&rest);
 	} else if (IS("buffers")) {		/* SNDBUF RCVBUF WINDOW_NEEDED */
 		int snd = take_number(&rest), rcv = take_number(&rest);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/lablink: commands in, results out. /proc/lablink_samples: samples out.
+ * /proc/lablink: commands in, results out. /proc/lablink_samples: samples out,
+ * /proc/lablink_capture: packets.
  *
  * The files are those of every namespace (links cross them), so only root of the
  * initial user namespace may write. Commands are serialized by RTNL, which
@@ -24,6 +25,7 @@
 #define LAB_RATE_MIN	1000ULL			/* 1 kbit/s: 0.5 s for 64 KB */
 #define LAB_RATE_MAX	8000000000000ULL	/* 1 byte per ps */
 #define LAB_DELAY_MAX	(10ULL * NSEC_PER_SEC)
+#define LAB_CAPTURE_MB_MAX	4096ULL
 #define LAB_TIME_MAX	BIT_ULL(53)		/* 104 days in ns, which fit in ps */
 
 /*
@@ -159,6 +161,42 @@ static int lab_cmd_watch(struct lab_cmd *c)
 	return lab_for_link(c, lab_do_watch);
 }
 
+static int lab_do_capture(struct lab_cmd *c, struct lablink *l)
+{
+	u64 snaplen, mb;
+	int err;
+
+	err = lab_number(c, 3, ETH_HLEN, LAB_MTU_MAX + ETH_HLEN, &snaplen, "bytes (14 to 65535)");
+	if (!err)
+		err = lab_number(c, 4, 1, LAB_CAPTURE_MB_MAX, &mb, "buffer (1 to 4096 MB)");
+	if (err)
+		return err;
+	err = lab_capture(l, snaplen, mb << 20);
+	if (err == -EINVAL)
+		c->why = "bytes and buffer must be those of the first capture";
+	else if (err == -EEXIST)
+		c->why = "is captured already";
+	return err;
+}
+
+/* capture FD NAME BYTES BUFFER_MB */
+static int lab_cmd_capture(struct lab_cmd *c)
+{
+	return lab_for_link(c, lab_do_capture);
+}
+
+static int lab_cmd_uncapture(struct lab_cmd *c)
+{
+	struct lablink *l;
+
+	rtnl_lock();
+	list_for_each_entry(l, &lab_links, list)
+		lab_uncapture(l);
+	lab_capture_forget();
+	rtnl_unlock();
+	return 0;
+}
+
 static void lab_unwatch_all(void)
 {
 	struct lablink *l;
@@ -244,6 +282,9 @@ static int lab_cmd_reset(struct lab_cmd *c)
 	lab_unsock();
 	rtnl_unlock();
 	lab_remove_all();
+	rtnl_lock();
+	lab_capture_forget();
+	rtnl_unlock();
 	return 0;
 }
 
@@ -258,6 +299,8 @@ static const struct {
 	{ "unwatch",	1,	lab_cmd_unwatch },
 	{ "sock",	3,	lab_cmd_sock },
 	{ "unsock",	1,	lab_cmd_unsock },
+	{ "capture",	5,	lab_cmd_capture },
+	{ "uncapture",	1,	lab_cmd_uncapture },
 	{ "measure",	4,	lab_cmd_measure },
 	{ "reset",	1,	lab_cmd_reset },
 };
@@ -374,19 +417,36 @@ static const struct proc_ops lab_samples_ops = {
 	.proc_lseek	= default_llseek,
 };
 
+static ssize_t lab_read_capture(struct file *file, char __user *to, size_t count, loff_t *pos)
+{
+	return lab_capture_read(to, count, pos);
+}
+
+static const struct proc_ops lab_capture_ops = {
+	.proc_read	= lab_read_capture,
+	.proc_lseek	= default_llseek,
+};
+
 int lab_ctl_init(void)
 {
 	if (!proc_create("lablink", 0600, NULL, &lab_ctl_ops))
 		return -ENOMEM;
-	if (!proc_create("lablink_samples", 0400, NULL, &lab_samples_ops)) {
-		remove_proc_entry("lablink", NULL);
-		return -ENOMEM;
-	}
+	if (!proc_create("lablink_samples", 0400, NULL, &lab_samples_ops))
+		goto remove_ctl;
+	if (!proc_create("lablink_capture", 0400, NULL, &lab_capture_ops))
+		goto remove_samples;
 	return 0;
+
+remove_samples:
+	remove_proc_entry("lablink_samples", NULL);
+remove_ctl:
+	remove_proc_entry("lablink", NULL);
+	return -ENOMEM;
 }
 
 void lab_ctl_exit(void)
 {
+	remove_proc_entry("lablink_capture", NULL);
 	remove_proc_entry("lablink_samples", NULL);
 	remove_proc_entry("lablink", NULL);
 }

@@ -224,6 +224,7 @@ static void lab_put_on_line(struct lablink *l, struct sk_buff *skb)
 	u32 len = skb->len;
 	u64 ps = lab_serialize_ps(l, len);
 
+	lab_capture_packet(l, skb, div_u64(l->busy_until_ps, LAB_PS_PER_NS), LABLINK_CAPTURE_WIRE);
 	l->busy_until_ps += ps;
 	l->count.tx_busy_ps += ps;
 	l->count.tx_bytes += len;
@@ -257,6 +258,7 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 		if (IS_ERR_OR_NULL(segs)) {
 			raw_spin_lock_irqsave(&lab_lock, flags);
 			l->count.tx_drops++;
+			lab_capture_packet(l, skb, lab_now(), LABLINK_CAPTURE_TX_DROP);
 			raw_spin_unlock_irqrestore(&lab_lock, flags);
 			kfree_skb(skb);
 			return NETDEV_TX_OK;
@@ -279,6 +281,7 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 	now = lab_now();
 	lab_before_change(now);
 	lab_observe(l, now, queued_bytes);
+	lab_capture_look(l);
 
 	l->busy_until_ps = lab_begin_ps(l, now);
 	l->resume_ns = 0;
@@ -381,6 +384,7 @@ void lab_dev_arrival(struct lablink *l)
 			napi_schedule(&to->napi);
 		} else {
 			to->count.rx_drops++;
+			lab_capture_packet(l, skb, cb->arrival_ns, LABLINK_CAPTURE_RX_DROP);
 			dev_kfree_skb_any(skb);
 		}
 	}
@@ -597,6 +601,7 @@ static void lab_uninit(struct net_device *dev)
 	unsigned long flags;
 
 	lab_unwatch(l);
+	lab_uncapture(l);
 	raw_spin_lock_irqsave(&lab_lock, flags);
 	lab_event_cancel(&l->tx_done);
 	lab_event_cancel(&l->arrival);

@@ -6,7 +6,8 @@
  *	dev.c		the device: a packet's way from ndo_start_xmit() to the peer
  *	event.c		the event heap and the two time sources below it
  *	measure.c	the window: counters, hash, queue statistics, samples
- *	ctl.c		/proc/lablink, /proc/lablink_samples
+ *	capture.c	packets as they are on the wire
+ *	ctl.c		/proc/lablink, /proc/lablink_samples, /proc/lablink_capture
  *
  * One lock, lab_lock, serializes all that happens on any link: an event is short
  * and their order is the point. It is taken with interrupts off.
@@ -112,6 +113,7 @@ struct lab_slot {
 };
 
 struct lab_watch;
+struct lab_capture;
 
 /**
  * struct lablink - one end: transmits towards @peer, receives from it
@@ -156,6 +158,7 @@ struct lablink {
 	struct lab_counters at_begin;
 	struct lab_counters at_end;
 	struct lab_watch __rcu *watch;
+	struct lab_capture __rcu *capture;
 	struct list_head list;	/* of all ends, under RTNL and lab_lock */
 };
 
@@ -209,6 +212,9 @@ void lab_observe(struct lablink *l, u64 now, u32 extra_bytes);
 void lab_show_global(struct seq_file *m);
 void lab_show_link(struct seq_file *m, struct lablink *l);
 ssize_t lab_samples_read(char __user *to, size_t count, loff_t *pos);
+u64 lab_qdisc_drops(const struct net_device *dev);
+int lab_copy_part(char __user **to, size_t *count, loff_t *pos, u64 *offset,
+		  const void *part, u64 bytes);
 
 /* Samples that are due at or before now, before anything changes. */
 static inline void lab_before_change(u64 now)
@@ -216,6 +222,17 @@ static inline void lab_before_change(u64 now)
 	if (unlikely(lab_window.next_row_ns <= now))
 		lab_fill_rows(now);
 }
+
+/* ---- capture.c ---- */
+
+int lab_capture(struct lablink *l, u32 snaplen, u64 bytes);
+void lab_uncapture(struct lablink *l);
+void lab_capture_forget(void);
+void lab_capture_exit(void);
+void lab_capture_packet(struct lablink *l, const struct sk_buff *skb, u64 ns,
+			enum lablink_capture_what what);
+void lab_capture_look(struct lablink *l);
+ssize_t lab_capture_read(char __user *to, size_t count, loff_t *pos);
 
 /* ---- ctl.c ---- */
 

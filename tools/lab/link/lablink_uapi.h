@@ -60,4 +60,39 @@ struct lablink_sample {
 	};
 };
 
+/*
+ * What /proc/lablink_capture holds: a header, then one record after the other, each
+ * followed by caplen bytes of the packet from its Ethernet header on, and zeros to a
+ * multiple of 8. The packets of a GSO packet are recorded at once, each with
+ * its own time, so times of one link go back and forth.
+ */
+#define LABLINK_CAPTURE_MAGIC	0x50414342	/* "BCAP" */
+#define LABLINK_CAPTURE_VERSION	1
+
+enum lablink_capture_what {
+	LABLINK_CAPTURE_WIRE		= 0,	/* serialized; ns: its first bit leaves */
+	LABLINK_CAPTURE_QDISC_DROP	= 1,	/* ns: it came to the qdisc, unsplit */
+	LABLINK_CAPTURE_TX_DROP		= 2,	/* no memory to split it */
+	LABLINK_CAPTURE_RX_DROP		= 3,	/* ns: it arrived, at a device that is down */
+};
+
+struct lablink_capture_hdr {
+	__u32 magic;
+	__u16 version;
+	__u16 header_bytes;	/* sizeof(struct lablink_capture_hdr) */
+	__u64 bytes;		/* of all records */
+	__u64 lost;		/* packets that found no room */
+	__u64 start_ns;		/* ktime_get() time the window began */
+	__u32 snaplen;
+	__u32 reserved;
+};
+
+struct lablink_capture_rec {
+	__u64 ns;		/* ktime_get() time */
+	__u32 link;		/* id of the end that sends */
+	__u32 what;		/* enum lablink_capture_what */
+	__u32 len;
+	__u32 caplen;
+};
+
 #endif /* _LABLINK_UAPI_H */

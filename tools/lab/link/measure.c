@@ -134,7 +134,7 @@ static u64 lab_qdisc_drops_one(const struct Qdisc *q)
 	return drops;
 }
 
-static u64 lab_qdisc_drops(const struct net_device *dev)
+u64 lab_qdisc_drops(const struct net_device *dev)
 {
 	const struct Qdisc *q = rcu_dereference_sched(dev->qdisc);
 	u64 drops = 0;
@@ -677,8 +677,8 @@ void lab_show_link(struct seq_file *m, struct lablink *l)
 }
 
 /* One part of the file: copy what of it lies at the position. */
-static int lab_copy_part(char __user **to, size_t *count, loff_t *pos, u64 *offset,
-			 const void *part, u64 bytes)
+int lab_copy_part(char __user **to, size_t *count, loff_t *pos, u64 *offset,
+		  const void *part, u64 bytes)
 {
 	u64 begin = *offset, skip, n;
 

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tools/wireshark/bolt.lua in tshark: each field, each thing that is wrong, and whatever else a wire may carry."""
+
+import os
+import random
+import socket
+import struct
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import context
+from boltlab import pcap
+
+SCRIPT = context.TREE / "tools" / "wireshark" / "bolt.lua"
+UAPI = context.TREE / "include" / "uapi" / "linux" / "bolt.h"
+NOP = b"\1"
+OPTION = struct.Struct("!BBHBBIH")
+HEAD = struct.Struct("!BBBBIIIIIIHH8s")
+SRC, BTS, CNM = 1, 2, 3
+A, B = "192.0.2.1", "198.51.100.9"
+A6, B6 = "2001:db8::1", "2001:db8::9"
+
+
+def option(flags=0xC4, inc=7, tx=123456, rq=0, length=12, exid=0xB017):
+    return OPTION.pack(254, length, exid, flags, inc, tx, rq)[:max(length, 4)]
+
+
+def ip(src, dst, proto, payload, ttl=64, dscp=0):
+    if ":" in src:
+        return struct.pack("!IHBB", 6 << 28 | dscp << 22, len(payload), proto, ttl) + socket.inet_pton(socket.AF_INET6, src) + \
+            socket.inet_pton(socket.AF_INET6, dst) + payload
+    return struct.pack("!BBHHHBBH", 0x45, dscp << 2, 20 + len(payload), 1, 0, ttl, proto, 0) + socket.inet_aton(src) + \
+        socket.inet_aton(dst) + payload
+
+
+def frame(packet):
+    return bytes(12) + (b"\x86\xdd" if packet[0] >> 4 == 6 else b"\x08\x00") + packet
+
+
+def tcp(options, payload=b"", flags=0x10, src=A, dst=B, sport=1000, dport=2000, seq=5):
+    options += NOP * (-len(options) % 4)
+    head = struct.pack("!HHIIBBHHH", sport, dport, seq, 9, (20 + len(options)) // 4 << 4, flags, 1000, 0, 0)
+    return frame(ip(src, dst, 6, head + options + payload))
+
+
+def quoted(src=A, dst=B, proto=6, sport=1000, dport=2000, seq=77):
+    return ip(src, dst, proto, struct.pack("!HHI", sport, dport, seq))
+
+
+def control(kind=SRC, quote=None, version=1, flags=0, dscp=10, tx=123456, queue=30000, rate=100_000_000, pause=0, target=0, switch=42,
+            quote_len=None, reserved=0, tag=bytes(8), more=b"", port=45079, src=B, dst=A):
+    quote = quoted() if quote is None else quote
+    head = HEAD.pack(version, kind, flags, dscp, tx, queue, rate, pause, target, switch,
+                     len(quote) if quote_len is None else quote_len, reserved, tag)
+    payload = head + quote + more
+    return frame(ip(src, dst, 17, struct.pack("!HHHH", port, port, 8 + len(payload), 0) + payload))
+
+
+def capture(frames):
+    """A frame may be (bytes, how many of them the capture has)."""
+    path = Path(tempfile.mkdtemp(prefix="lab-test-")) / "test.pcapng"
+    with open(path, "wb") as f:
+        f.write(pcap.section("a test") + pcap.interface("a-b", "a to b", 10**11, 65535))
+        for i, data in enumerate(frames):
+            data, snap = data if isinstance(data, tuple) else (data, len(data))
+            f.write(pcap.packet(0, pcap.EPOCH_NS + 1500 * i, len(data), data[:snap]))
+    return path
+
+
+def tshark(path, *args):
+    """Its output, and that it neither failed nor met an error of ours."""
+    home = tempfile.mkdtemp(prefix="lab-test-tshark-")
+    done = subprocess.run(["tshark", "-X", f"lua_script:{SCRIPT}", "-n", "-r", str(path), *args], capture_output=True, text=True,
+                          errors="replace", stdin=subprocess.DEVNULL, timeout=300, env=os.environ | {"HOME": home})
+    trouble = [line for line in done.stderr.splitlines() if "Running as user" not in line]
+    if done.returncode or trouble:
+        raise AssertionError(f"tshark: status {done.returncode}: {trouble}")
+    if "Lua Error" in done.stdout or "Lua: " in done.stdout:
+        raise AssertionError(next(line for line in done.stdout.splitlines() if "Lua" in line))
+    return done.stdout
+
+
+def fields(frames, *names):
+    """[[value]], one row per frame; a field that is not there is ""."""
+    args = ["-T", "fields", "-E", "separator=|", "-E", "occurrence=a"] + [a for n in names for a in ("-e", n)]
+    return [line.split("|") for line in tshark(capture(frames), *args).splitlines()]
+
+
+EXPERTS = "_ws.expert.message"
+
+
+def complaints(frames):
+    """What is said of each frame."""
+    return [[part for part in text.split(",") if part.startswith(("Bolt option: ", "Bolt control message: "))]
+            for text, *_ in fields(frames, EXPERTS)]
+
+
+class Option(unittest.TestCase):
+    def test_every_flag(self):
+        names = ("data", "ack", "src", "last", "first", "inc", "dec", "reserved")
+        rows = fields([tcp(option(flags=1 << (7 - i)), payload=b"x") for i in range(8)], *(f"bolt.flags.{n}" for n in names))
+        self.assertEqual(rows, [["1" if i == k else "0" for k in range(8)] for i in range(8)])
+
+    def test_flags_are_those_of_the_header(self):
+        header = UAPI.read_text()
+        for i, name in enumerate(("DATA", "ACK", "SRC", "LAST", "FIRST", "INC", "DEC", "RESERVED")):
+            self.assertIn(f"#define BOLT_F_{name}\t0x{0x80 >> i:02x}", header)
+
+    def test_numbers_of_data_and_ack(self):
+        rq = 3 << 12 | 2 << 8 | 200
+        rows = fields([tcp(option(0x84, 0, 4_000_000_001), b"x"), tcp(NOP + NOP + option(0x40, 255, 17, rq))],
+                      "bolt.len", "bolt.exid", "bolt.inc_count", "bolt.t_data_tx", "bolt.rq_delay.hops", "bolt.rq_delay.ns", "bolt.offer")
+        self.assertEqual(rows, [["12", "0xb017", "0", "4000000001", "", "", "0"],
+                                ["12", "0xb017", "255", "17", "3", str((200 << 2) * 16), "0"]])
+
+    def test_offer(self):
+        self.assertEqual(fields([tcp(option(length=4), flags=2)], "bolt.offer", "bolt.len", "bolt.flags"), [["1", "4", ""]])
+
+    def test_an_ack_names_its_packet(self):
+        rows = fields([tcp(option(0x84, 0, 555), b"x"), tcp(option(0x84, 0, 556), b"x"),
+                       tcp(option(0x40, 1, 556), src=B, dst=A, sport=2000, dport=1000), tcp(option(0x40, 1, 999), src=B, dst=A, sport=2000, dport=1000)],
+                      "bolt.echo.frame", "bolt.echo.ns")
+        self.assertEqual(rows, [["", ""], ["", ""], ["2", "1500"], ["", ""]])
+
+    def test_what_is_wrong_is_said(self):
+        cases = (
+            (tcp(option(length=8)), "length is neither 4 nor 12"),
+            (tcp(option(length=12)[:2] + b"\xb0\x17"), "ends beyond the TCP header"),
+            (tcp(option(0x40), flags=2), "a SYN carries the short form"),
+            (tcp(option(length=4)), "a SYN carries the short form"),
+            (tcp(option(0x60, 0, 1)), "SRC is never set"),
+            (tcp(option(0x41, 0, 1)), "the reserved flag"),
+            (tcp(option(0x84, 0, 1)), "payload do not agree"),
+            (tcp(option(0x40, 0, 1), b"x"), "payload do not agree"),
+            (tcp(option(0x84, 0, 0), b"x"), "data without t_data_tx"),
+            (tcp(option(0x84, 0, 1, rq=1), b"x"), "data with rq_delay"))
+        for said, (_, says) in zip(complaints([data for data, _ in cases]), cases, strict=True):
+            self.assertTrue(len(said) == 1 and says in said[0], (says, said))
+
+    def test_what_is_right_is_not(self):
+        good = [tcp(option(), b"x"), tcp(option(0x42, 9, 1)), tcp(option(length=4), flags=2), tcp(option(length=4), flags=0x12),
+                tcp(option(0x84, 0, 1), b"x", src=A6, dst=B6)]
+        self.assertEqual(complaints(good), [[]] * len(good))
+
+    def test_other_experiments_are_left_alone(self):
+        rows = fields([tcp(option(exid=0xE2D4), b"x"), tcp(b"\x02\x04\x05\xb4"), tcp(b"\x05\x00" + option(), b"x"), tcp(b"\x00" + option(), b"x")], "bolt.exid")
+        self.assertEqual(rows, [[""]] * 4)
+
+
+class Control(unittest.TestCase):
+    COMMON = ("bolt.ctl.version", "bolt.ctl.type", "bolt.ctl.flags", "bolt.ctl.dscp", "bolt.ctl.t_data_tx", "bolt.ctl.link_rate",
+              "bolt.ctl.drain_ns", "bolt.bts.pause", "bolt.cnm.target_rate", "bolt.ctl.switch_id", "bolt.ctl.quote_len")
+
+    def test_every_field(self):
+        rows = fields([control(), control(BTS, flags=1, pause=4321, tx=0), control(CNM, target=50_000)], *self.COMMON,
+                      "bolt.src.queue", "bolt.bts.queue", "bolt.cnm.queue")
+        self.assertEqual(rows, [
+            ["1", "1", "0x00", "10", "123456", "100000000", "2400", "0", "0", "42", "28", "30000", "", ""],
+            ["1", "2", "0x01", "10", "0", "100000000", "2400", "4321", "0", "42", "28", "", "30000", ""],
+            ["1", "3", "0x00", "10", "123456", "100000000", "2400", "0", "50000", "42", "28", "", "", "30000"]])
+
+    def test_quotes(self):
+        names = ("bolt.quote.src", "bolt.quote.dst", "bolt.quote.src6", "bolt.quote.dst6", "bolt.quote.proto", "bolt.quote.srcport",
+                 "bolt.quote.dstport", "bolt.quote.seq")
+        hop_by_hop = ip(A6, B6, 0, bytes([17, 0]) + bytes(6) + struct.pack("!HHI", 7, 8, 9))
+        rows = fields([control(), control(quote=quoted(A6, B6, seq=2**32 - 1)), control(quote=quoted(proto=17)), control(quote=hop_by_hop)], *names)
+        self.assertEqual(rows, [[A, B, "", "", "6", "1000", "2000", "77"], ["", "", A6, B6, "6", "1000", "2000", str(2**32 - 1)],
+                                [A, B, "", "", "17", "1000", "2000", ""], ["", "", A6, B6, "17", "7", "8", ""]])
+
+    def test_it_names_the_packet_that_caused_it(self):
+        rows = fields([data for a, b in ((A, B), (A6, B6)) for data in (tcp(option(0x84, 0, 123456), b"x", src=a, dst=b), control(quote=quoted(a, b)))],
+                      "bolt.ctl.frame", "bolt.ctl.ns")
+        self.assertEqual(rows, [["", ""], ["1", "1500"], ["", ""], ["3", "1500"]])
+
+    def test_the_column(self):
+        text = tshark(capture([control(BTS, pause=4321)]))
+        self.assertIn("BTS queue 30000 at 100 Gb/s pause 4.321 us, 192.0.2.1:1000 → 198.51.100.9:2000", text)
+
+    def test_another_port(self):
+        path = capture([control(port=4000)])
+        self.assertEqual(tshark(path, "-Y", "bolt_ctl"), "")
+        self.assertIn("SRC", tshark(path, "-o", "bolt_ctl.port:4000", "-Y", "bolt.src.queue == 30000"))
+
+    def test_what_a_host_refuses_is_said(self):
+        fragment = bytearray(quoted())
+        fragment[7] = 1
+        cases = (
+            (control(version=2), "unknown version"), (control(9), "unknown type"), (control(flags=8), "unknown flags"),
+            (control(reserved=1), "reserved field"), (control(tag=b"12345678"), "a tag without its flag"),
+            (control(flags=4), "a tag without its flag"), (control(dscp=64), "DSCP above 63"), (control(rate=0), "rate of the link is zero"),
+            (control(tx=0), "SRC without t_data_tx"), (control(CNM), "CNM without a rate"),
+            (control(quote_len=27), "28 to 128 bytes"), (control(quote=bytes(129)), "28 to 128 bytes"),
+            (control(quote_len=40), "shorter than"), (control(more=b"x"), "longer than"), (control(quote=bytes(28)), "no packet with ports"),
+            (control(quote=quoted(proto=1)), "no packet with ports"), (control(quote=bytes(fragment)), "no packet with ports"),
+            (control(pause=5), "field of another type"), (control(BTS, target=5), "field of another type"),
+            (frame(ip(B, A, 17, struct.pack("!HHHH", 45079, 45079, 8 + 39, 0) + bytes(39))), "shorter than"),
+            ((control(), 14 + 20 + 8 + 39), "cut off by the capture"), ((control(), 14 + 20 + 8 + 41), "cut off by the capture"))
+        for said, (_, says) in zip(complaints([data for data, _ in cases]), cases, strict=True):
+            self.assertTrue(any(says in one for one in said), (says, said))
+            self.assertEqual(any("shorter than" in one for one in said), says == "shorter than", said)
+
+    def test_what_it_believes_is_not(self):
+        good = [control(), control(BTS, tx=0, flags=2), control(flags=4, tag=b"12345678"), control(CNM, target=1), control(quote=quoted(A6, B6))]
+        self.assertEqual(complaints(good), [[]] * len(good))
+
+
+class Garbage(unittest.TestCase):
+    """Nothing on a wire makes the script fail; tshark() looks for that."""
+
+    def good(self):
+        return [tcp(option(), b"x" * 40), tcp(NOP + NOP + option(0x42, 3, 4)), tcp(option(length=4), flags=2), control(), control(BTS, pause=9),
+                control(quote=quoted(A6, B6)), control(CNM, target=1, flags=4, tag=b"12345678"), tcp(option(), b"x", src=A6, dst=B6)]
+
+    def test_cut_off_by_the_capture(self):
+        self.assertGreater(len(tshark(capture([(data, n) for data in self.good() for n in range(14, len(data))]), "-V")), 1000)
+
+    def test_shorter_than_they_say(self):
+        frames = [data[:n] for data in self.good() for n in range(20, len(data))]
+        self.assertGreater(len(tshark(capture(frames), "-V")), 1000)
+
+    def test_random_bytes(self):
+        dice = random.Random(254)
+        frames = []
+        for _ in range(3000):
+            data = bytearray(dice.choice(self.good()))
+            for _ in range(dice.randrange(1, 6)):
+                data[dice.randrange(34, len(data))] = dice.randrange(256)
+            frames.append(bytes(data))
+        frames += [tcp(bytes(dice.randrange(256) for _ in range(4 * dice.randrange(1, 10))), b"x") for _ in range(500)]
+        text = tshark(capture(frames), "-V", "-O", "bolt,bolt_ctl")
+        self.assertGreater(text.count("Bolt control message"), 1000)
+        self.assertGreater(text.count("Bolt TCP option"), 1000)
+
+
+if __name__ == "__main__":
+    unittest.main()
