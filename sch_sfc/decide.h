@@ -144,15 +144,11 @@ static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg,
 	return SFC_GRANT_NONE;
 }
 
-/* Algorithm 1.  Call for every packet, before it joins the queue. */
-static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
-			      const struct sfc_alg_in *in, struct sfc_decision *out)
+/* Algorithm 1 but for line 3 */
+static inline void sfc_decide_data(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+				   const struct sfc_alg_in *in, struct sfc_decision *out)
 {
 	*out = (struct sfc_decision){ .flags = in->flags };
-
-	if (cfg->sm && cfg->rate.bytes_ps)				/* line 3 */
-		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
-			      sfc_supply_cap(cfg, st, in), cfg->floor);
 
 	if (!(in->flags & BOLT_F_DATA))					/* line 2 */
 		return;
@@ -176,6 +172,16 @@ static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_stat
 		if (out->grant == SFC_GRANT_NONE)
 			out->flags &= ~BOLT_F_INC;			/* lines 18-19 */
 	}
+}
+
+/* Algorithm 1.  Call for every packet, before it joins the queue. */
+static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+			      const struct sfc_alg_in *in, struct sfc_decision *out)
+{
+	if (cfg->sm && cfg->rate.bytes_ps)				/* line 3 */
+		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
+			      sfc_supply_cap(cfg, st, in), cfg->floor);
+	sfc_decide_data(cfg, st, in, out);
 }
 
 #endif /* _SFC_DECIDE_H */

@@ -157,33 +157,44 @@ static int sfc_hold_slot_of(const struct sfc_hold *h, const struct sk_buff *skb,
 	return i >= 0 && bolt_pause_active(&h->table.slots[i].clock, now) ? i : -1;
 }
 
-static void sfc_hold_put(struct Qdisc *sch, struct sfc_hold *h, int i, struct sk_buff *skb)
+static void sfc_hold_put(struct Qdisc *sch, struct sfc_hold *h, int i, struct sk_buff *skb,
+			 const struct sfc_pkt *pkt)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
+	sfc_skb_cb(skb)->band = pkt->band;
 	sfc_queue_hold(sch, &h->held[i], skb);
 	WRITE_ONCE(h->table.busy, h->table.busy | BIT_ULL(i));
 	q->stats.hold_held++;
 }
 
-/* What the port had queued for a destination that is paused since; all else keeps its place. */
-static void sfc_hold_sweep(struct Qdisc *sch, struct sfc_hold *h, u64 now)
+static void sfc_hold_sweep_band(struct Qdisc *sch, struct sfc_hold *h, unsigned int band, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u32 n = q->bands[SFC_BAND_DATA].qlen;
+	u32 n = q->bands[band].qlen;
 	struct sk_buff *skb;
 	struct sfc_pkt pkt;
 	int i;
 
-	WRITE_ONCE(h->sweep, false);
-	while (n-- && (skb = sfc_queue_remove_from(sch, SFC_BAND_DATA))) {
+	while (n-- && (skb = sfc_queue_remove_from(sch, band))) {
 		sfc_parse(skb, q->cfg.port, &pkt);
+		pkt.band = band;
 		i = sfc_hold_slot_of(h, skb, &pkt, now);
 		if (i >= 0)
-			sfc_hold_put(sch, h, i, skb);
+			sfc_hold_put(sch, h, i, skb, &pkt);
 		else
-			sfc_queue_add(sch, SFC_BAND_DATA, skb);
+			sfc_queue_add(sch, band, skb);
 	}
+}
+
+/* What the port had queued for a destination that is paused since; all else keeps its place. */
+static void sfc_hold_sweep(struct Qdisc *sch, struct sfc_hold *h, u64 now)
+{
+	unsigned int band;
+
+	WRITE_ONCE(h->sweep, false);
+	for (band = SFC_BAND_DATA; band < SFC_BANDS; band++)
+		sfc_hold_sweep_band(sch, h, band, now);
 }
 
 /* What has waited long enough, or all of it, joins the queue as if it came now. */
@@ -244,8 +255,8 @@ enum sfc_hold_verdict sfc_hold_arrival(struct Qdisc *sch, struct sk_buff *skb,
 	i = sfc_hold_slot_of(h, skb, pkt, now);
 	if (i >= 0) {
 		ret = SFC_HOLD_FULL;
-		if (sfc_queue_has_room(sch, SFC_BAND_DATA, qdisc_pkt_len(skb))) {
-			sfc_hold_put(sch, h, i, skb);
+		if (sfc_queue_has_room(sch, pkt->band, qdisc_pkt_len(skb))) {
+			sfc_hold_put(sch, h, i, skb, pkt);
 			ret = SFC_HOLD_HELD;
 		}
 	}

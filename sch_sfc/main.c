@@ -10,8 +10,9 @@
  *	               |
  *	               +- control message --> input queue of this CPU --> routing
  *
- * The queue the algorithm sees is everything that waits here: both bands, without the
- * packet that is arriving and without the one the device or the shaper has
+ * The queue the algorithm sees is everything that waits here: both bands (of several bands of
+ * data the packet's own, and the high one), without the packet that is arriving and without the
+ * one the device or the shaper has
  * taken.  Hence a device below that takes many packets at once hides its
  * queue from the algorithm; see Documentation/sch_sfc.rst.
  *
@@ -21,6 +22,7 @@
 #include <linux/netdevice.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
+#include <net/pkt_cls.h>
 
 #include "sfc.h"
 
@@ -38,6 +40,43 @@ static u32 sfc_segs(const struct sk_buff *skb)
 	return clamp_t(u32, segs, 1, SFC_SEGS_MAX);
 }
 
+/* Algorithm 1 with bands: tokens are the band's; the high one has none, it takes from all. */
+static void sfc_decide_band(struct sfc_sched *q, unsigned int band, const struct sfc_alg_in *in,
+			    struct sfc_decision *out)
+{
+	unsigned int i = band - SFC_BAND_DATA;
+
+	if (band == SFC_BAND_HIGH) {
+		q->qos.strict += in->size;
+		*out = (struct sfc_decision){ .flags = in->flags };
+		return;
+	}
+	if (q->alg.sm && q->alg.rate.bytes_ps)				/* line 3 */
+		sfc_qos_supply(&q->qos, i, &q->alg, in);
+	sfc_decide_data(&q->alg, &q->qos.band[i].state, in, out);
+
+	/* Bolt, B.2: fewer SRC for some.  DEC as if none could be sent. */
+	if (out->src && q->cfg.srcprob[i] < 100 &&
+	    prandom_u32_state(&q->dice) % 100 >= q->cfg.srcprob[i]) {
+		q->stats.band[i].src_spared += in->segs;
+		out->src = false;
+		out->flags &= ~BOLT_F_DEC;
+	}
+}
+
+static void sfc_count_band(struct sfc_sched *q, const struct sfc_pkt *pkt,
+			   const struct sfc_alg_in *in, const struct sfc_decision *out)
+{
+	struct tc_sfc_band *st = &q->stats.band[pkt->band - SFC_BAND_DATA];
+
+	st->data += in->segs;
+	st->congested += out->congested ? in->segs : 0;
+	st->src_sent += out->src && out->flags & BOLT_F_DEC;
+	st->pru_added += out->pru_added;
+	st->inc_pru += out->grant == SFC_GRANT_PRU ? in->segs : 0;
+	st->inc_sm += out->grant == SFC_GRANT_SM ? in->segs : 0;
+}
+
 /* Algorithm 1 and its consequences, but for the flags themselves: they are returned. */
 static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now)
@@ -46,7 +85,7 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 	struct sfc_decision out;
 	struct sfc_alg_in in = {
 		.now = now,
-		.queue = sfc_backlog(sch),
+		.queue = sfc_backlog_of(sch, pkt->band),
 		.segs = sfc_segs(skb),
 		.flags = pkt->flags,
 		.can_src = sfc_can_src(q, pkt),
@@ -54,7 +93,10 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 
 	in.size = qdisc_pkt_len(skb) + in.segs * q->cfg.overhead;
 
-	sfc_decide(&q->alg, &q->state, &in, &out);
+	if (sfc_has_bands(q))
+		sfc_decide_band(q, pkt->band, &in, &out);
+	else
+		sfc_decide(&q->alg, &q->state, &in, &out);
 	if (!out.data)
 		return pkt->flags;
 
@@ -71,6 +113,8 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 		q->stats.inc_pru += in.segs;
 	else if (out.grant == SFC_GRANT_SM)
 		q->stats.inc_sm += in.segs;
+	if (sfc_has_bands(q))
+		sfc_count_band(q, pkt, &in, &out);
 	return out.flags;
 }
 
@@ -101,39 +145,51 @@ static u8 sfc_run(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc
 		flags = sfc_run_bolt(sch, skb, pkt, now);
 	if (unlikely(pkt->control) && q->cache)
 		sfc_cache_feed(sch, skb, pkt, now);
-	if (sfc_pause_armed(sch, now))
+	if (sfc_pause_armed(sch, pkt->band, now))
 		sfc_pause_arrival(sch, skb, pkt, now);
 	return flags;
 }
 
-static void sfc_join(struct sk_buff *skb, struct Qdisc *sch, const struct sfc_pkt *pkt, u8 flags,
-		     enum sfc_band_id band)
+static void sfc_join(struct sk_buff *skb, struct Qdisc *sch, const struct sfc_pkt *pkt, u8 flags)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	sfc_mark(sch, skb, pkt, flags);
-	if (band == SFC_BAND_HIGH)
+	if (pkt->band == SFC_BAND_HIGH)
 		q->stats.high++;
-	else if (unlikely(sfc_backlog(sch) > q->ecn) && sfc_mark_ce(skb, pkt))
+	else if (unlikely(sfc_backlog_of(sch, pkt->band) > q->ecn) && sfc_mark_ce(skb, pkt))
 		q->stats.ecn_marked += sfc_segs(skb);
-	sfc_queue_add(sch, band, skb);
+	sfc_queue_add(sch, pkt->band, skb);
+}
+
+/* No room for it, or it should have been held */
+static void sfc_count_drop(struct sfc_sched *q, unsigned int band)
+{
+	if (band == SFC_BAND_HIGH) {
+		q->stats.drop_high++;
+		return;
+	}
+	q->stats.drop_data++;
+	if (sfc_has_bands(q))
+		q->stats.band[band - SFC_BAND_DATA].drops++;
 }
 
 /*
  * One packet, or one super-packet that stays whole: decide, and queue.  SRC goes out even for a
  * packet that finds no room, and before it joins the queue.  Returns false when
- * it was dropped; it is on @to_free then, and counted.
+ * it was dropped; it is on @to_free then, and counted.  @band is sfc_filter()'s.
  */
-static bool sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
+static bool sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 now,
 			    struct sk_buff **to_free)
 {
 	enum sfc_hold_verdict hold = SFC_HOLD_PASS;
 	struct sfc_sched *q = qdisc_priv(sch);
-	enum sfc_band_id band;
 	struct sfc_pkt pkt;
 	u8 flags = 0;
 
 	sfc_parse(skb, q->cfg.port, &pkt);
+	if (!pkt.high)
+		pkt.band = sfc_has_bands(q) ? sfc_band_of(q, &pkt, band) : SFC_BAND_DATA;
 	if (unlikely(pkt.form == BOLT_OPT_BAD))
 		q->stats.opt_bad++;
 	if (unlikely(q->hold)) {
@@ -144,17 +200,13 @@ static bool sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 	if (hold == SFC_HOLD_PASS)
 		flags = sfc_run(sch, skb, &pkt, now);
 
-	band = pkt.high ? SFC_BAND_HIGH : SFC_BAND_DATA;
 	if (unlikely(hold == SFC_HOLD_FULL ||
-		     !sfc_queue_has_room(sch, band, qdisc_pkt_len(skb)))) {
-		if (band == SFC_BAND_HIGH)
-			q->stats.drop_high++;
-		else
-			q->stats.drop_data++;
+		     !sfc_queue_has_room(sch, pkt.band, qdisc_pkt_len(skb)))) {
+		sfc_count_drop(q, pkt.band);
 		qdisc_drop(skb, sch, to_free);
 		return false;
 	}
-	sfc_join(skb, sch, &pkt, flags, band);
+	sfc_join(skb, sch, &pkt, flags);
 	return true;
 }
 
@@ -181,15 +233,16 @@ void sfc_readmit(struct sk_buff *skb, struct Qdisc *sch, u64 now)
 
 	sfc_shape_idle(sch, now);
 	sfc_parse(skb, q->cfg.port, &pkt);
+	pkt.band = sfc_band_again(q, skb);
 	flags = sfc_run(sch, skb, &pkt, now);
-	sfc_join(skb, sch, &pkt, flags, SFC_BAND_DATA);
+	sfc_join(skb, sch, &pkt, flags);
 }
 
 /*
  * A super-packet becomes its segments, each with its own decision, as from the NIC of a
  * switch.  Parents count one packet of @len on success; tell them what it became.
  */
-static int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u64 now,
+static int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 now,
 			     struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb);
@@ -216,7 +269,7 @@ static int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 		skb_mark_not_on_list(segs);
 		qdisc_skb_cb(segs)->pkt_len = seg_len;
 		q->stats.gso_segs++;
-		if (sfc_enqueue_one(segs, sch, now, to_free)) {
+		if (sfc_enqueue_one(segs, sch, band, now, to_free)) {
 			queued++;
 			slen += seg_len;
 		}
@@ -235,15 +288,36 @@ static bool sfc_must_split(const struct sfc_sched *q, const struct sk_buff *skb)
 				   skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST);
 }
 
+/* An action of a filter has dropped it, or taken it elsewhere: what counts it, or not, is @err. */
+static int sfc_enqueue_refused(struct sk_buff *skb, struct Qdisc *sch, int err,
+			       struct sk_buff **to_free)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (err & __NET_XMIT_BYPASS) {
+		q->stats.drop_filter++;
+		qdisc_qstats_drop(sch);
+	}
+	__qdisc_drop(skb, to_free);
+	return err;
+}
+
 static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns();
+	u8 band = SFC_BAND_HIGH;
+	int err;
 
+	if (sfc_has_bands(q)) {
+		err = sfc_filter(skb, sch, &band);
+		if (err != NET_XMIT_SUCCESS)
+			return sfc_enqueue_refused(skb, sch, err, to_free);
+	}
 	sfc_shape_idle(sch, now);
 	if (sfc_must_split(q, skb))
-		return sfc_enqueue_split(skb, sch, now, to_free);
-	return sfc_enqueue_one(skb, sch, now, to_free) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+		return sfc_enqueue_split(skb, sch, band, now, to_free);
+	return sfc_enqueue_one(skb, sch, band, now, to_free) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
 }
 
 /* The packet holds the link from when it was free, or from a little before now. */
@@ -256,9 +330,24 @@ static void sfc_shape(struct sfc_sched *q, const struct sk_buff *skb, u64 now)
 					      &q->next_frac);
 }
 
+/* Returns its band */
+static unsigned int sfc_count_sent(struct sfc_sched *q, const struct sk_buff *skb)
+{
+	unsigned int band = sfc_skb_cb(skb)->band;
+	struct tc_sfc_band *st;
+
+	if (band != SFC_BAND_HIGH) {
+		st = &q->stats.band[band - SFC_BAND_DATA];
+		st->sent += sfc_segs(skb);
+		st->sent_bytes += qdisc_pkt_len(skb);
+	}
+	return band;
+}
+
 static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	unsigned int band = SFC_BAND_DATA;
 	struct sk_buff *skb;
 	u64 now = 0;
 
@@ -283,8 +372,10 @@ static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 		return NULL;
 	if (q->cfg.rate_bps)
 		sfc_shape(q, skb, now);
-	if (unlikely(sfc_backlog(sch) > q->pause.qth_out))
-		sfc_pause_departure(sch, skb, now ?: ktime_get_ns());
+	if (sfc_has_bands(q))
+		band = sfc_count_sent(q, skb);
+	if (unlikely(sfc_backlog_drain(sch, band) > q->pause.qth_out))
+		sfc_pause_departure(sch, skb, band, now ?: ktime_get_ns());
 	qdisc_bstats_update(sch, skb);
 	return skb;
 }
@@ -297,6 +388,7 @@ static void sfc_reset(struct Qdisc *sch)
 	sfc_queue_purge(sch);
 	sfc_hold_reset(sch);
 	q->state = (struct sfc_alg_state){ };
+	sfc_qos_reset(&q->qos);
 	sfc_bloom_forget(&q->told);
 	q->next_ns = 0;
 	q->next_frac = 0;
@@ -315,7 +407,11 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	sfc_config_default(&q->cfg);
 	sfc_limiter_set(&q->src_limiter, q->cfg.srcrate, ktime_get_ns());
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
+	prandom_seed_state(&q->dice, get_random_u64());
 
+	err = tcf_block_get(&q->block, &q->filters, sch, extack);
+	if (err)
+		return err;
 	err = sfc_change(sch, opt, extack);
 	if (err)
 		return err;
@@ -330,6 +426,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	list_del_init(&q->list);
 	if (q->cfg.flags & TC_SFC_F_EDGE)
 		sfc_net_unedge(sch);
+	tcf_block_put(q->block);
 	/* its BTS set the timer */
 	sfc_hold_free(sch, q->hold);
 	qdisc_watchdog_cancel(&q->watchdog);
@@ -338,6 +435,7 @@ static void sfc_destroy(struct Qdisc *sch)
 
 static struct Qdisc_ops sfc_qdisc_ops __read_mostly = {
 	.id		= "sfc",
+	.cl_ops		= &sfc_class_ops,
 	.priv_size	= sizeof(struct sfc_sched),
 	.enqueue	= sfc_enqueue,
 	.dequeue	= sfc_dequeue,

@@ -42,6 +42,11 @@ static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_MINTTL]	= { .type = NLA_U8 },
 	[TCA_SFC_MAXPAUSE]	= NLA_POLICY_MIN(NLA_U32, SFC_RTT_MIN_NS),
 	[TCA_SFC_SERVERRATE64]	= { .type = NLA_U64 },
+	[TCA_SFC_BANDS]		= { .type = NLA_U8 },
+	[TCA_SFC_WEIGHTS]	= { .type = NLA_BINARY, .len = TC_SFC_BANDS_MAX },
+	[TCA_SFC_DEFAULT]	= { .type = NLA_U8 },
+	[TCA_SFC_DSCP]		= NLA_POLICY_EXACT_LEN(TC_SFC_DSCPS),
+	[TCA_SFC_SRCPROB]	= { .type = NLA_BINARY, .len = TC_SFC_BANDS_MAX },
 };
 
 void sfc_config_default(struct sfc_config *cfg)
@@ -55,7 +60,11 @@ void sfc_config_default(struct sfc_config *cfg)
 		.rtt_ns = SFC_RTT_DEFAULT_NS,
 		.maxpause_ns = SFC_PAUSE_MAX_NS,
 		.holdshare = SFC_HOLD_SHARE,
+		.bands = 1,
+		.defband = 1,
 	};
+	memset(cfg->weights, 1, sizeof(cfg->weights));
+	memset(cfg->srcprob, 100, sizeof(cfg->srcprob));
 }
 
 /* A rate in bytes/s, or 0 for none */
@@ -68,6 +77,63 @@ static int sfc_get_rate(u64 *bps, const struct nlattr *attr, struct netlink_ext_
 		return -ERANGE;
 	}
 	*bps = v;
+	return 0;
+}
+
+/* A number for each band, which are known by now */
+static int sfc_get_per_band(u8 *to, const struct sfc_config *cfg, const struct nlattr *attr,
+			    u8 max, struct netlink_ext_ack *extack)
+{
+	const u8 *from = nla_data(attr);
+	int i;
+
+	if (nla_len(attr) != cfg->bands) {
+		NL_SET_ERR_MSG_ATTR(extack, attr, "weights and srcprob name a number for each band");
+		return -EINVAL;
+	}
+	for (i = 0; i < cfg->bands; i++) {
+		if (!from[i] || from[i] > max) {
+			NL_SET_ERR_MSG_ATTR(extack, attr,
+					    "weights go from 1 to 255, srcprob from 1 to 100");
+			return -ERANGE;
+		}
+	}
+	memcpy(to, from, cfg->bands);
+	return 0;
+}
+
+static int sfc_config_parse_bands(struct sfc_config *cfg, struct nlattr **tb,
+				  struct netlink_ext_ack *extack)
+{
+	int i, was = cfg->bands, err;
+
+	if (tb[TCA_SFC_BANDS]) {
+		cfg->bands = nla_get_u8(tb[TCA_SFC_BANDS]);
+		if (!cfg->bands || cfg->bands > TC_SFC_BANDS_MAX) {
+			NL_SET_ERR_MSG_ATTR(extack, tb[TCA_SFC_BANDS], "bands go from 1 to 8");
+			return -ERANGE;
+		}
+		/* those that come are new, also when they were there before */
+		for (i = was; i < cfg->bands; i++) {
+			cfg->weights[i] = 1;
+			cfg->srcprob[i] = 100;
+		}
+	}
+	if (tb[TCA_SFC_WEIGHTS]) {
+		err = sfc_get_per_band(cfg->weights, cfg, tb[TCA_SFC_WEIGHTS], TC_SFC_WEIGHT_MAX,
+				       extack);
+		if (err)
+			return err;
+	}
+	if (tb[TCA_SFC_SRCPROB]) {
+		err = sfc_get_per_band(cfg->srcprob, cfg, tb[TCA_SFC_SRCPROB], 100, extack);
+		if (err)
+			return err;
+	}
+	if (tb[TCA_SFC_DEFAULT])
+		cfg->defband = nla_get_u8(tb[TCA_SFC_DEFAULT]);
+	if (tb[TCA_SFC_DSCP])
+		memcpy(cfg->dscp, nla_data(tb[TCA_SFC_DSCP]), sizeof(cfg->dscp));
 	return 0;
 }
 
@@ -166,6 +232,38 @@ static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 		memset(&cfg->key, 0, sizeof(cfg->key));
 		memcpy(&cfg->key, nla_data(tb[TCA_SFC_TAGKEY]), len);
 	}
+	return sfc_config_parse_bands(cfg, tb, extack);
+}
+
+static int sfc_config_check_bands(const struct sfc_config *cfg, const struct net_device *dev,
+				  struct netlink_ext_ack *extack)
+{
+	u32 sum = 0;
+	u8 least = U8_MAX;
+	int i;
+
+	if (!cfg->defband || cfg->defband > cfg->bands) {
+		NL_SET_ERR_MSG(extack, "default names a band that does not exist");
+		return -EINVAL;
+	}
+	for (i = 0; i < TC_SFC_DSCPS; i++) {
+		if (cfg->dscp[i] > cfg->bands) {
+			NL_SET_ERR_MSG(extack, "dscp names a band that does not exist");
+			return -EINVAL;
+		}
+	}
+	if (cfg->bands == 1 && cfg->srcprob[0] != 100) {
+		NL_SET_ERR_MSG(extack, "srcprob sets bands apart: there is one only");
+		return -EINVAL;
+	}
+	for (i = 0; i < cfg->bands; i++) {
+		sum += cfg->weights[i];
+		least = min(least, cfg->weights[i]);
+	}
+	if (div_u64((u64)cfg->limit * least, sum) < psched_mtu(dev)) {
+		NL_SET_ERR_MSG(extack, "limit leaves a band less than one packet of the device's MTU");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -206,7 +304,7 @@ static int sfc_config_check(const struct sfc_config *cfg, const struct net_devic
 		NL_SET_ERR_MSG(extack, "qtg must be below limit");
 		return -EINVAL;
 	}
-	return 0;
+	return sfc_config_check_bands(cfg, dev, extack);
 }
 
 /* Bytes/s of the device by its own account, 0 when it has none.  RTNL, may sleep. */
@@ -292,13 +390,14 @@ void sfc_config_refresh(struct Qdisc *sch)
 	q->alg = alg;
 	sfc_config_derive_pause(&q->cfg, &alg, &q->pause);
 	sfc_config_derive_dre(&q->cfg, &alg, &q->dre);
+	sfc_qos_update(sch, &q->cfg, alg.mtu);
 	sch_tree_unlock(sch);
 }
 
 /* Nothing to decide about a packet that finds the port idle: the stack may send it straight on */
 static bool sfc_config_idle(const struct sfc_config *cfg)
 {
-	return !cfg->rate_bps && !cfg->ecn &&
+	return !cfg->rate_bps && !cfg->ecn && cfg->bands == 1 &&
 	       !(cfg->flags & (TC_SFC_F_BOLT | TC_SFC_F_SFC | TC_SFC_F_CACHE | TC_SFC_F_SPLIT_GSO |
 			       TC_SFC_F_HOLD));
 }
@@ -309,6 +408,7 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	struct sfc_sched *q = qdisc_priv(sch);
 	bool unedge = q->cfg.flags & ~cfg->flags & TC_SFC_F_EDGE;
 	u64 now = ktime_get_ns();
+	int i;
 
 	sch_tree_lock(sch);
 	sfc_net_update(sch, cfg);
@@ -331,9 +431,12 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	else
 		sch->flags &= ~TCQ_F_CAN_BYPASS;
 	sfc_bloom_forget(&q->told);
+	sfc_qos_update(sch, cfg, alg->mtu);
 	hold = sfc_hold_update(sch, hold);
 	sfc_queue_shrink(sch);
 	q->stats.backlog_peak = sfc_backlog(sch);
+	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
+		q->stats.band[i].backlog_peak = q->qos.band[i].bytes;
 	sch_tree_unlock(sch);
 	sfc_hold_free(sch, hold);
 	if (unedge)
@@ -414,7 +517,12 @@ int sfc_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u8(skb, TCA_SFC_MINTTL, cfg->minttl) ||
 	    nla_put_u64_64bit(skb, TCA_SFC_SERVERRATE64, cfg->server_bps, TCA_SFC_PAD) ||
 	    nla_put_u16(skb, TCA_SFC_PORT, cfg->port) ||
-	    nla_put_u8(skb, TCA_SFC_TTL, cfg->ttl))
+	    nla_put_u8(skb, TCA_SFC_TTL, cfg->ttl) ||
+	    nla_put_u8(skb, TCA_SFC_BANDS, cfg->bands) ||
+	    nla_put(skb, TCA_SFC_WEIGHTS, cfg->bands, cfg->weights) ||
+	    nla_put(skb, TCA_SFC_SRCPROB, cfg->bands, cfg->srcprob) ||
+	    nla_put_u8(skb, TCA_SFC_DEFAULT, cfg->defband) ||
+	    nla_put(skb, TCA_SFC_DSCP, sizeof(cfg->dscp), cfg->dscp))
 		goto cancel;
 	if (cfg->addr4 && nla_put_in_addr(skb, TCA_SFC_ADDR4, cfg->addr4))
 		goto cancel;
@@ -432,33 +540,41 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_cache_stats cache = { };
-	struct tc_sfc_xstats st;
+	struct tc_sfc_xstats *st;
+	int err;
 
+	/* too much for the stack */
+	st = kmalloc(sizeof(*st), GFP_KERNEL);
+	if (!st)
+		return -ENOMEM;
 	if (q->cache)
 		sfc_cache_stats(q->cache, &cache, ktime_get_ns());
 	sch_tree_lock(sch);
-	st = q->stats;
-	sfc_hold_stats(sch, &st);
-	st.hold_pkts = q->held_pkts;
-	st.hold_bytes = q->held_bytes;
-	st.link_rate = q->alg.rate.bytes_ps;
-	st.ccthresh = q->alg.ccthresh;
-	st.mtu = q->alg.mtu;
-	st.sm_token = sfc_sm_bytes(&q->state.sm);
-	st.pru_token = q->state.pru_token;
-	st.tagged = q->cfg.tagged;
-	st.qth = min(q->pause.qth_in, q->pause.qth_out);
-	if (st.qth == SFC_QUEUE_NEVER)
-		st.qth = 0;
-	st.qtg = q->pause.qtg;
-	st.suppress_ns = q->pause.suppress_ns;
-	st.cache_entries = cache.entries;
-	st.cache_inserts = cache.inserts;
-	st.cache_updates = cache.updates;
-	st.cache_full = cache.full;
-	st.cache_refused = cache.refused;
-	st.cache_ignored = cache.ignored;
+	*st = q->stats;
+	sfc_hold_stats(sch, st);
+	sfc_qos_stats(sch, st);
+	st->hold_pkts = q->held_pkts;
+	st->hold_bytes = q->held_bytes;
+	st->link_rate = q->alg.rate.bytes_ps;
+	st->ccthresh = q->alg.ccthresh;
+	st->mtu = q->alg.mtu;
+	st->sm_token = sfc_sm_bytes(&q->state.sm);
+	st->pru_token = q->state.pru_token;
+	st->tagged = q->cfg.tagged;
+	st->qth = min(q->pause.qth_in, q->pause.qth_out);
+	if (st->qth == SFC_QUEUE_NEVER)
+		st->qth = 0;
+	st->qtg = q->pause.qtg;
+	st->suppress_ns = q->pause.suppress_ns;
+	st->cache_entries = cache.entries;
+	st->cache_inserts = cache.inserts;
+	st->cache_updates = cache.updates;
+	st->cache_full = cache.full;
+	st->cache_refused = cache.refused;
+	st->cache_ignored = cache.ignored;
 	sch_tree_unlock(sch);
 
-	return gnet_stats_copy_app(d, &st, sizeof(st));
+	err = gnet_stats_copy_app(d, st, sizeof(*st));
+	kfree(st);
+	return err;
 }

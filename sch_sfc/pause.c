@@ -83,7 +83,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 			   const struct sfc_pkt *pkt, u32 cached_ns, u32 local_ns, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u32 queue = sfc_backlog(sch);		/* line 21: the newest */
+	u32 queue = sfc_backlog_drain(sch, pkt->band);	/* line 21: the newest */
 	struct bolt_msg msg = {
 		.type = BOLT_CTL_BTS,
 		.dscp = pkt->dscp,
@@ -172,17 +172,19 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		cached_ns = sfc_pause_cached(q, &key, now);
 		local_ns = sfc_pause_local(q, &key, qdisc_pkt_len(skb), now);
 	}
-	if (cached_ns || local_ns || sfc_backlog(sch) > q->pause.qth_in)	/* line 12 */
+	if (cached_ns || local_ns ||
+	    sfc_backlog_drain(sch, pkt->band) > q->pause.qth_in)		/* line 12 */
 		sfc_pause_tell(sch, skb, pkt, cached_ns, local_ns, now);
 }
 
 /* A packet that leaves and has left more than Qth behind: egress BTS */
-void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
+void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_pkt pkt;
 
 	sfc_parse(skb, q->cfg.port, &pkt);
+	pkt.band = band;
 	if (sfc_pause_answers(q, &pkt))
 		sfc_pause_tell(sch, skb, &pkt, 0, 0, now);
 }

@@ -13,6 +13,8 @@
  *			signal.c	build the control message, hand it to the stack
  *			queue.c	all accounting
  *			main.c	dequeue: strict high band, shaper
+ * With bands:		qos.c	which band is this packet's
+ *			qos.h	whose turn it is; Algorithm 4, pure
  * Configuration:	netlink.c
  *
  * Locking: everything below is written under the qdisc's lock; @cfg and @list under
@@ -23,6 +25,7 @@
 
 #include <linux/in6.h>
 #include <linux/list.h>
+#include <linux/prandom.h>
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <net/pkt_sched.h>
@@ -35,6 +38,7 @@
 #include "decide.h"
 #include "estimator.h"
 #include "pause.h"
+#include "qos.h"
 
 #define SFC_LIMIT_DEFAULT	(16U << 20)	/* bytes */
 #define SFC_SRCRATE_DEFAULT	100000000U	/* per second: a bound, not a brake */
@@ -53,8 +57,8 @@
 /* In order of service */
 enum sfc_band_id {
 	SFC_BAND_HIGH,		/* ACKs and control messages */
-	SFC_BAND_DATA,
-	SFC_BANDS
+	SFC_BAND_DATA,		/* the first of TC_SFC_BANDS_MAX, which share by weight */
+	SFC_BANDS = SFC_BAND_DATA + TC_SFC_BANDS_MAX
 };
 
 /* As configured; what follows from it and from the device is struct sfc_alg_cfg */
@@ -77,6 +81,11 @@ struct sfc_config {
 	u32			ecn;		/* bytes; 0: off */
 	u32			tau_ns;		/* estimator; 0: off */
 	u8			bts;		/* enum tc_sfc_bts */
+	u8			bands;		/* of data */
+	u8			defband;	/* from 1 */
+	u8			weights[TC_SFC_BANDS_MAX];
+	u8			srcprob[TC_SFC_BANDS_MAX];	/* per cent */
+	u8			dscp[TC_SFC_DSCPS];	/* band of each, from 1; 0: defband */
 	u8			holdshare;	/* per cent */
 	u8			minttl;
 	u16			port;
@@ -95,6 +104,7 @@ struct sfc_sched {
 	struct sfc_pause_cfg	pause;
 	const u64		*until_ns;	/* from then on the cache is empty */
 	u32			ecn;		/* CE beyond so many bytes */
+	bool			multi;		/* more than one band of data */
 	struct sfc_dre_cfg	dre;
 	struct sfc_hold		*hold;		/* NULL: nohold */
 	u32			held_pkts;	/* of qlen, those that are held */
@@ -106,6 +116,7 @@ struct sfc_sched {
 	/* signals */
 	struct sfc_limiter	src_limiter;	/* all control messages */
 	siphash_key_t		flow_key;
+	struct rnd_state	dice;		/* srcprob */
 	struct sfc_cache	*cache;		/* of the namespace, or NULL */
 	struct sfc_estimator	*est;		/* likewise */
 
@@ -114,7 +125,10 @@ struct sfc_sched {
 	struct list_head	list;		/* on sfc_list */
 	struct Qdisc		*sch;
 
+	struct tcf_proto __rcu	*filters;
+	struct tcf_block	*block;
 	struct tc_sfc_xstats	stats;
+	struct sfc_qos		qos;		/* with more than one band */
 	struct sfc_bloom	told;
 };
 
@@ -127,6 +141,7 @@ struct sfc_sched {
  * @family:	AF_INET, AF_INET6, or 0: none of our business
  * @proto:	of L4, when a TCP header or one with ports is there, else 0
  * @dscp:	0..63
+ * @band:	where it queues, an enum sfc_band_id; not parsed
  * @flags:	of the option, 0 without
  * @form:	of the option
  * @high:	takes the high band
@@ -141,6 +156,7 @@ struct sfc_pkt {
 	u8			family;
 	u8			proto;
 	u8			dscp;
+	u8			band;
 	u8			flags;
 	enum bolt_opt_form	form;
 	bool			high;
@@ -173,7 +189,7 @@ bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 /* pause.c */
 void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now);
-void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now);
+void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now);
 
 /* cache.c */
 struct sfc_cache_stats {
@@ -259,21 +275,66 @@ static inline u32 sfc_backlog(struct Qdisc *sch)
 	return sch->qstats.backlog - q->held_bytes;
 }
 
-/* All that SFC costs a packet while nothing is congested */
-static inline bool sfc_pause_armed(struct Qdisc *sch, u64 now)
+/* More bands of data than one */
+static inline bool sfc_has_bands(const struct sfc_sched *q)
+{
+	return unlikely(q->multi);
+}
+
+/* ... as a band of data sees it: all that waits there and in the high band */
+static inline u32 sfc_backlog_of(struct Qdisc *sch, unsigned int band)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 
-	return unlikely(sfc_backlog(sch) > q->pause.qth_in ||	/* line 10 */
+	if (sfc_has_bands(q) && band != SFC_BAND_HIGH)
+		return sfc_qos_queue(&q->qos, band - SFC_BAND_DATA);
+	return sfc_backlog(sch);
+}
+
+/* ... and as SFC sees it: by the time that it takes to drain */
+static inline u32 sfc_backlog_drain(struct Qdisc *sch, unsigned int band)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	if (sfc_has_bands(q) && band != SFC_BAND_HIGH)
+		return sfc_qos_drain(&q->qos, band - SFC_BAND_DATA);
+	return sfc_backlog(sch);
+}
+
+/* What a packet that waits here, queued or held, remembers: its band, if there are more */
+struct sfc_skb_cb {
+	u8	band;
+};
+
+static inline struct sfc_skb_cb *sfc_skb_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct sfc_skb_cb));
+	return (struct sfc_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* All that SFC costs a packet while nothing is congested */
+static inline bool sfc_pause_armed(struct Qdisc *sch, unsigned int band, u64 now)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	return unlikely(sfc_backlog_drain(sch, band) > q->pause.qth_in ||	/* line 10 */
 			now < READ_ONCE(*q->until_ns) ||		/* line 11 */
 			q->dre.decay);
 }
 
+/* qos.c */
+extern const struct Qdisc_class_ops sfc_class_ops;
+int sfc_filter(struct sk_buff *skb, struct Qdisc *sch, u8 *band);
+unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u8 band);
+unsigned int sfc_band_again(const struct sfc_sched *q, const struct sk_buff *skb);
+void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu);
+void sfc_qos_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);
+
 /* queue.c */
-bool sfc_queue_has_room(struct Qdisc *sch, enum sfc_band_id band, u32 len);
-void sfc_queue_add(struct Qdisc *sch, enum sfc_band_id band, struct sk_buff *skb);
+bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, u32 len);
+void sfc_queue_add(struct Qdisc *sch, unsigned int band, struct sk_buff *skb);
 struct sk_buff *sfc_queue_remove(struct Qdisc *sch);
-struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, enum sfc_band_id band);
+struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, unsigned int band);
 void sfc_queue_hold(struct Qdisc *sch, struct qdisc_skb_head *held, struct sk_buff *skb);
 struct sk_buff *sfc_queue_unhold(struct Qdisc *sch, struct qdisc_skb_head *held);
 void sfc_queue_shrink(struct Qdisc *sch);

@@ -36,6 +36,11 @@ enum {
 	TCA_SFC_HOLDSHARE,	/* u8, per cent of an interval that a destination may be held */
 	TCA_SFC_MINTTL,		/* u8, least TTL or hop limit of a BTS that is believed */
 	TCA_SFC_SERVERRATE64,	/* u64, bytes/s, of a server's link, for it; 0: as this one */
+	TCA_SFC_BANDS,		/* u8, bands of data, 1..TC_SFC_BANDS_MAX */
+	TCA_SFC_WEIGHTS,	/* u8 each, 1..TC_SFC_WEIGHT_MAX, as many as bands */
+	TCA_SFC_DEFAULT,	/* u8, band of what neither a filter nor the map names, from 1 */
+	TCA_SFC_DSCP,		/* 64 u8, band of each DSCP, from 1; 0: the default */
+	TCA_SFC_SRCPROB,	/* u8 each, per cent, 1..100, as many as bands */
 	__TCA_SFC_MAX
 };
 
@@ -64,6 +69,44 @@ enum tc_sfc_bts {
 #define TC_SFC_RATE_MIN		1000ULL			/* bytes/s: 8 kbit/s */
 #define TC_SFC_RATE_MAX		(0xffffffffULL * 125)	/* what link_rate in kbit/s can say */
 #define TC_SFC_OVERHEAD_MAX	256
+#define TC_SFC_BANDS_MAX	8
+#define TC_SFC_WEIGHT_MAX	255
+#define TC_SFC_DSCPS		64
+
+/*
+ * struct tc_sfc_band - a band of data, with more than one
+ *
+ * When asked:
+ * @qlen:		packets that wait
+ * @backlog:		... bytes
+ * @sm_token:		bytes, as the port's with one band
+ * @pru_token:		packets, likewise
+ *
+ * Counters, in packets unless they say bytes; see struct tc_sfc_xstats:
+ * @sent:		left by the device
+ * @sent_bytes:		... bytes
+ * @drops:		dropped at the band's part of the limit, or by a change
+ * @data, @congested, @src_sent, @pru_added, @inc_pru, @inc_sm: of the port's, this band's
+ * @src_spared:		no SRC for a congested packet: srcprob
+ * @backlog_peak:	most bytes ever queued since the last change or reset
+ */
+struct tc_sfc_band {
+	__u64	qlen;
+	__u64	backlog;
+	__s64	sm_token;
+	__u64	pru_token;
+	__u64	sent;
+	__u64	sent_bytes;
+	__u64	drops;
+	__u64	data;
+	__u64	congested;
+	__u64	src_sent;
+	__u64	src_spared;
+	__u64	pru_added;
+	__u64	inc_pru;
+	__u64	inc_sm;
+	__u64	backlog_peak;
+};
 
 /*
  * struct tc_sfc_xstats - state and counters; fields are only ever added at the end
@@ -153,6 +196,12 @@ enum tc_sfc_bts {
  * @hold_refused:	checksum, tag, TTL, about somebody else's packet
  * @hold_oversize:	ask for more than a second
  * @hold_stale:		quote a flow that has sent nothing by any port that holds for a second
+ *
+ * Bands:
+ * @drop_filter:	dropped because a filter said so
+ * @bands_moved:	packets whose band went while they waited: now in the default band
+ * @bands:		bands of data, when asked
+ * @band:		each of them, with more than one
  */
 struct tc_sfc_xstats {
 	__u64	link_rate;
@@ -228,6 +277,11 @@ struct tc_sfc_xstats {
 	__u64	hold_refused;
 	__u64	hold_oversize;
 	__u64	hold_stale;
+
+	__u64	drop_filter;
+	__u64	bands_moved;
+	__u64	bands;
+	struct tc_sfc_band	band[TC_SFC_BANDS_MAX];
 };
 
 #endif /* _UAPI_LINUX_PKT_SCH_SFC_H */

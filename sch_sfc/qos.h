@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Bands of data with weights: who is served next (deficit round robin), and what each may count
+ * on (Bolt, Appendix B, Algorithm 4).
+ *
+ *	              high: ACKs and control, strictly first
+ *	link <-- { band 1  |----| w_1 }
+ *	         { band 2  |----| w_2 }  data, by deficit
+ *	         { ...                }
+ *
+ * Round robin.  A band is served while its deficit is above zero, and pays afterwards, so that
+ * no head has to be looked at; when it turns to the next band with a queue, that gains its quantum.
+ * The band of least weight gains a packet of the device's MTU, the others in proportion: one step
+ * finds the next packet, unless packets are longer than that (no-split-gso).  A band that has
+ * become empty keeps no credit, but its debt: less than a packet.
+ *
+ * Algorithm 4.  Of the link's supply since its own last packet a band is credited
+ *
+ *	w_i / w_effective,	w_effective = sum of w_j over j = i and all j with a queue
+ *
+ * Here the sum's reciprocal is looked up by the set of bands with a queue (the paper suggests a
+ * table, for want of floating point).  What the high band has carried since is taken from all
+ * bands in that proportion, since it is not theirs to serve.
+ *
+ * Pure: no sk_buff, no clock, no locks.
+ */
+#ifndef _SFC_QOS_H
+#define _SFC_QOS_H
+
+#include "decide.h"
+
+/* A smaller MTU does not make smaller quanta: packets of BIG TCP would take a thousand rounds. */
+#define SFC_QUANTUM_MIN	1514
+
+/**
+ * struct sfc_qos_band - one band of data
+ * @state:	of Algorithm 1: supply and PRU tokens (section B: P x n registers)
+ * @strict_seen: @strict at its last packet
+ * @bytes:	waiting
+ * @limit:	bytes that may wait
+ * @deficit:	bytes; above zero: may send
+ * @quantum:	bytes per round
+ * @weight:	1..TC_SFC_WEIGHT_MAX
+ */
+struct sfc_qos_band {
+	struct sfc_alg_state	state;
+	u64			strict_seen;
+	u32			bytes;
+	u32			limit;
+	s32			deficit;
+	u32			quantum;
+	u8			weight;
+};
+
+/**
+ * struct sfc_qos - the bands of a port
+ * @n:		how many; with one, nothing below is used
+ * @cur:	whose turn it is
+ * @busy:	those with a queue, bit 0 is the first
+ * @high_bytes:	waiting in the high band
+ * @strict:	bytes that the high band ever took in
+ * @band:	see there
+ * @recip:	2^32 / sum of the weights of a set of bands
+ */
+struct sfc_qos {
+	u8			n;
+	u8			cur;
+	u8			busy;
+	u32			high_bytes;
+	u64			strict;
+	struct sfc_qos_band	band[TC_SFC_BANDS_MAX];
+	u32			recip[1 << TC_SFC_BANDS_MAX];
+};
+
+/**
+ * sfc_qos_set() - bands and their weights; what is queued and owed is left alone
+ * @q:		state
+ * @n:		1..TC_SFC_BANDS_MAX
+ * @weights:	of each
+ * @mtu:	bytes of the largest packet, as packets are counted
+ * @limit:	bytes that may wait in all of them.  A full band, whatever its weight, is as many
+ *		seconds deep as another.
+ *
+ * Configuration time only: divides.
+ */
+static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 mtu, u32 limit)
+{
+	u32 set, sum = 0;
+	u8 i, least = U8_MAX;
+
+	q->n = n;
+	for (i = 0; i < n; i++) {
+		sum += weights[i];
+		least = min(least, weights[i]);
+	}
+	for (i = 0; i < n; i++) {
+		struct sfc_qos_band *b = &q->band[i];
+
+		b->weight = weights[i];
+		b->quantum = DIV_ROUND_UP(max_t(u32, mtu, SFC_QUANTUM_MIN) * weights[i], least);
+		b->limit = div_u64((u64)limit * weights[i], sum);
+	}
+	for (set = 1; set < 1U << n; set++) {
+		for (sum = 0, i = 0; i < n; i++)
+			if (set & 1U << i)
+				sum += weights[i];
+		/* 2^32 itself, for one band of weight 1, is never asked for */
+		q->recip[set] = min_t(u64, div_u64(1ULL << 32, sum), U32_MAX);
+	}
+}
+
+/* Tokens, and what bands owe each other, are forgotten. */
+static inline void sfc_qos_reset(struct sfc_qos *q)
+{
+	unsigned int i;
+
+	q->cur = 0;
+	q->strict = 0;
+	for (i = 0; i < TC_SFC_BANDS_MAX; i++) {
+		q->band[i].state = (struct sfc_alg_state){ };
+		q->band[i].strict_seen = 0;
+		q->band[i].deficit = 0;
+	}
+}
+
+/* A packet of @len bytes joins band @i. */
+static inline void sfc_qos_join(struct sfc_qos *q, unsigned int i, u32 len)
+{
+	q->band[i].bytes += len;
+	q->busy |= 1U << i;
+}
+
+/* One has left, served or not; @empty: it was the last. */
+static inline void sfc_qos_leave(struct sfc_qos *q, unsigned int i, u32 len, bool empty)
+{
+	struct sfc_qos_band *b = &q->band[i];
+
+	b->bytes -= len;
+	if (!empty)
+		return;
+	q->busy &= ~(1U << i);
+	b->deficit = min(b->deficit, 0);
+}
+
+/* The band that @q->busy, which is not empty, says comes after @i, itself the last */
+static inline unsigned int sfc_qos_after(const struct sfc_qos *q, unsigned int i)
+{
+	u32 above = q->busy & ~((2U << i) - 1);
+
+	return __ffs(above ?: q->busy);
+}
+
+/* The band to serve; @q->busy is not empty.  The caller pays by sfc_qos_pay(). */
+static inline unsigned int sfc_qos_next(struct sfc_qos *q)
+{
+	while (!(q->busy & 1U << q->cur) || q->band[q->cur].deficit <= 0) {
+		q->cur = sfc_qos_after(q, q->cur);
+		q->band[q->cur].deficit += q->band[q->cur].quantum;
+	}
+	return q->cur;
+}
+
+static inline void sfc_qos_pay(struct sfc_qos *q, unsigned int i, u32 len)
+{
+	q->band[i].deficit -= len;
+}
+
+/* The queue of Algorithm 1: "the queue assigned by the QoS mechanism", and what goes before it */
+static inline u32 sfc_qos_queue(const struct sfc_qos *q, unsigned int i)
+{
+	return q->band[i].bytes + q->high_bytes;
+}
+
+/* Lines 4-7 and the fraction of line 8: w_i / w_effective in 2^-32, rounded down; 0: all of it */
+static inline u32 sfc_qos_share(const struct sfc_qos *q, unsigned int i)
+{
+	u32 set = q->busy | 1U << i;
+
+	if (set == 1U << i)
+		return 0;
+	return q->band[i].weight * q->recip[set];
+}
+
+/* @share as above */
+static inline u64 sfc_qos_part(u64 whole, u32 share)
+{
+	return share ? mul_u64_u32_shr(whole, share, 32) : whole;
+}
+
+/*
+ * The queue of band @i as the whole link would have to have it to take as long: SFC compares
+ * that with Qth and Qtg, and it makes the pause what this band takes to drain.
+ */
+static inline u32 sfc_qos_drain(const struct sfc_qos *q, unsigned int i)
+{
+	u32 set = q->busy | 1U << i, sum = 0;
+
+	if (set != 1U << i)
+		for (; set; set &= set - 1)
+			sum += q->band[__ffs(set)].weight;
+	if (!sum)
+		return sfc_qos_queue(q, i);
+	return min_t(u64, div_u64((u64)q->band[i].bytes * sum, q->band[i].weight) + q->high_bytes,
+		     U32_MAX - 1);
+}
+
+/**
+ * sfc_qos_supply() - Algorithm 4, for every packet of data
+ * @q:		state
+ * @i:		the packet's band
+ * @cfg:	the port; its rate is known
+ * @in:		the packet
+ *
+ * The cap is sfc_supply_cap()'s, the band's share of what is more than a packet; the floor the
+ * most it can queue.
+ */
+static inline void sfc_qos_supply(struct sfc_qos *q, unsigned int i,
+				  const struct sfc_alg_cfg *cfg, const struct sfc_alg_in *in)
+{
+	struct sfc_qos_band *b = &q->band[i];
+	u32 share = sfc_qos_share(q, i);
+	u32 cap = in->segs * cfg->mtu;
+	u64 gap = in->now - b->state.sm.last_ns;
+	u64 strict = q->strict - b->strict_seen;
+	s64 top;
+
+	if (gap < SFC_SM_IDLE_NS)
+		cap = max_t(u32, cap, sfc_qos_part(cfg->smcap, share));
+	top = sfc_bytes_to_tokens(cap);
+	b->state.sm.last_ns = in->now;					/* line 3 */
+	b->strict_seen = q->strict;
+	if (gap >= SFC_IDLE_NS) {
+		b->state.sm.token = top;
+		return;
+	}
+	b->state.sm.token += sfc_qos_part(sfc_supply(&cfg->rate, gap), share);	/* lines 8, 10 */
+	b->state.sm.token -= sfc_bytes_to_tokens(in->size);		/* lines 9, 10 */
+	b->state.sm.token -= sfc_qos_part(min_t(u64, strict, U32_MAX) << SFC_TOKEN_SHIFT, share);
+	b->state.sm.token = clamp_t(s64, b->state.sm.token,		/* line 11 */
+				    -sfc_bytes_to_tokens(b->limit), top);
+}
+
+#endif /* _SFC_QOS_H */
