@@ -64,6 +64,8 @@ static void explain(void)
 		"               [ cache | nocache ] [ estimator { off | TIME } ] [ serverrate RATE ]\n"
 		"               [ ecn { off | BYTES } ]\n"
 		"               [ hold | nohold ] [ holdshare PERCENT ] [ minttl N ]\n"
+		"               [ bands N ] [ weights W1 ... WN ] [ default BAND ]\n"
+		"               [ dscp { none | D[-D]:BAND[,D[-D]:BAND...] } ] [ srcprob P1 ... PN ]\n"
 		"               [ switch_id N ] [ srcrate PPS ] [ port UDPPORT ] [ ttl N ]\n"
 		"               [ addr { auto | ADDRESS } ] [ tagkey HEX | notagkey ]\n"
 		"\n"
@@ -91,6 +93,11 @@ static void explain(void)
 		"hold      a host's port: hold what a BTS pauses, but TCP, which is tcp_bolt's (off)\n"
 		"holdshare most of 200 ms that one destination is held (95); 100: no watchdog\n"
 		"minttl    least TTL or hop limit of a BTS that is believed (0)\n"
+		"bands     bands of data, 1 to 8, served by weight below ACKs and control messages (1)\n"
+		"weights   of each, 1 to 255; of what the link carries, while all have packets (1 each)\n"
+		"default   band of packets that neither a filter nor dscp names (1)\n"
+		"dscp      bands by DSCP, such as 46:1,8-15:2; replaces what was said before\n"
+		"srcprob   of each band, how many per cent of its SRC are sent (100 each)\n"
 		"switch_id number that control messages carry (0)\n"
 		"srcrate   most control messages per second (100000000)\n"
 		"port      UDP port of control messages (45079)\n"
@@ -161,6 +168,65 @@ static int get_key(__u8 key[16], const char *arg)
 		key[i] = byte;
 	}
 	return 0;
+}
+
+/* none, or FIRST[-LAST]:BAND[,...]: the whole map */
+static int put_dscp(struct nlmsghdr *n, const char *arg)
+{
+	static const char * const want =
+		"none, or a list such as 46:1,8-15:2, of DSCP from 0 to 63 and bands from 1 to 8";
+	__u8 map[TC_SFC_DSCPS] = { 0 };
+	const char *p = arg;
+	int used;
+
+	while (strcmp(arg, "none")) {
+		unsigned int first, last, band;
+
+		used = 0;
+		if (sscanf(p, "%2u-%2u:%1u%n", &first, &last, &band, &used) < 3 || !used) {
+			used = 0;
+			if (sscanf(p, "%2u:%1u%n", &first, &band, &used) < 2 || !used)
+				return bad("dscp", arg, want);
+			last = first;
+		}
+		if (last >= TC_SFC_DSCPS || first > last || !band || band > TC_SFC_BANDS_MAX)
+			return bad("dscp", arg, want);
+		memset(map + first, band, last - first + 1);
+		p += used;
+		if (!*p)
+			break;
+		if (*p++ != ',')
+			return bad("dscp", arg, want);
+	}
+	return addattr_l(n, TCA_BUF_MAX, TCA_SFC_DSCP, map, sizeof(map));
+}
+
+/*
+ * weights and srcprob: as many numbers as follow, and the kernel knows how many bands there are.
+ * Returns how many words that are, the option's name included, or -1.
+ */
+static int put_per_band(struct nlmsghdr *n, int argc, char **argv)
+{
+	bool weights = !strcmp(argv[0], "weights");
+	__u8 v[TC_SFC_BANDS_MAX];
+	__u32 number;
+	int i;
+
+	for (i = 0; i + 1 < argc && *argv[i + 1] >= '0' && *argv[i + 1] <= '9'; i++) {
+		if (i == TC_SFC_BANDS_MAX)
+			return bad(argv[0], argv[i + 1], "for any band: there are 8 at most");
+		if (get_number(&number, argv[0], argv[i + 1], 1,
+			       weights ? TC_SFC_WEIGHT_MAX : 100))
+			return -1;
+		v[i] = number;
+	}
+	if (!i) {
+		fprintf(stderr, "sfc: %s: a number for each band is missing\n", argv[0]);
+		return -1;
+	}
+	if (addattr_l(n, TCA_BUF_MAX, weights ? TCA_SFC_WEIGHTS : TCA_SFC_SRCPROB, v, i))
+		return -1;
+	return i + 1;
 }
 
 /* Both addresses may be given, by two options; auto takes both back. */
@@ -317,6 +383,15 @@ static int parse_value(struct nlmsghdr *n, const char *opt, const char *arg)
 		v8 = v;
 		return addattr_l(n, TCA_BUF_MAX, TCA_SFC_MINTTL, &v8, sizeof(v8));
 	}
+	if (!strcmp(opt, "bands") || !strcmp(opt, "default")) {
+		if (get_number(&v, opt, arg, 1, TC_SFC_BANDS_MAX))
+			return -1;
+		v8 = v;
+		return addattr_l(n, TCA_BUF_MAX,
+				 opt[0] == 'b' ? TCA_SFC_BANDS : TCA_SFC_DEFAULT, &v8, sizeof(v8));
+	}
+	if (!strcmp(opt, "dscp"))
+		return put_dscp(n, arg);
 	if (!strcmp(opt, "addr"))
 		return put_addr(n, arg);
 	if (!strcmp(opt, "tagkey")) {
@@ -332,7 +407,7 @@ static bool takes_value(const char *opt)
 	static const char * const names[] = {
 		"rate", "link", "limit", "overhead", "ccthresh", "smcap", "switch_id", "srcrate",
 		"port", "ttl", "addr", "tagkey", "bts", "rtt", "qth", "qtg", "suppress", "maxpause",
-		"ecn", "estimator", "holdshare", "minttl", "serverrate",
+		"ecn", "estimator", "holdshare", "minttl", "serverrate", "bands", "default", "dscp",
 	};
 	unsigned int i;
 
@@ -347,6 +422,7 @@ static int sfc_parse_opt(struct qdisc_util *qu, int argc, char **argv,
 {
 	struct nla_bitfield32 flags = { 0 };
 	struct rtattr *nest;
+	int words;
 
 	(void)qu;
 	(void)dev;
@@ -356,6 +432,14 @@ static int sfc_parse_opt(struct qdisc_util *qu, int argc, char **argv,
 			continue;
 		if (!strcmp(*argv, "notagkey")) {
 			addattr_l(n, TCA_BUF_MAX, TCA_SFC_TAGKEY, NULL, 0);
+			continue;
+		}
+		if (!strcmp(*argv, "weights") || !strcmp(*argv, "srcprob")) {
+			words = put_per_band(n, argc, argv);
+			if (words < 0)
+				return -1;
+			argc -= words - 1;
+			argv += words - 1;
 			continue;
 		}
 		if (!strcmp(*argv, "help")) {
@@ -559,6 +643,71 @@ static void print_pause_opt(struct rtattr **tb)
 	}
 }
 
+static void print_per_band(const char *key, const __u8 *v, unsigned int n)
+{
+	unsigned int i;
+
+	open_json_array(PRINT_JSON, key);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s ", key);
+	for (i = 0; i < n; i++)
+		print_color_uint(PRINT_ANY, COLOR_NONE, NULL, "%u ", v[i]);
+	close_json_array(PRINT_JSON, NULL);
+}
+
+/* Text: FIRST-LAST:BAND,... */
+static void print_dscp(const __u8 map[TC_SFC_DSCPS])
+{
+	char text[TC_SFC_DSCPS * 8] = "", *p = text;
+	unsigned int first, last;
+
+	open_json_array(PRINT_JSON, "dscp");
+	for (first = 0; first < TC_SFC_DSCPS; first = last + 1) {
+		for (last = first; last + 1 < TC_SFC_DSCPS && map[last + 1] == map[first];)
+			last++;
+		if (!map[first])
+			continue;
+		if (is_json_context()) {
+			open_json_object(NULL);
+			print_color_uint(PRINT_JSON, COLOR_NONE, "first", NULL, first);
+			print_color_uint(PRINT_JSON, COLOR_NONE, "last", NULL, last);
+			print_color_uint(PRINT_JSON, COLOR_NONE, "band", NULL, map[first]);
+			close_json_object();
+			continue;
+		}
+		p += sprintf(p, "%s%u", p == text ? "" : ",", first);
+		if (last != first)
+			p += sprintf(p, "-%u", last);
+		p += sprintf(p, ":%u", map[first]);
+	}
+	close_json_array(PRINT_JSON, NULL);
+	if (p == text)
+		strcpy(text, "none");
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "dscp %s ", text);
+}
+
+static void print_bands(struct rtattr **tb)
+{
+	const __u8 *p, *n = attr(tb, TCA_SFC_BANDS, 1);
+
+	if (!n)
+		return;
+	print_color_uint(PRINT_ANY, COLOR_NONE, "bands", "bands %u ", *n);
+	if (*n == 1 && !is_json_context())
+		return;
+	p = attr(tb, TCA_SFC_WEIGHTS, *n);
+	if (p)
+		print_per_band("weights", p, *n);
+	p = attr(tb, TCA_SFC_DEFAULT, 1);
+	if (p)
+		print_color_uint(PRINT_ANY, COLOR_NONE, "default", "default %u ", *p);
+	p = attr(tb, TCA_SFC_DSCP, TC_SFC_DSCPS);
+	if (p)
+		print_dscp(p);
+	p = attr(tb, TCA_SFC_SRCPROB, *n);
+	if (p)
+		print_per_band("srcprob", p, *n);
+}
+
 static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_SFC_MAX + 1] = { NULL }, *a;
@@ -623,6 +772,7 @@ static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	p = attr(tb, TCA_SFC_MINTTL, sizeof(__u8));
 	if (p)
 		print_color_uint(PRINT_ANY, COLOR_NONE, "minttl", "minttl %u ", *(const __u8 *)p);
+	print_bands(tb);
 	p = attr(tb, TCA_SFC_SWITCH_ID, sizeof(v32));
 	if (p) {
 		memcpy(&v32, p, sizeof(v32));
@@ -674,8 +824,43 @@ static const struct {
 	C(hold_full, false), C(hold_trips, false), C(hold_deaf, false),
 	C(hold_held, true), C(hold_released, false), C(hold_refused, false),
 	C(hold_oversize, false), C(hold_stale, false),
+	C(drop_filter, true), C(bands_moved, false), C(bands, false),
 #undef C
 };
+
+static const struct {
+	const char *name;
+	unsigned int off;
+} sfc_band_counters[] = {
+#define B(name)		{ #name, offsetof(struct tc_sfc_band, name) }
+	B(qlen), B(backlog), B(backlog_peak), B(sm_token), B(pru_token),
+	B(sent), B(sent_bytes), B(drops),
+	B(data), B(congested), B(src_sent), B(src_spared), B(pru_added), B(inc_pru), B(inc_sm),
+#undef B
+};
+
+static void print_band(unsigned int number, const struct tc_sfc_band *b)
+{
+	unsigned int i;
+	__u64 v;
+
+	open_json_object(NULL);
+	print_color_uint(PRINT_JSON, COLOR_NONE, "band", NULL, number);
+	if (!is_json_context())
+		print_nl();
+	print_color_uint(PRINT_FP, COLOR_NONE, NULL, "  band %u", number);
+	for (i = 0; i < sizeof(sfc_band_counters) / sizeof(sfc_band_counters[0]); i++) {
+		memcpy(&v, (const char *)b + sfc_band_counters[i].off, sizeof(v));
+		if (is_json_context()) {
+			print_color_s64(PRINT_JSON, COLOR_NONE, sfc_band_counters[i].name, NULL,
+					(__s64)v);
+			continue;
+		}
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, " %s", sfc_band_counters[i].name);
+		print_color_s64(PRINT_FP, COLOR_NONE, NULL, " %lld", (__s64)v);
+	}
+	close_json_object();
+}
 
 static int sfc_print_xstats(struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
@@ -714,6 +899,12 @@ static int sfc_print_xstats(struct qdisc_util *qu, FILE *f, struct rtattr *xstat
 				   sfc_counters[i].newline ? "  %s" : " %s", name);
 		print_color_s64(PRINT_FP, COLOR_NONE, NULL, " %lld", (__s64)v);
 	}
+	if (st.bands < 2 || st.bands > TC_SFC_BANDS_MAX)
+		return 0;
+	open_json_array(PRINT_JSON, "band");
+	for (i = 0; i < st.bands; i++)
+		print_band(i + 1, &st.band[i]);
+	close_json_array(PRINT_JSON, NULL);
 	return 0;
 }
 

@@ -48,6 +48,10 @@ int print_color_u64(enum output_type t, int color, const char *key, const char *
 		    unsigned long long value);
 int print_color_s64(enum output_type t, int color, const char *key, const char *fmt,
 		    long long value);
+void open_json_array(enum output_type t, const char *key);
+void close_json_array(enum output_type t, const char *text);
+void open_json_object(const char *key);
+void close_json_object(void);
 int print_color_bool(enum output_type t, int color, const char *key, const char *fmt,
 		     bool value);
 
