@@ -391,7 +391,7 @@ stack() {
 # qdisc NS DEV NAME [KIND]: a value of tc's JSON, options and statistics alike
 qdisc() {
 	in_ns "$1" tc -j -s qdisc show dev "$2" |
-		jq -r --arg n "$3" --arg k "${4:-sfc}" \
+		jq -rc --arg n "$3" --arg k "${4:-sfc}" \
 			'[.[] | select(.kind == $k)][0] | (. + (.options // {}))[$n]'
 }
 

@@ -103,6 +103,15 @@ test_each_option() {
 		maxpause+4s maxpause=4000000000
 		switch_id+4294967295 switch_id=4294967295
 		srcrate+1 srcrate=1
+		bands+1 bands=1
+		bands+8 bands=8
+		bands+3+weights+4+2+255 weights=[4,2,255]
+		bands+2 weights=[1,1]
+		bands+2+default+2 default=2
+		bands+2+srcprob+1+100 srcprob=[1,100]
+		bands+2+dscp+0-63:2 dscp=[{"first":0,"last":63,"band":2}]
+		bands+2+dscp+1:1,2:1,4:2 dscp=[{"first":1,"last":2,"band":1},{"first":4,"last":4,"band":2}]
+		bands+2+dscp+none dscp=[]
 		port+1 port=1
 		port+65535 port=65535
 		ttl+255 ttl=255
@@ -139,6 +148,10 @@ test_round_trip() {
 		hold holdshare 50 minttl 3 maxpause 2ms
 		rate 400gbit sfc cache estimator 20us serverrate 100gbit
 		serverrate 123456789bit
+		bands 2
+		bands 4 weights 8 4 2 1 default 4 dscp 46:1,8-15:2,0:3,63:4 srcprob 100 75 50 1
+		bands 8 dscp 0-7:1,8-15:2,16-23:3,24-31:4,32-39:5,40-47:6,48-55:7,56-63:8
+		bands 8 dscp 0:1,2:1,4:1,6:1,8:1,10:1,12:1,14:1,16:1,18:1,20:1,22:1,24:1,26:1,28:1,30:1,32:1,34:1,36:1,38:1,40:1
 	LIST
 }
 
@@ -222,6 +235,15 @@ test_refused_by_kernel() {
 	refused 'Error: integer out of range' rtt 999ns
 	refused 'Error: integer out of range' rtt 101ms
 	refused 'Error: integer out of range' maxpause 999ns
+	refused 'Error: weights and srcprob name a number for each band' bands 2 weights 1
+	refused 'Error: weights and srcprob name a number for each band' bands 2 srcprob 1 2 3
+	refused 'Error: weights and srcprob name a number for each band' weights 1 1
+	refused 'Error: default names a band that does not exist' bands 2 default 3
+	refused 'Error: default names a band that does not exist' default 2
+	refused 'Error: dscp names a band that does not exist' bands 2 dscp 46:3
+	refused 'Error: srcprob sets bands apart' srcprob 50
+	refused 'Error: limit leaves a band less than one packet' bands 2 limit 20000b weights 1 20
+	refused 'Error: limit leaves a band less than one packet' bands 8 limit 12000b
 	refused 'Error: hold is for the port of a sender' hold edge
 	refused 'Error: addr must be a unicast address' addr 224.0.0.1
 	refused 'Error: addr must be a unicast address' addr 255.255.255.255
@@ -258,6 +280,20 @@ test_refused_by_plugin() {
 	refused 'rtt: "soon" is not a time' rtt soon
 	refused 'suppress: "5s" is not a time' suppress 5s
 	refused 'maxpause: "-1us" is not a time' maxpause -1us
+	refused 'bands: "0" is not a number from 1 to 8' bands 0
+	refused 'bands: "9" is not a number from 1 to 8' bands 9
+	refused 'default: "0" is not a number from 1 to 8' default 0
+	refused 'weights: "0" is not a number from 1 to 255' bands 2 weights 1 0
+	refused 'weights: "256" is not a number from 1 to 255' bands 2 weights 1 256
+	refused 'weights: a number for each band is missing' bands 2 weights
+	refused 'weights: "9" is not for any band' bands 8 weights 1 2 3 4 5 6 7 8 9
+	refused 'srcprob: "101" is not a number from 1 to 100' bands 2 srcprob 1 101
+	refused 'dscp: "64:1" is not' bands 2 dscp 64:1
+	refused 'dscp: "5-4:1" is not' bands 2 dscp 5-4:1
+	refused 'dscp: "1:0" is not' bands 2 dscp 1:0
+	refused 'dscp: "1:1,,2:1" is not' bands 2 dscp 1:1,,2:1
+	refused 'dscp: "1:11" is not' bands 2 dscp 1:11
+	refused 'dscp: "one" is not' bands 2 dscp one
 	refused 'what is "frob"' frob
 	refused 'rate: value missing' rate
 }

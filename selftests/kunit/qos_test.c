@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit: sch_sfc/qos.h, who is served among bands, and Algorithm 4.
+ */
+#include "compat.h"
+#include "qos.h"
+
+#define GBPS	125000000ULL
+#define MTU	1514
+
+struct weights_row {
+	const char *name;
+	u8 n;
+	u8 weights[TC_SFC_BANDS_MAX];
+};
+
+static const struct weights_row weights_rows[] = {
+	{ "two alike", 2, { 1, 1 } },
+	{ "two unlike", 2, { 3, 1 } },
+	{ "three", 3, { 5, 3, 2 } },
+	{ "as far apart as can be", 2, { 1, 255 } },
+	{ "eight alike", 8, { 7, 7, 7, 7, 7, 7, 7, 7 } },
+	{ "eight", 8, { 1, 2, 3, 4, 5, 6, 7, 8 } },
+	{ "heaviest", 8, { 255, 255, 255, 255, 255, 255, 255, 255 } },
+	{ "no common divisor", 3, { 101, 103, 107 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(weights, weights_rows, name);
+
+static u32 sum_of(const struct sfc_qos *q, u32 set)
+{
+	u32 i, sum = 0;
+
+	for (i = 0; i < q->n; i++)
+		if (set & 1U << i)
+			sum += q->band[i].weight;
+	return sum;
+}
+
+static struct sfc_qos *qos(struct kunit *test, const struct weights_row *row)
+{
+	struct sfc_qos *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, q);
+	sfc_qos_set(q, row->n, row->weights, MTU, 16 << 20);
+	return q;
+}
+
+/* Bands with a queue that never ends: what each is served, and how much of it is left */
+static void serve(struct sfc_qos *q, u32 len, u64 *served)
+{
+	unsigned int i = sfc_qos_next(q);
+
+	sfc_qos_pay(q, i, len);
+	served[i] += len;
+}
+
+static u32 length_of(u32 step, unsigned int i)
+{
+	/* any length up to the MTU, others for each band */
+	return 60 + (step * (7919 + 613 * i) + 97 * i) % (MTU - 59);
+}
+
+/* By weight, within a round, at any time: and that is independent of how long packets are */
+static void sfc_qos_weights_test(struct kunit *test)
+{
+	const struct weights_row *row = test->param_value;
+	u64 served[TC_SFC_BANDS_MAX] = { };
+	struct sfc_qos *q = qos(test, row);
+	u32 step, i;
+
+	for (i = 0; i < row->n; i++)
+		sfc_qos_join(q, i, 1 << 30);
+	for (step = 0; step < 20000; step++)
+		serve(q, length_of(step, sfc_qos_next(q)), served);
+	for (i = 1; i < row->n; i++) {
+		/* how many rounds each has had, by its bytes */
+		s64 rounds = div64_u64(served[0] * 1000, q->band[0].quantum);
+		s64 others = div64_u64(served[i] * 1000, q->band[i].quantum);
+
+		/* one that is not over, and a packet of debt, in 1/1000 */
+		KUNIT_EXPECT_LE_MSG(test, abs(rounds - others), 2002, "band %u", i);
+		/* quanta are in proportion, within a byte of rounding up */
+		KUNIT_EXPECT_LE(test, abs((s64)q->band[0].quantum * row->weights[i] -
+					  (s64)q->band[i].quantum * row->weights[0]),
+				row->weights[0] + row->weights[i]);
+	}
+}
+
+/* What one does not use is nobody's loss: some band is served as long as one has a queue */
+static void sfc_qos_work_conserving_test(struct kunit *test)
+{
+	const struct weights_row *row = test->param_value;
+	struct sfc_qos *q = qos(test, row);
+	u32 set, steps, i;
+
+	for (set = 1; set < 1U << row->n; set++) {
+		for (i = 0; i < row->n; i++)
+			if (set & 1U << i)
+				sfc_qos_join(q, i, MTU);
+		for (steps = hweight8(set); steps; steps--) {
+			i = sfc_qos_next(q);
+			KUNIT_ASSERT_TRUE_MSG(test, q->busy & 1U << i, "set %#x", set);
+			sfc_qos_pay(q, i, MTU);
+			sfc_qos_leave(q, i, MTU, true);
+		}
+		KUNIT_ASSERT_EQ(test, q->busy, 0);
+	}
+	for (i = 0; i < row->n; i++) {
+		KUNIT_EXPECT_EQ(test, q->band[i].bytes, 0);
+		/* no credit is kept */
+		KUNIT_EXPECT_LE(test, q->band[i].deficit, 0);
+	}
+}
+
+/* A band that shows up now and then with a super-packet gets no more than its part for it */
+static void sfc_qos_debt_test(struct kunit *test)
+{
+	static const struct weights_row row = { "", 2, { 1, 1 } };
+	u64 served[2] = { };
+	struct sfc_qos *q = qos(test, &row);
+	unsigned int i;
+	u32 step;
+
+	sfc_qos_join(q, 0, 1 << 30);
+	for (step = 0; step < 20000; step++) {
+		if (!(q->busy & 2))
+			sfc_qos_join(q, 1, 65536);
+		i = sfc_qos_next(q);
+		sfc_qos_pay(q, i, i ? 65536 : MTU);
+		served[i] += i ? 65536 : MTU;
+		if (i)
+			sfc_qos_leave(q, 1, 65536, true);
+	}
+	KUNIT_EXPECT_LE(test, abs((s64)(served[0] - served[1])), 2 * 65536);
+}
+
+/* Lines 4 to 8: every band, with every set of others that have a queue; never more than exact */
+static void sfc_qos_share_test(struct kunit *test)
+{
+	const struct weights_row *row = test->param_value;
+	static const u64 wholes[] = { 1, 1024, 1514 * 1024, 1ULL << 36, 1ULL << 46 };
+	struct sfc_qos *q = qos(test, row);
+	u32 set, i, j;
+
+	for (set = 0; set < 1U << row->n; set++) {
+		q->busy = set;
+		for (i = 0; i < row->n; i++) {
+			u32 share = sfc_qos_share(q, i), sum = sum_of(q, set | 1U << i);
+
+			for (j = 0; j < ARRAY_SIZE(wholes); j++) {
+				u64 exact = div_u64(wholes[j] * row->weights[i], sum);
+				u64 got = sfc_qos_part(wholes[j], share);
+
+				KUNIT_ASSERT_LE_MSG(test, got, exact, "set %#x band %u", set, i);
+				/* 2^-21 of it, and one for rounding */
+				KUNIT_ASSERT_LE_MSG(test, exact - got, (wholes[j] >> 21) + 1,
+						    "set %#x band %u", set, i);
+			}
+		}
+	}
+}
+
+/* Supply that a band is credited with, in bytes: bursts of packets that are far below its share */
+static s64 credited(struct sfc_qos *q, unsigned int i, const struct sfc_alg_cfg *cfg, u64 *now,
+		    u64 gap, u32 packets)
+{
+	struct sfc_qos_band *b = &q->band[i];
+	s64 total = 0, before;
+
+	while (packets--) {
+		struct sfc_alg_in in = { .now = *now += gap, .size = 64, .segs = 1 };
+
+		/* from deep below, so that the cap takes nothing away */
+		before = -sfc_bytes_to_tokens(1 << 20);
+		b->state.sm.token = before;
+		sfc_qos_supply(q, i, cfg, &in);
+		total += b->state.sm.token - before + sfc_bytes_to_tokens(64);
+	}
+	return total >> SFC_TOKEN_SHIFT;
+}
+
+/* A ms of packets at all bands, each with a queue: its share, none more, all of it together */
+static void sfc_qos_supply_test(struct kunit *test)
+{
+	const struct weights_row *row = test->param_value;
+	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = 100000, .floor = 1 << 24, .sm = true };
+	struct sfc_qos *q = qos(test, row);
+	s64 total = 0, link, exact, got;
+	u32 all = (1U << row->n) - 1, i;
+	u64 now;
+
+	sfc_rate_set(&cfg.rate, 100 * GBPS);
+	q->busy = all;
+	for (i = 0; i < row->n; i++) {
+		now = 1000000;
+		q->band[i].limit = 1 << 24;
+		q->band[i].state.sm.last_ns = now;
+		got = credited(q, i, &cfg, &now, 1009, 991);
+		link = div_u64(100 * GBPS * (now - 1000000), NSEC_PER_SEC);
+		exact = div_u64(link * row->weights[i], sum_of(q, all));
+		KUNIT_EXPECT_LE_MSG(test, got, exact + 1, "band %u: more than its share", i);
+		KUNIT_EXPECT_GE_MSG(test, got, exact - (exact >> 16) - 2, "band %u: less", i);
+		total += got;
+	}
+	KUNIT_EXPECT_LE(test, total, link);
+}
+
+/* Exact, or a byte less */
+static void expect_credit(struct kunit *test, s64 got, s64 exact)
+{
+	KUNIT_EXPECT_LE(test, got, exact);
+	KUNIT_EXPECT_GE(test, got, exact - 1);
+}
+
+/* The very next packet is credited with what a band leaves that has become idle, and no longer */
+static void sfc_qos_idle_test(struct kunit *test)
+{
+	static const struct weights_row row = { "", 3, { 5, 3, 2 } };
+	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = 100000, .floor = 1 << 24, .sm = true };
+	struct sfc_qos *q = qos(test, &row);
+	u64 now = 1000000;
+	u32 i;
+
+	sfc_rate_set(&cfg.rate, 8 * GBPS);		/* a byte per ns */
+	for (i = 0; i < 3; i++) {
+		q->band[i].state.sm.last_ns = now;
+		sfc_qos_join(q, i, MTU);
+	}
+	expect_credit(test, credited(q, 2, &cfg, &now, 1000, 1), 200);
+	sfc_qos_leave(q, 0, MTU, true);
+	expect_credit(test, credited(q, 2, &cfg, &now, 1000, 1), 400);
+	sfc_qos_leave(q, 1, MTU, true);
+	expect_credit(test, credited(q, 2, &cfg, &now, 1000, 1), 1000);
+	/* i = j: whether it has a queue itself makes no difference */
+	sfc_qos_leave(q, 2, MTU, true);
+	expect_credit(test, credited(q, 2, &cfg, &now, 1000, 1), 1000);
+	sfc_qos_join(q, 0, MTU);
+	expect_credit(test, credited(q, 2, &cfg, &now, 1000, 1), 285);
+}
+
+/* What the high band has carried is not for the others to have */
+static void sfc_qos_strict_test(struct kunit *test)
+{
+	static const struct weights_row row = { "", 2, { 1, 1 } };
+	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = 100000, .floor = 1 << 24, .sm = true };
+	struct sfc_qos *q = qos(test, &row);
+	u64 now = 1000000;
+
+	sfc_rate_set(&cfg.rate, 8 * GBPS);
+	q->band[0].state.sm.last_ns = now;
+	sfc_qos_join(q, 0, MTU);
+	sfc_qos_join(q, 1, MTU);
+	q->strict += 600;
+	expect_credit(test, credited(q, 0, &cfg, &now, 1000, 1), 200);
+	expect_credit(test, credited(q, 0, &cfg, &now, 1000, 1), 500);
+}
+
+/* Line 11, and the floor: neither an idle hour nor an hour of overload goes beyond */
+static void sfc_qos_bounds_test(struct kunit *test)
+{
+	static const struct weights_row row = { "", 2, { 1, 3 } };
+	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = 100000, .floor = 1 << 24, .sm = true };
+	struct sfc_alg_in in = { .size = 64, .segs = 1 };
+	struct sfc_qos *q = qos(test, &row);
+	u32 i;
+
+	sfc_rate_set(&cfg.rate, 100 * GBPS);
+	sfc_qos_join(q, 1, MTU);
+	/* a gap that means an idle link: one packet */
+	for (in.now = 3600 * NSEC_PER_SEC, i = 0; i < 3; i++, in.now += NSEC_PER_MSEC) {
+		sfc_qos_supply(q, 0, &cfg, &in);
+		KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&q->band[0].state.sm), MTU);
+	}
+	/* gaps of a round trip: its quarter of smcap */
+	for (i = 0; i < 10; i++) {
+		in.now += 60000;
+		sfc_qos_supply(q, 0, &cfg, &in);
+	}
+	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&q->band[0].state.sm), 25000);
+	in.size = 65536;
+	for (i = 0; i < 1000; i++)
+		sfc_qos_supply(q, 0, &cfg, &in);
+	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&q->band[0].state.sm), -(s64)q->band[0].limit);
+}
+
+/* SFC: half of the link makes half of the queue as long */
+static void sfc_qos_drain_test(struct kunit *test)
+{
+	static const struct weights_row row = { "", 3, { 5, 3, 2 } };
+	struct sfc_qos *q = qos(test, &row);
+
+	sfc_qos_join(q, 2, 1000);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2), 1000);
+	sfc_qos_join(q, 1, 3000);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2), 2500);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1), 5000);
+	q->high_bytes = 100;
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1), 5100);
+	/* one without a queue finds the others there */
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 0), 100);
+	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 2), 1100);
+	/* no overflow */
+	sfc_qos_join(q, 2, 0xf0000000);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2), U32_MAX - 1);
+}
+
+static struct kunit_case sfc_qos_cases[] = {
+	KUNIT_CASE_PARAM(sfc_qos_weights_test, weights_gen_params),
+	KUNIT_CASE_PARAM(sfc_qos_work_conserving_test, weights_gen_params),
+	KUNIT_CASE(sfc_qos_debt_test),
+	KUNIT_CASE_PARAM(sfc_qos_share_test, weights_gen_params),
+	KUNIT_CASE_PARAM(sfc_qos_supply_test, weights_gen_params),
+	KUNIT_CASE(sfc_qos_idle_test),
+	KUNIT_CASE(sfc_qos_strict_test),
+	KUNIT_CASE(sfc_qos_bounds_test),
+	KUNIT_CASE(sfc_qos_drain_test),
+	{ }
+};
+
+static struct kunit_suite sfc_qos_suite = {
+	.name = "sfc_qos",
+	.test_cases = sfc_qos_cases,
+};
+
+kunit_test_suite(sfc_qos_suite);

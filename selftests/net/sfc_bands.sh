@@ -1,0 +1,396 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Bands: which one a packet takes, by DSCP, by filter, by priority; what each carries, to the byte;
+# that the books are right while bands come and go; Algorithm 1 for each by its own queue.
+#
+# Packets of 1514 bytes (1460 of data with 40 of headers, or 1448 with 52 and the option; 14 of Ethernet)
+# are sent at once to a port so slow that nothing leaves while they come, but the first, which the link takes.
+
+. "$(dirname "$0")/lib.sh"
+
+PACKET=1514
+
+tc_() {
+	in_ns "$R" tc "$@"
+}
+
+# port OPTIONS...: sfc at R towards H2; H1 hears control messages
+port() {
+	setup_router
+	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64
+	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
+	expect "control port" busywait listening
+	in_ns "$H1" sysctl -qw net.ipv4.icmp_ratemask=8
+	ip -n "$H2" route add blackhole 192.0.2.7/32
+	ip -n "$H2" -6 route add blackhole 2001:db8:1::7/128
+	expect "sfc $*" tc_ qdisc add dev r2 root handle 1: sfc "$@"
+}
+
+listening() {
+	in_ns "$H1" ss -Hlnu | grep -q ':45079'
+}
+
+# v4 DSCP NAME=VALUE...: full packets, if nothing else is said
+v4() {
+	local dscp=$1 len=1448
+	shift
+	[[ " $* " != *" bflags=none "* ]] || len=1460
+	inject "$H1" 192.0.2.7 "$A2" "$@" len="$len" tos=$((dscp << 2))
+}
+
+v6() {
+	local dscp=$1
+	shift
+	inject "$H1" 2001:db8:1::7 "$B2" "$@" len=1428 tos=$((dscp << 2))
+}
+
+# bands NAME: of each band, in one line
+bands() {
+	tc_ -j -s qdisc show dev r2 | jq -r --arg n "$1" \
+		'[.[] | select(.kind == "sfc")][0].band | map(.[$n]) | join(" ")'
+}
+
+empty() {
+	expect "drains" busywait qdisc_is "$R" r2 qlen 0
+	expect_eq "backlog" "$(qdisc "$R" r2 backlog)" 0
+	[ "$(qdisc "$R" r2 bands)" = 1 ] ||
+		expect_eq "backlog of bands" "$(bands backlog | tr -d ' 0')" ""
+}
+
+# The link is busy with a packet of the default band, which is no part of what follows
+plug() {
+	v4 0 n=1 bflags=none
+}
+
+test_dscp() {
+	port rate 8kbit bands 3 default 2 dscp 46:1,8-15:3
+	plug
+	v4 46 n=1 bflags=none
+	v6 46 n=1
+	v4 8 n=2 bflags=none
+	v4 15 n=3 bflags=none udp=1
+	v4 7 n=7 bflags=none
+	v4 16 n=8 bflags=none
+	expect_eq "by DSCP" "$(bands qlen)" "2 15 5"
+	expect_eq "backlog" "$(($(bands backlog | tr ' ' '+')))" "$(qdisc "$R" r2 backlog)"
+	# another map: for what comes from now on
+	expect "map" tc_ qdisc change dev r2 root sfc dscp 7:1
+	v4 7 n=1 bflags=none
+	v4 46 n=1 bflags=none
+	expect_eq "by another map" "$(bands qlen)" "3 16 5"
+	counters "$R" r2 drops=0 bands_moved=0 qlen=24
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+test_filters() {
+	port rate 8kbit bands 3 default 2 dscp 46:1
+	expect "filter" tc_ filter add dev r2 parent 1: protocol ip prio 1 u32 \
+		match ip dport 2003 0xffff classid 1:3
+	expect "filter" tc_ filter add dev r2 parent 1: protocol ip prio 2 u32 \
+		match ip dport 2001 0xffff classid 1:1
+	expect "filter for no band" tc_ filter add dev r2 parent 1: protocol ip prio 3 u32 \
+		match ip dport 2009 0xffff classid 1:9
+	expect "filter that drops" tc_ filter add dev r2 parent 1: protocol ip prio 4 u32 \
+		match ip dport 2004 0xffff action drop
+	plug
+	v4 0 n=3 bflags=none dport=2003
+	v4 0 n=2 bflags=none dport=2001
+	# what a filter says counts more than the DSCP; what no filter knows goes by that
+	v4 46 n=4 bflags=none dport=2003
+	v4 46 n=1 bflags=none
+	v4 0 n=5 bflags=none
+	# a band that is none: as if the filter had not been
+	v4 0 n=1 bflags=none dport=2009
+	v4 46 n=1 bflags=none dport=2009
+	expect_eq "by filter" "$(bands qlen)" "4 6 7"
+	v4 0 n=6 bflags=none dport=2004
+	counters "$R" r2 drop_filter=6 drops=6 qlen=17 drop_data=0
+	expect_eq "what was dropped" "$(bands qlen)" "4 6 7"
+	expect_fail "a filter at a band" 'filters belong to the qdisc|block' \
+		tc_ filter add dev r2 parent 1:2 protocol ip matchall classid 1:1
+	# filters stay while there is one band, and are not asked
+	expect "one band" tc_ qdisc change dev r2 root sfc bands 1 default 1 dscp none
+	v4 0 n=1 bflags=none dport=2004
+	counters "$R" r2 drop_filter=6 qlen=18 bands_moved=13
+	expect "three again" tc_ qdisc change dev r2 root sfc bands 3
+	v4 0 n=1 bflags=none dport=2003
+	expect_eq "filters again" "$(bands qlen)" "18 0 1"
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+# Classes are names for the bands, with their counters
+test_classes() {
+	port rate 8kbit bands 3 dscp 1:1,2:2,3:3
+	plug
+	v4 1 n=1 bflags=none
+	v4 2 n=2 bflags=none
+	v4 3 n=3 bflags=none
+	expect_eq "classes" "$(tc_ -s class show dev r2 | grep -c '^class sfc 1:[123] ')" 3
+	expect_eq "their queues" \
+		"$(tc_ -s class show dev r2 | grep -o 'backlog [^ ]* [0-9]*p' | tr '\n' ' ')" \
+		"backlog 1514b 1p backlog 3028b 2p backlog 4542b 3p "
+	expect_fail "a class of one's own" '.' tc_ class add dev r2 parent 1: classid 1:7 sfc
+	# a local sender's SO_PRIORITY names a class
+	in_ns "$R" "$BOLT_PROGRAMS/bolt_burst" "$A2" prio=10003 n=2 len=500 >/dev/null 2>&1 ||
+		fail "bolt_burst"
+	expect_eq "by priority" "$(bands qlen)" "1 2 5"
+	expect "one band has no classes" tc_ qdisc change dev r2 root sfc bands 1 dscp none
+	expect_eq "classes" "$(tc_ class show dev r2 | wc -l)" 0
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+# share BYTES... -- WEIGHT...: each band's part of the bytes, within 1 % of its part of the weights
+shares() {
+	python3 - "$@" <<-'PYTHON'
+		import sys
+		got, want = (list(map(int, part.split())) for part in " ".join(sys.argv[1:]).split("--"))
+		parts = [(g / sum(got), w / sum(want)) for g, w in zip(got, want)]
+		for g, w in parts:
+		    if abs(g - w) > 0.01 * w:
+		        sys.exit(" ".join(f"{g:.4f}, not {w:.4f}" for g, w in parts))
+	PYTHON
+}
+
+# Three bands that all have something to send, packets of three sizes
+test_weights() {
+	port rate 8kbit bands 3 weights 5 3 2 dscp 1:1,2:2,3:3 nobolt
+	plug
+	v4 1 n=600 bflags=none
+	v4 2 n=1000 bflags=none len=500
+	v4 3 n=2400 bflags=none len=100
+	tc_ qdisc change dev r2 root sfc rate 10mbit
+	expect "most are out" busywait sent_is 1000000
+	expect_ge "no band is empty" "$(bands qlen | tr ' ' '\n' | sort -n | head -1)" 1
+	# shellcheck disable=SC2046 # words
+	expect "by weight" shares $(bands sent_bytes) -- 5 3 2
+	empty
+	counters "$R" r2 drops=0
+}
+
+sent_is() {
+	[ "$(($(bands sent_bytes | tr ' ' '+')))" -ge "$1" ]
+}
+
+# The link never rests, and what one band leaves the others have in proportion, at once: of 20 : 10 : 70
+# packets band 1 (weight 4) is through after 5 of band 2 (weight 1) and of 3 (weight 1), then those two
+# share, and then one has the link alone.
+test_idle_bands() {
+	local order
+	port rate 1mbit bands 3 weights 4 1 1 dscp 1:1,2:2,3:3 nobolt
+	tc_ qdisc change dev r2 root sfc rate 8kbit
+	plug
+	v4 3 n=70 bflags=none dport=2003
+	v4 2 n=10 bflags=none dport=2002
+	v4 1 n=20 bflags=none dport=2001
+	sniff "$H2" eth0
+	tc_ qdisc change dev r2 root sfc rate 1mbit
+	empty
+	expect "all arrived" busywait arrived 100
+	sniffed
+	order=$(sed -n 's/.*dport=200\([123]\) .*/\1/p' "$tmp/sniff.eth0.h2" | tr -d '\n')
+	# a round is four of band 1 and one each of the others
+	expect_eq "while all have some" "$(head -c 30 <<<"$order" | tr -d 23)" 11111111111111111111
+	expect_eq "of which 2" "$(head -c 30 <<<"$order" | tr -dc 2)" 22222
+	expect_eq "when two are left" "$(cut -c31-40 <<<"$order" | sed 's/23/x/g; s/32/x/g')" xxxxx
+	expect_eq "when one is left" "$(cut -c41- <<<"$order" | tr -d 3)" ""
+	expect_eq "all of it" "${#order}" 100
+	counters "$R" r2 drops=0
+}
+
+arrived() {
+	[ "$(packets eth0.h2 'in (tcp|udp)')" -ge "$1" ]
+}
+
+# ACKs and control messages, whatever their DSCP or a filter says
+test_strict() {
+	local first
+	port rate 1mbit bands 3 weights 1 1 255 limit 16mb dscp 1:1,2:2,3:3
+	expect "filter" tc_ filter add dev r2 parent 1: protocol ip matchall classid 1:1
+	tc_ qdisc change dev r2 root sfc rate 8kbit
+	plug
+	v4 1 n=5 bflags=none dport=2001
+	v4 3 n=5 bflags=none dport=2003
+	v4 1 n=2 bflags=40 len=0 dport=2009
+	v4 1 n=1 udp=1 sport=45079 dport=45079 len=48
+	expect_eq "of data" "$(bands qlen)" "10 0 0"
+	counters "$R" r2 high=3 qlen=13
+	sniff "$H2" eth0
+	tc_ qdisc change dev r2 root sfc rate 1mbit
+	empty
+	expect "all arrived" busywait arrived 13
+	sniffed
+	first=$(grep -oE 'dport=(200[139]|45079) ' "$tmp/sniff.eth0.h2" | head -3 | sort | tr -d '\n')
+	expect_eq "first" "$first" "dport=2009 dport=2009 dport=45079 "
+}
+
+# Algorithm 1 goes by the band's own queue and what is before it: another's is no congestion
+test_queue_of_its_own() {
+	port rate 8kbit bands 2 ccthresh 3028b dscp 1:1,2:2 nosm
+	plug
+	v4 1 n=10 bflags=80
+	v4 2 n=2 bflags=80
+	expect_eq "congested" "$(bands congested)" "8 0"
+	expect_eq "SRC" "$(bands src_sent)" "8 0"
+	v4 2 n=1 bflags=80
+	expect_eq "congested" "$(bands congested)" "8 1"
+	# ten ACKs of 66 bytes go first, so they are part of every queue: 4542 + 660, and 13 * 1514 + 660
+	counters "$R" r2 data=13 congested=9 dec_set=9
+	expect_eq "of the port" "$(qdisc "$R" r2 backlog)" $((13 * PACKET))
+	tc_ qdisc change dev r2 root sfc ccthresh 5000b
+	v4 2 n=1 bflags=80
+	expect_eq "below a higher threshold" "$(bands congested)" "8 1"
+	v4 2 n=10 bflags=40 len=0
+	v4 2 n=1 bflags=80
+	expect_eq "with the high band" "$(bands congested)" "8 2"
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+# Section B: flows ramp up only if one of the same band is about to finish
+test_pru_of_its_own() {
+	port rate 8kbit bands 2 dscp 1:1,2:2 nosm
+	plug
+	v4 1 n=3 bflags=88
+	v4 1 n=1 bflags=90
+	expect_eq "last leaves a token" "$(bands pru_added)" "$(bands pru_token)"
+	tc_ qdisc change dev r2 root sfc rate 0
+	empty
+	tc_ qdisc change dev r2 root sfc rate 8kbit
+	v4 1 n=1 bflags=90
+	token=$(bands pru_token)
+	expect_ne "token" "$token" "0 0"
+	v4 2 n=1 bflags=84
+	expect_eq "not for another" "$(bands inc_pru)" "0 0"
+	v4 1 n=1 bflags=84
+	expect_eq "for its own" "$(bands inc_pru)" "1 0"
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+# Appendix B.2: a quarter of the SRC, and DEC only for those
+test_srcprob() {
+	local sent
+	port rate 8kbit bands 2 dscp 1:1,2:2 srcprob 25 100 nosm
+	plug
+	v4 1 n=402 bflags=80
+	v4 2 n=102 bflags=80
+	sent=$(bands src_sent)
+	expect_eq "of the other all" "${sent#* }" 100
+	sent=${sent% *}
+	expect_eq "spared" "$(bands src_spared)" "$((400 - sent)) 0"
+	# 100 +- 8.7 by chance: five of those
+	expect_ge "a quarter" "$sent" 57
+	expect_le "a quarter" "$sent" 143
+	counters "$R" r2 dec_set=$((sent + 100)) congested=500
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+# A full band leaves the others their room
+test_limit_by_weight() {
+	port rate 8kbit bands 2 weights 3 1 limit $((16 * PACKET))b dscp 1:1,2:2 nobolt
+	v4 0 n=1 bflags=none
+	v4 2 n=9 bflags=none
+	v4 1 n=11 bflags=none
+	expect_eq "drops" "$(bands drops)" "0 5"
+	expect_eq "waiting" "$(bands qlen)" "11 4"
+	v4 1 n=5 bflags=none
+	expect_eq "drops" "$(bands drops)" "4 5"
+	counters "$R" r2 drop_data=9 drops=9 qlen=16 backlog=$((16 * PACKET))
+	# another weight, another part: what is too much goes, and is counted
+	expect "weights" tc_ qdisc change dev r2 root sfc weights 1 3
+	expect_eq "waiting" "$(bands qlen)" "4 4"
+	counters "$R" r2 drop_change=8 drops=17 qlen=8 backlog=$((8 * PACKET))
+	expect_eq "drops" "$(bands drops)" "12 5"
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+# under PARENT: bands come and go while packets wait: none is lost, the parents know, order stays
+bands_change() {
+	local dev_parent=$1 n sum
+	for n in 8 2 1 3 1 8 4; do
+		# shellcheck disable=SC2086 # words
+		expect "bands $n" tc_ qdisc change dev r2 $dev_parent sfc bands "$n" default 1 dscp none
+		counters "$R" r2 qlen=24 backlog=$((24 * PACKET)) drops=0
+		[ "$n" = 1 ] && continue
+		sum=$(($(bands qlen | tr ' ' '+')))
+		expect_eq "in bands, with $n" "$sum" 24
+		expect_eq "bytes, with $n" "$(($(bands backlog | tr ' ' '+')))" $((24 * PACKET))
+	done
+	expect_eq "in the default" "$(bands qlen)" "24 0 0 0"
+}
+
+test_bands_change() {
+	local seqs
+	port rate 8kbit bands 4 weights 1 2 3 4 dscp 1:1,2:2,3:3,4:4 nobolt
+	plug
+	for band in 1 2 3 4; do
+		v4 "$band" n=6 bflags=none dport=200"$band"
+	done
+	expect_eq "waiting" "$(bands qlen)" "6 6 6 6"
+	bands_change root
+	counters "$R" r2 bands_moved=18
+	sniff "$H2" eth0
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 1mbit
+	empty
+	expect "all arrived" busywait arrived 24
+	sniffed
+	# each flow in its order
+	for band in 1 2 3 4; do
+		seqs=$(grep "dport=200$band " "$tmp/sniff.eth0.h2" | grep -o ' seq=[0-9]*' | tr -dc '0-9\n')
+		expect_eq "order of $band" "$seqs" "$(sort -n <<<"$seqs")"
+		expect_eq "all of $band" "$(wc -l <<<"$seqs")" 6
+	done
+}
+
+test_bands_change_as_leaf() {
+	setup_router
+	ip -n "$H2" route add blackhole 192.0.2.7/32
+	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64
+	tc_ qdisc add dev r2 root handle 9: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+	expect "sfc" tc_ qdisc add dev r2 parent 9:1 handle 1: sfc rate 8kbit bands 4 \
+		dscp 1:1,2:2,3:3,4:4 nobolt
+	plug
+	for band in 1 2 3 4; do
+		v4 "$band" n=6 bflags=none
+	done
+	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 24
+	bands_change "parent 9:1"
+	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 24
+	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" $((24 * PACKET))
+	# a limit of ten packets, in four parts: 20 of the 24 in the first are too many
+	expect "limit" tc_ qdisc change dev r2 parent 9:1 sfc limit $((16 * PACKET))b
+	counters "$R" r2 qlen=4 drop_change=20 drops=20
+	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 4
+	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" $((4 * PACKET))
+	expect "delete" tc_ qdisc del dev r2 parent 9:1
+	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 0
+	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" 0
+}
+
+# SFC goes by the time that a band takes to drain: with half of the link, half of the queue is beyond qth
+test_pause_by_drain() {
+	port rate 1mbit bands 2 dscp 1:1,2:2 nobolt sfc suppress off maxpause 4s \
+		qth $((8 * PACKET))b qtg $((2 * PACKET))b
+	tc_ qdisc change dev r2 root sfc rate 8kbit
+	v4 0 n=1 bflags=none
+	v4 1 n=4 bflags=none
+	v4 2 n=4 bflags=none
+	# nine packets at the port: eight would be too many for one band
+	counters "$R" r2 bts_sent=0
+	v4 2 n=1 bflags=none
+	counters "$R" r2 bts_sent=0
+	# five of its own, each takes the time of two
+	v4 2 n=1 bflags=none
+	counters "$R" r2 bts_sent=1
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+run_tests dscp filters classes weights idle_bands strict queue_of_its_own pru_of_its_own srcprob \
+	limit_by_weight bands_change bands_change_as_leaf pause_by_drain
