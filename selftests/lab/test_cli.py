@@ -36,6 +36,9 @@ class Refuses(unittest.TestCase):
         self.refused("run", "flow-join", "--slow", "0", "--out", self.out, says="--slow")
         self.refused("run", "flow-join", "--slow", "10000", "--set", "topology.rate=1gbit", "--out", self.out, says="slowed down")
 
+    def test_capture(self):
+        self.refused("run", "flow-join", "--capture", "a-b,a-c", "--out", self.out, says="flow-join.toml: capture.1: \"a-c\" is not a link")
+
     def test_jobs(self):
         self.refused("run", "flow-join", "--jobs", "0", "--out", self.out, says="--jobs")
 

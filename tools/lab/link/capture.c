@@ -22,7 +22,7 @@
 #include <net/checksum.h>
 #include "lablink.h"
 
-/**
+/*
  * struct lab_capture - of one direction of a link
  * @drops: what the root qdisc had dropped when the last packet came to it
  * @pending: head[] and rec are of a packet that came, and may have been dropped
