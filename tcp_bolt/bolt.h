@@ -48,6 +48,8 @@ struct bolt_flow {
 
 	/* Under the socket's spinlock */
 	struct bolt_core	core;
+	u32			cwnd;		/* Bolt's own window; TCP's may be less: Swift's */
+	u32			tcp_cwnd;	/* what we last made TCP's */
 	u32			last_inc;	/* inc_count taken so far; > 255: none yet */
 	u32			nic_kbps;	/* rate of the device below; 0: unknown */
 	u32			ns_per_byte;	/* of nic_kbps, see bolt_core_ns_per_byte() */
@@ -76,6 +78,8 @@ struct bolt_flow {
 	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */
 	u8			ack_missing;	/* ACKs in a row without the option */
 	u8			plain;		/* swift on a connection without the option */
+	struct swift_told	told;		/* by SRC: bolt */
+	struct swift_path	path;		/* where base_rtt_ns is 0: bolt */
 
 	/* swift.c, under the socket lock */
 	struct swift		swift;
@@ -150,6 +154,7 @@ struct bolt_net {
 	u8			sfc;
 	u8			ai;
 	u8			ai_spread;
+	u8			brownfield;
 	u8			min_ttl;
 	u8			tagged;
 	siphash_key_t		tag_key;
@@ -262,10 +267,13 @@ void bolt_swift_undo(struct sock *sk, struct bolt_flow *f);
 void bolt_swift_pass(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 		     struct tcphdr *th, bool data);
 void bolt_swift_depart(struct sock *sk, struct bolt_flow *f);
+void bolt_brown_start(struct bolt_flow *f);
+void bolt_brown_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs);
 
 /* cc.c: the congestion control; called with the socket's spinlock held */
 void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
 		 u32 queue_bytes, u32 link_kbps);
+void bolt_cc_adjust(struct sock *sk, struct bolt_flow *f, int packets);
 void bolt_cc_flow_init(struct bolt_flow *f);
 void bolt_cc_flow_stop(struct sock *sk, struct bolt_flow *f);
 

@@ -11,6 +11,10 @@
  * The window starts at the path's BDP, as the paper's flows start at line rate, and never
  * exceeds max_bdp_pct of it: beyond, packets only queue at the sender's own link.
  *
+ * Switches that send no SRC (section 6): Swift computes a fabric window beside (swift.c), and the
+ * smaller of the two is TCP's.  Bolt's own (f->cwnd) follows Algorithm 2 by what the flow sends:
+ * where Swift's is the smaller, an SRC counts from there, and nothing is added to Bolt's.
+ *
  * A connection without the option is handed to TCP's Reno, as tcp_dctcp does without ECN.
  */
 
@@ -28,6 +32,39 @@
 #define BOLT_AI_OWN_QUEUE	2ULL
 
 /* --- the window --- */
+
+/* Section 6: the smaller of the two */
+static void bolt_apply(struct sock *sk, struct bolt_flow *f)
+{
+	f->tcp_cwnd = min_t(u64, f->cwnd, f->swift.fabric.cwnd_q32 >> 32);
+	tcp_snd_cwnd_set(tcp_sk(sk), f->tcp_cwnd);
+}
+
+static void bolt_set(struct sock *sk, struct bolt_flow *f, u32 cwnd)
+{
+	f->cwnd = clamp_t(u32, cwnd, 1, min(f->max_cwnd, tcp_sk(sk)->snd_cwnd_clamp));
+	bolt_apply(sk, f);
+}
+
+/* Is Bolt's window what TCP has? Else it says nothing when it grows. */
+static bool bolt_is_limit(const struct sock *sk, const struct bolt_flow *f)
+{
+	return f->cwnd <= tcp_snd_cwnd(tcp_sk(sk));
+}
+
+/* What was decided while a user owned the socket */
+void bolt_cc_adjust(struct sock *sk, struct bolt_flow *f, int packets)
+{
+	u32 cwnd = min(f->cwnd, tcp_snd_cwnd(tcp_sk(sk)));
+
+	/* the bounds of every change of cwnd: one packet, and what fills the path */
+	if (packets < 0)
+		f->cwnd = cwnd > (u32)-packets ? cwnd + packets : 1;
+	else
+		f->cwnd = max(f->cwnd, min3(f->cwnd + packets, f->max_cwnd,
+					    tcp_sk(sk)->snd_cwnd_clamp));
+	bolt_apply(sk, f);
+}
 
 static void bolt_take_rtt(struct sock *sk, struct bolt_flow *f)
 {
@@ -61,21 +98,21 @@ static u32 bolt_take_inc(struct bolt_flow *f)
  * ACKs for the one, and gathers into no block for the other; waiting would keep the smallest
  * flows small.  It increases on the ACK that is due, as Algorithm 2 does.
  */
-static bool bolt_ai_small(const struct sock *sk)
+static bool bolt_ai_small(const struct bolt_flow *f)
 {
-	return tcp_snd_cwnd(tcp_sk(sk)) <= BOLT_AI_SMALL;
+	return f->cwnd <= BOLT_AI_SMALL;
 }
 
 /* Congestion is being dealt with: the increase is postponed, not skipped */
-static bool bolt_ai_postponed(const struct sock *sk, const struct bolt_flow *f)
+static bool bolt_ai_postponed(const struct bolt_flow *f)
 {
-	return READ_ONCE(f->ack_dec) && (f->own_queue || !bolt_ai_small(sk));
+	return READ_ONCE(f->ack_dec) && (f->own_queue || !bolt_ai_small(f));
 }
 
 /* Place the additive increase at a random moment of the round trip; see bolt_ai_timer(). */
 static bool bolt_ai_later(struct sock *sk, struct bolt_flow *f)
 {
-	if (!READ_ONCE(bolt_net(sock_net(sk))->ai_spread) || bolt_ai_small(sk))
+	if (!READ_ONCE(bolt_net(sock_net(sk))->ai_spread) || bolt_ai_small(f))
 		return false;
 	if (hrtimer_is_queued(&f->ai_timer))
 		return true;
@@ -90,7 +127,7 @@ static bool bolt_ai_later(struct sock *sk, struct bolt_flow *f)
 static void bolt_ai_take(struct sock *sk, struct bolt_flow *f)
 {
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
-	bolt_set_cwnd(sk, f, tcp_snd_cwnd(tcp_sk(sk)) + 1);
+	bolt_set(sk, f, f->cwnd + 1);
 }
 
 /* Algorithm 2 lines 12-14 */
@@ -102,7 +139,7 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 
 	if (!READ_ONCE(bn->ai))
 		return;
-	if (bolt_ai_postponed(sk, f))
+	if (bolt_ai_postponed(f))
 		return;
 	if (READ_ONCE(f->ai_owed)) {
 		WRITE_ONCE(f->ai_owed, 0);
@@ -111,7 +148,8 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 	if (!bolt_core_ai_due(&f->core, tp->snd_una))
 		return;
 	/* A window that is not the limit says nothing when it grows */
-	if (rs->prior_in_flight + READ_ONCE(bn->burst_segs) <= tcp_snd_cwnd(tp))
+	if (rs->prior_in_flight + READ_ONCE(bn->burst_segs) <= tcp_snd_cwnd(tp) ||
+	    !bolt_is_limit(sk, f))
 		return;
 	bolt_core_ai_taken(&f->core, tp->snd_nxt);
 	if (!bolt_ai_later(sk, f))
@@ -134,7 +172,7 @@ static enum hrtimer_restart bolt_ai_timer(struct hrtimer *timer)
 	if (!bolt_sk_uses(sk) || bolt_flow_locked(sk) != f)
 		goto out;
 	/* congestion since: taken with the first ACK that does not carry DEC */
-	if (bolt_ai_postponed(sk, f)) {
+	if (bolt_ai_postponed(f)) {
 		WRITE_ONCE(f->ai_owed, 1);
 		goto out;
 	}
@@ -184,8 +222,16 @@ static void bolt_fall_back(struct sock *sk)
 		tp->snd_ssthresh = tcp_snd_cwnd(tp);
 }
 
+/* TCP has changed the window itself: MTU probing */
+static void bolt_take_cwnd(struct sock *sk, struct bolt_flow *f)
+{
+	if (unlikely(tcp_snd_cwnd(tcp_sk(sk)) != f->tcp_cwnd))
+		bolt_set(sk, f, tcp_snd_cwnd(tcp_sk(sk)));
+}
+
 static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 {
+	const struct bolt_net *bn = bolt_net(sock_net(sk));
 	struct bolt_flow *f = bolt_flow_locked(sk);
 	u32 inc;
 
@@ -195,16 +241,24 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	if (unlikely(atomic_read(&f->pending)))
 		bolt_flow_take_up(f, sk);
 	bolt_limit_bursts(sk);
-	bolt_take_rtt(sk, f);
+	bolt_take_cwnd(sk, f);
+	if (READ_ONCE(bn->brownfield)) {
+		bolt_brown_ack(sk, f, rs);
+	} else {
+		bolt_brown_start(f);
+		bolt_take_rtt(sk, f);
+	}
 	inc = bolt_take_inc(f);
 	if (bolt_peer_silent(sk, f)) {
-		BOLT_INC_STATS(bolt_net(sock_net(sk)), FallbackLate);
+		BOLT_INC_STATS(bn, FallbackLate);
 		bolt_fall_back(sk);
 		return;
 	}
 	if (inc) {
-		BOLT_ADD_STATS(bolt_net(sock_net(sk)), IncGranted, inc);
-		bolt_set_cwnd(sk, f, tcp_snd_cwnd(tcp_sk(sk)) + inc);
+		BOLT_ADD_STATS(bn, IncGranted, inc);
+		bolt_set(sk, f, f->cwnd + inc);
+	} else {
+		bolt_apply(sk, f);
 	}
 	bolt_additive_increase(sk, f, rs);
 	if (rs->acked_sacked > 0 && inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery)
@@ -230,6 +284,7 @@ void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_n
 	target_q16 = min_t(u64, bolt_core_target_q(queue_bytes, pkt, rate, link_kbps),
 			   (u64)cwnd << 16);
 	f->own_queue = target_q16 >= BOLT_AI_OWN_QUEUE << 16;
+	swift_told(&f->told, now_ns, max(f->swift.rtt_ns, rtt_src_ns), queue_bytes, link_kbps);
 	if (!bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16)) {
 		BOLT_INC_STATS(bn, SrcHeld);
 	} else if (sock_owned_by_user(sk)) {
@@ -237,7 +292,7 @@ void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_n
 		bolt_flow_defer(f, sk, -1);
 	} else if (cwnd > 1) {
 		BOLT_INC_STATS(bn, SrcDec);
-		bolt_set_cwnd(sk, f, cwnd - 1);
+		bolt_set(sk, f, min(f->cwnd, cwnd) - 1);
 	} else {
 		BOLT_INC_STATS(bn, SrcFloor);
 	}
@@ -255,8 +310,8 @@ static u32 bolt_ssthresh(struct sock *sk)
 	struct bolt_flow *f = bolt_flow_locked(sk);
 
 	if (f) {
-		f->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
-		f->loss_cwnd = f->prior_cwnd;
+		f->prior_cwnd = f->cwnd;
+		f->loss_cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	}
 	return tcp_sk(sk)->snd_ssthresh;
 }
@@ -265,7 +320,7 @@ static u32 bolt_ssthresh(struct sock *sk)
 static void bolt_cut(struct sock *sk, struct bolt_flow *f)
 {
 	f->loss_cwnd = max_t(u32, f->loss_cwnd / 2, 1);
-	bolt_set_cwnd(sk, f, f->loss_cwnd);
+	bolt_set(sk, f, f->loss_cwnd);
 }
 
 static void bolt_set_state(struct sock *sk, u8 state)
@@ -296,10 +351,11 @@ static void bolt_set_state(struct sock *sk, u8 state)
 
 static u32 bolt_undo_cwnd(struct sock *sk)
 {
-	const struct bolt_flow *f = bolt_flow_locked(sk);
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	struct bolt_flow *f = bolt_flow_locked(sk);
 
-	return f ? max(cwnd, f->prior_cwnd) : cwnd;
+	if (f)
+		bolt_set(sk, f, max(f->cwnd, f->prior_cwnd));
+	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
 /* --- start --- */
@@ -319,10 +375,13 @@ static void bolt_init(struct sock *sk)
 	bolt_flow_set_locked(sk, f);
 	BOLT_INC_STATS(bn, Negotiated);
 
-	f->prior_cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	f->core.last_dec_ns = ktime_get_ns();	/* last_dec_time starts with the flow */
 	bolt_core_ai_taken(&f->core, tcp_sk(sk)->snd_nxt);
+	bolt_brown_start(f);
 	bolt_attach(sk, f);
+	f->cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	f->tcp_cwnd = f->cwnd;
+	f->prior_cwnd = f->cwnd;
 }
 
 struct tcp_congestion_ops tcp_bolt __read_mostly = {

@@ -40,16 +40,7 @@ void bolt_flow_put(struct bolt_flow *f)
 /* Take up what was decided while a user owned the socket.  Under the socket lock. */
 void bolt_flow_take_up(struct bolt_flow *f, struct sock *sk)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	int n = atomic_xchg(&f->pending, 0);
-	u32 cwnd = tcp_snd_cwnd(tp);
-
-	/* the bounds of every change of cwnd: one packet, and what fills the path */
-	if (n < 0)
-		cwnd = cwnd > (u32)-n ? cwnd + n : 1;
-	else
-		cwnd = max(cwnd, min3(cwnd + n, f->max_cwnd, tp->snd_cwnd_clamp));
-	tcp_snd_cwnd_set(tp, cwnd);
+	bolt_cc_adjust(sk, f, atomic_xchg(&f->pending, 0));
 }
 
 /* The backstop: the owner sent nothing and no ACK came in. */

@@ -71,6 +71,7 @@
 	X(PausePassed)		/* data sent again during a pause */		\
 	/* Swift */								\
 	X(SwiftPlain)		/* connections of swift sockets without the option */ \
+	X(SwiftLimits)		/* ACKs of bolt sockets that Swift held to less */ \
 	X(SwiftTcpRtt)		/* ACKs judged by TCP's RTT, for want of a better */ \
 	X(SwiftDec)		/* fabric windows decreased for delay */	\
 	X(SwiftEndDec)		/* endpoint windows decreased for delay */	\

@@ -395,8 +395,9 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
 		BOLT_INC_STATS(bn, LastFalse);
 		f->last_open = 0;
 	}
-	/* a window that may not grow leaves the tokens to others */
-	if (!(flags & (BOLT_F_FIRST | BOLT_F_LAST)) && tcp_snd_cwnd(tp) < f->max_cwnd)
+	/* a window that may not grow, or is not the limit, leaves the tokens to others */
+	if (!(flags & (BOLT_F_FIRST | BOLT_F_LAST)) && f->cwnd < f->max_cwnd &&
+	    f->cwnd <= tcp_snd_cwnd(tp))
 		flags |= BOLT_F_INC;
 	return flags;
 }

@@ -116,51 +116,60 @@ static void bolt_swift_apply(struct sock *sk, struct bolt_flow *f)
 	bolt_swift_repace(sk, f);
 }
 
-/*
- * Fills in the sample that this ACK brings.  With the option that is the ACK's own, unless data
- * rode on it; TCP's RTT is for the rest.  It says nothing where the ACK may have been delayed.
- */
-static bool bolt_swift_sample(struct sock *sk, struct bolt_flow *f,
-			      const struct rate_sample *rs, struct swift_ack *a)
+/* With the option: the ACK's own sample, unless data rode on it */
+static bool bolt_swift_sample(struct sock *sk, struct bolt_flow *f, struct swift_ack *a)
 {
 	u32 rtt_ns = xchg(&f->ack_rtt_ns, 0);
 	s32 local_ns;
 	u16 rq;
 
-	if (rtt_ns) {
-		bolt_rtt_sample(sk, f, rtt_ns);
-		local_ns = (u32)a->now_ns - READ_ONCE(f->ack_at);
-		rq = READ_ONCE(f->ack_rq);
-		a->local_ns = max(local_ns, 0);
-		a->rtt_ns = rtt_ns + a->local_ns;
-		a->remote_ns = bolt_rq_delay_ns(rq);
-		a->hops = bolt_rq_hops(rq);
-		return true;
-	}
+	if (!rtt_ns)
+		return false;
+	bolt_rtt_sample(sk, f, rtt_ns);
+	local_ns = (u32)a->now_ns - READ_ONCE(f->ack_at);
+	rq = READ_ONCE(f->ack_rq);
+	a->local_ns = max(local_ns, 0);
+	a->rtt_ns = rtt_ns + a->local_ns;
+	a->remote_ns = bolt_rq_delay_ns(rq);
+	a->hops = bolt_rq_hops(rq);
+	return true;
+}
+
+/* TCP's RTT is for the rest.  It says nothing where the ACK may have been delayed. */
+static bool bolt_swift_sample_tcp(const struct sock *sk, const struct rate_sample *rs,
+				  struct swift_ack *a)
+{
 	if (rs->rtt_us < 0 || rs->is_ack_delayed)
 		return false;
 	a->rtt_ns = min_t(u64, max(rs->rtt_us, 1L) * (u64)NSEC_PER_USEC, BOLT_RTT_SRC_MAX_NS);
-	bolt_rtt_sample(sk, f, a->rtt_ns);
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), SwiftTcpRtt);
 	return true;
 }
 
-void bolt_swift_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
+static struct swift_ack bolt_swift_acked(const struct sock *sk, const struct rate_sample *rs)
 {
-	struct bolt_net *bn = bolt_net(sock_net(sk));
-	const struct tcp_sock *tp = tcp_sk(sk);
-	struct swift_ack a = {
-		.now_ns = tp->tcp_clock_cache,
+	u32 slack = READ_ONCE(bolt_net(sock_net(sk))->burst_segs) + 1;
+
+	return (struct swift_ack) {
+		.now_ns = tcp_sk(sk)->tcp_clock_cache,
 		.acked = max(rs->acked_sacked, 0),
 		/* a window that is not the limit says nothing when it grows */
-		.limited = rs->prior_in_flight + READ_ONCE(bn->burst_segs) + 1 >=
-			   tcp_snd_cwnd(tp),
+		.limited = rs->prior_in_flight + slack >= tcp_snd_cwnd(tcp_sk(sk)),
 	};
+}
+
+void bolt_swift_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
+{
+	struct swift_ack a = bolt_swift_acked(sk, rs);
+	struct bolt_net *bn = bolt_net(sock_net(sk));
 	struct swift_bounds b;
 	unsigned int dec;
 
-	if (!bolt_swift_sample(sk, f, rs, &a))
-		return;
+	if (!bolt_swift_sample(sk, f, &a)) {
+		if (!bolt_swift_sample_tcp(sk, rs, &a))
+			return;
+		bolt_rtt_sample(sk, f, a.rtt_ns);
+	}
 	rcu_read_lock();
 	b = bolt_swift_bounds(sk, f);
 	dec = swift_on_ack(&f->swift, bolt_swift_conf(sk), &b, &a);
@@ -212,6 +221,45 @@ void bolt_swift_undo(struct sock *sk, struct bolt_flow *f)
 	bolt_swift_apply(sk, f);
 }
 EXPORT_SYMBOL_GPL(bolt_swift_undo);
+
+/* --- beside Bolt (Bolt, section 6) --- */
+
+void bolt_brown_start(struct bolt_flow *f)
+{
+	swift_beside_start(&f->swift);
+}
+
+/*
+ * An ACK of a bolt socket, before Bolt looks at it.  Where nobody says what the round trip of an
+ * empty path is, it is guessed, and a flow that is down to one packet guesses anew.
+ */
+void bolt_brown_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
+{
+	struct swift_ack a = bolt_swift_acked(sk, rs);
+	struct bolt_net *bn = bolt_net(sock_net(sk));
+	u32 told_ns, cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	struct swift_bounds b = {
+		.rtt_ns = READ_ONCE(bn->base_rtt_ns),
+		.min_q32 = SWIFT_ONE,
+		.max_q32 = (u64)f->max_cwnd << 32,
+	};
+
+	if (!bolt_swift_sample(sk, f, &a) && !bolt_swift_sample_tcp(sk, rs, &a))
+		return;
+	if (!b.rtt_ns) {
+		swift_path_learn(&f->path, a.rtt_ns, cwnd == 1 && f->swift.fabric.cwnd_q32 ==
+				 SWIFT_ONE);
+		b.rtt_ns = swift_path_ns(&f->path);
+	}
+	told_ns = swift_told_ns(&f->told, a.now_ns, a.rtt_ns);
+	rcu_read_lock();
+	if (swift_beside_ack(&f->swift, bolt_swift_conf(sk), &b, &a, (u64)cwnd << 32,
+			     READ_ONCE(f->ack_dec) ? told_ns : 0))
+		BOLT_INC_STATS(bn, SwiftDec);
+	rcu_read_unlock();
+	if (f->swift.fabric.cwnd_q32 >> 32 < f->cwnd)
+		BOLT_INC_STATS(bn, SwiftLimits);
+}
 
 /* --- start --- */
 

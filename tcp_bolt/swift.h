@@ -350,6 +350,116 @@ static inline unsigned int swift_on_ack(struct swift *s, const struct swift_conf
 	return ret;
 }
 
+/* --- beside Bolt (Bolt, section 6) --- */
+
+/**
+ * struct swift_told - what switches that send SRC have said they hold
+ * @since_ns:	when the present round trip began
+ * @ns:		longest queue reported in it, as the time it takes to drain
+ * @prev_ns:	and in the one before
+ *
+ * An ACK comes after the SRC that its data packet caused, and less than a round trip after that.
+ */
+struct swift_told {
+	u64	since_ns;
+	u32	ns;
+	u32	prev_ns;
+};
+
+static inline u32 swift_told_ns(struct swift_told *t, u64 now_ns, u32 rtt_ns)
+{
+	u64 age_ns = now_ns - t->since_ns;
+
+	if (age_ns > rtt_ns) {
+		t->prev_ns = age_ns > 2ULL * rtt_ns ? 0 : t->ns;
+		t->ns = 0;
+		t->since_ns = now_ns;
+	}
+	return max(t->ns, t->prev_ns);
+}
+
+/* An SRC */
+static inline void swift_told(struct swift_told *t, u64 now_ns, u32 rtt_ns, u32 queue_bytes,
+			      u32 link_kbps)
+{
+	/* bytes * 8 / (kbit/s) = 1e-6 ns */
+	u64 ns = div_u64(queue_bytes * 8000000ULL, max(link_kbps, 1U));
+
+	swift_told_ns(t, now_ns, rtt_ns);
+	t->ns = max_t(u32, t->ns, min_t(u64, ns, U32_MAX));
+}
+
+/* Round trips with the smallest window, all beyond the target: it is the path that is so long */
+#define SWIFT_PATH_FLOOR	16
+
+/**
+ * struct swift_path - the round trip of an empty path, where nobody says it
+ * @ns:		smallest seen; 0: none yet
+ * @floor_ns:	smallest of those in a row with the smallest window
+ * @floor:	how many those are
+ */
+struct swift_path {
+	u32	ns;
+	u32	floor_ns;
+	u8	floor;
+};
+
+/*
+ * @floor: the flow has one packet in flight, and finds the delay too long all the same.  So there
+ * is an ACK per round trip, and no queue of the flow's own.
+ */
+static inline void swift_path_learn(struct swift_path *p, u32 rtt_ns, bool floor)
+{
+	if (!p->ns || rtt_ns <= p->ns) {
+		*p = (struct swift_path){ .ns = rtt_ns };
+	} else if (!floor) {
+		p->floor = 0;
+	} else {
+		p->floor_ns = p->floor ? min(p->floor_ns, rtt_ns) : rtt_ns;
+		if (++p->floor >= SWIFT_PATH_FLOOR)
+			*p = (struct swift_path){ .ns = p->floor_ns };
+	}
+}
+
+/* It is a guess: a quarter more */
+static inline u32 swift_path_ns(const struct swift_path *p)
+{
+	return min_t(u64, (u64)p->ns + p->ns / 4, U32_MAX);
+}
+
+/* No opinion: the window is whatever Bolt says, until a delay is beyond the target */
+static inline void swift_beside_start(struct swift *s)
+{
+	s->fabric.cwnd_q32 = SWIFT_CWND_MAX;
+}
+
+/*
+ * On receiving an ACK.  @sends_q32 is the window that the flow sends with, the smaller of Swift's
+ * and Bolt's; @told_ns is the part of the delay that Bolt has been told of, and deals with.
+ *
+ * As section 3.3 has it of two windows of Swift's, the one that is not the limit grows up to its
+ * ceiling.  But it was with the smaller that the delay was caused: a decrease is one of that.
+ */
+static inline bool swift_beside_ack(struct swift *s, const struct swift_conf *c,
+				    const struct swift_bounds *b, const struct swift_ack *ack,
+				    u64 sends_q32, u32 told_ns)
+{
+	u32 delay = ack->rtt_ns - min_t(u64, (u64)ack->remote_ns + ack->local_ns + told_ns,
+					ack->rtt_ns);
+	u32 target = swift_target_ns(c, b, min(s->fabric.cwnd_q32, sends_q32), ack->hops);
+	struct swift_win *w = &s->fabric;
+	struct swift_ack a = *ack;
+
+	s->rtt_ns = a.rtt_ns;
+	if (w->cwnd_q32 > sends_q32)
+		a.limited = true;
+	/* neither is a decrease yet */
+	w->cwnd_q32 = min(w->cwnd_q32, b->max_q32);
+	if (delay >= target && swift_can_decrease(w, a.now_ns, a.rtt_ns))
+		w->cwnd_q32 = min(w->cwnd_q32, sends_q32);
+	return swift_win_ack(w, c, b, &a, delay, target);
+}
+
 static inline void swift_win_loss(struct swift_win *w, const struct swift *s,
 				  const struct swift_conf *c, const struct swift_bounds *b,
 				  u64 now_ns)

@@ -179,6 +179,8 @@ static const struct ctl_table bolt_table[] = {
 	BOLT_SYSCTL(ai, u8, proc_dou8vec_minmax, .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(ai_spread, u8, proc_dou8vec_minmax,
 		    .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
+	BOLT_SYSCTL(brownfield, u8, proc_dou8vec_minmax,
+		    .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(min_ttl, u8, proc_dou8vec_minmax),
 	BOLT_SYSCTL(sfc, u8, bolt_sysctl_sfc, .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(max_pause_us, u32, proc_douintvec_minmax,
@@ -210,6 +212,7 @@ int bolt_sysctl_init(struct bolt_net *bn)
 	bn->burst_segs = 1;
 	bn->ai = 1;
 	bn->ai_spread = 1;
+	bn->brownfield = 1;
 	bn->max_pause_us = 10 * 1000;
 	bn->watchdog_pct = 95;
 	bn->watchdog_interval_us = 200 * 1000;

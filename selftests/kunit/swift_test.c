@@ -575,6 +575,158 @@ static void swift_pace_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, swift_pace_ns(&s), ns);
 }
 
+/* --- beside Bolt (Bolt, section 6) --- */
+
+struct beside_case {
+	const char *name;
+	u64 swift;			/* its window before */
+	u32 sends, rtt, told;		/* the flow's window; of an ACK */
+	bool limited;
+	u64 want;
+};
+
+/* The target is 10 us; md is 0.8, and no more than half */
+static const struct beside_case beside_cases[] = {
+	{ "no opinion, no delay", SWIFT_CWND_MAX, 70, 8 * US, 0, true, SWIFT_CWND_MAX },
+	{ "a decrease is one of what the flow sends", SWIFT_CWND_MAX, 70, 16 * US, 0, true,
+	  MILLI(49000) },
+	{ "half at most", SWIFT_CWND_MAX, 70, 1000 * US, 0, true, MILLI(35000) },
+	{ "of its own window where that is the smaller", MILLI(10000), 70, 16 * US, 0, true,
+	  MILLI(7000) },
+	{ "at the target", MILLI(10500), 10, 10 * US, 0, true, MILLI(10000) },
+	{ "not the limit: grows all the same", MILLI(20000), 10, 8 * US, 0, false,
+	  MILLI(20050) },
+	{ "the limit, and the flow needs no more", MILLI(10500), 11, 8 * US, 0, false,
+	  MILLI(10500) },
+	{ "the limit, and all in flight", MILLI(10000), 10, 8 * US, 0, true, MILLI(10100) },
+	{ "what Bolt was told of is Bolt's", MILLI(20000), 20, 100 * US, 91 * US, true,
+	  MILLI(20050) },
+	{ "the rest is not", MILLI(20000), 20, 100 * US, 84 * US, true, MILLI(14000) },
+	{ "told of more than there is", MILLI(20000), 20, 100 * US, 900 * US, true,
+	  MILLI(20050) },
+};
+
+KUNIT_ARRAY_PARAM_DESC(beside, beside_cases, name);
+
+static void swift_beside_test(struct kunit *test)
+{
+	const struct beside_case *k = test->param_value;
+	const struct swift_ack a = {
+		.now_ns = 1ULL << 40, .rtt_ns = k->rtt, .acked = 1, .limited = k->limited,
+	};
+	struct swift_conf c = plain_conf(test);
+	struct swift s;
+	bool dec;
+
+	swift_beside_start(&s);
+	s.fabric.last_dec_ns = 0;
+	s.fabric.cwnd_q32 = k->swift;
+	dec = swift_beside_ack(&s, &c, &open, &a, (u64)k->sends << 32, k->told);
+	expect_near(test, "window", s.fabric.cwnd_q32, k->want);
+	KUNIT_EXPECT_EQ(test, dec, k->rtt - min(k->told, k->rtt) > 10 * US);
+}
+
+/* Flow scaling goes by what the flow sends, not by a ceiling that it is far from */
+static void swift_beside_scaling_test(struct kunit *test)
+{
+	struct swift_ack a = { .now_ns = 1ULL << 40, .rtt_ns = 35 * US, .acked = 1 };
+	struct swift s = { };
+	struct swift_conf c;
+
+	/* 32.3 us for one packet, 11 - 2 us for eight: */
+	KUNIT_ASSERT_TRUE(test, swift_conf_set(&c, &defaults));
+	swift_beside_start(&s);
+	KUNIT_EXPECT_FALSE(test, swift_beside_ack(&s, &c, &open, &a, SWIFT_ONE, 0));
+	KUNIT_EXPECT_TRUE(test, swift_beside_ack(&s, &c, &open, &a, 8 * SWIFT_ONE, 0));
+}
+
+/* Once per round trip; what comes between does not clamp it to what the flow sends either */
+static void swift_beside_once_test(struct kunit *test)
+{
+	struct swift_ack a = { .now_ns = 1ULL << 40, .rtt_ns = 16 * US, .acked = 1 };
+	struct swift_conf c = plain_conf(test);
+	struct swift s = { };
+
+	swift_beside_start(&s);
+	KUNIT_EXPECT_TRUE(test, swift_beside_ack(&s, &c, &open, &a, 100 * SWIFT_ONE, 0));
+	a.now_ns += 16 * US - 1;
+	KUNIT_EXPECT_FALSE(test, swift_beside_ack(&s, &c, &open, &a, 10 * SWIFT_ONE, 0));
+	expect_near(test, "not yet", s.fabric.cwnd_q32, MILLI(70000));
+	a.now_ns++;
+	KUNIT_EXPECT_TRUE(test, swift_beside_ack(&s, &c, &open, &a, 10 * SWIFT_ONE, 0));
+	expect_near(test, "again", s.fabric.cwnd_q32, MILLI(7000));
+}
+
+/* The ceiling comes down on it when the first round trip is known: no decrease, and none put off */
+static void swift_beside_ceiling_test(struct kunit *test)
+{
+	const struct swift_bounds b = { .max_q32 = 88 * SWIFT_ONE };
+	struct swift_ack a = { .now_ns = 1ULL << 40, .rtt_ns = 8 * US, .acked = 1 };
+	struct swift_conf c = plain_conf(test);
+	struct swift s = { };
+
+	swift_beside_start(&s);
+	KUNIT_EXPECT_FALSE(test, swift_beside_ack(&s, &c, &b, &a, 70 * SWIFT_ONE, 0));
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 88 * SWIFT_ONE);
+	a.now_ns += US;
+	a.rtt_ns = 16 * US;
+	KUNIT_EXPECT_TRUE(test, swift_beside_ack(&s, &c, &b, &a, 70 * SWIFT_ONE, 0));
+	expect_near(test, "window", s.fabric.cwnd_q32, MILLI(49000));
+}
+
+/* The smallest, until the smallest window has known nothing better for long enough */
+static void swift_path_test(struct kunit *test)
+{
+	struct swift_path p = { };
+	int i;
+
+	swift_path_learn(&p, 80 * US, false);
+	KUNIT_EXPECT_EQ(test, swift_path_ns(&p), 100 * US);
+	swift_path_learn(&p, 40 * US, false);
+	for (i = 0; i < 100; i++)
+		swift_path_learn(&p, 2000 * US, false);
+	KUNIT_EXPECT_EQ(test, swift_path_ns(&p), 50 * US);
+	for (i = 0; i < SWIFT_PATH_FLOOR - 1; i++)
+		swift_path_learn(&p, (2000 + i) * US, true);
+	/* interrupted */
+	swift_path_learn(&p, 1000 * US, false);
+	for (i = 0; i < SWIFT_PATH_FLOOR - 1; i++)
+		swift_path_learn(&p, (2100 - i) * US, true);
+	KUNIT_EXPECT_EQ(test, swift_path_ns(&p), 50 * US);
+	swift_path_learn(&p, 2100 * US, true);
+	KUNIT_EXPECT_EQ(test, p.ns, (2100 - SWIFT_PATH_FLOOR + 2) * US);
+	swift_path_learn(&p, 40 * US, true);
+	KUNIT_EXPECT_EQ(test, p.ns, 40 * US);
+	swift_path_learn(&p, U32_MAX, false);
+	p.ns = U32_MAX;
+	KUNIT_EXPECT_EQ(test, swift_path_ns(&p), U32_MAX);
+}
+
+/* A queue that was reported counts in its round trip and the next, the longest of them */
+static void swift_told_test(struct kunit *test)
+{
+	u64 now = 1ULL << 40;
+	struct swift_told t = { };
+
+	KUNIT_EXPECT_EQ(test, swift_told_ns(&t, now, 10 * US), 0U);
+	/* 125 KB at 100 Gb/s take 10 us */
+	swift_told(&t, now, 10 * US, 125000, 100000000);
+	KUNIT_EXPECT_EQ(test, swift_told_ns(&t, now, 10 * US), 10 * US);
+	swift_told(&t, now + 5 * US, 10 * US, 12500, 100000000);
+	KUNIT_EXPECT_EQ(test, swift_told_ns(&t, now + 10 * US, 10 * US), 10 * US);
+	swift_told(&t, now + 11 * US, 10 * US, 25000, 100000000);
+	KUNIT_EXPECT_EQ(test, swift_told_ns(&t, now + 12 * US, 10 * US), 10 * US);
+	KUNIT_EXPECT_EQ(test, swift_told_ns(&t, now + 22 * US, 10 * US), 2 * US);
+	KUNIT_EXPECT_EQ(test, swift_told_ns(&t, now + 33 * US, 10 * US), 0U);
+	/* and after silence */
+	swift_told(&t, now + 40 * US, 10 * US, 125000, 100000000);
+	KUNIT_EXPECT_EQ(test, swift_told_ns(&t, now + 61 * US, 10 * US), 0U);
+	/* the largest and slowest that a message can say */
+	swift_told(&t, now + 70 * US, 10 * US, U32_MAX, 1);
+	KUNIT_EXPECT_EQ(test, swift_told_ns(&t, now + 70 * US, 10 * US), U32_MAX);
+	swift_told(&t, now + 70 * US, 10 * US, 1, 0);
+}
+
 static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(swift_rsqrt_exact_test),
 	KUNIT_CASE(swift_inverse_exact_test),
@@ -596,6 +748,12 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(swift_rto_row_test),
 	KUNIT_CASE(swift_recovery_test),
 	KUNIT_CASE_PARAM(swift_pace_test, pace_gen_params),
+	KUNIT_CASE_PARAM(swift_beside_test, beside_gen_params),
+	KUNIT_CASE(swift_beside_scaling_test),
+	KUNIT_CASE(swift_beside_once_test),
+	KUNIT_CASE(swift_beside_ceiling_test),
+	KUNIT_CASE(swift_path_test),
+	KUNIT_CASE(swift_told_test),
 	{ }
 };
 
