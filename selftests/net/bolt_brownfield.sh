@@ -1,0 +1,164 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Brownfield (section 6): Swift's window beside Bolt's, and the smaller is TCP's.  The router is a switch that
+# sends no SRC, or one that does; its queue is what the flow's window makes.
+
+. "$(dirname "$0")/lib.sh"
+
+# The path: 2 ms there and back, 40 Mbit/s behind a link of 240.  A window of a BDP of the latter is 40 packets,
+# of which the port takes 7 a round trip: 33 wait, for 10 ms.
+RTT_MS=2
+MBIT=40
+WINDOW=40
+PACKET=1514
+
+# setup QDISC...: of the router's port; the delay is the far host's
+setup() {
+	setup_router
+	in_ns "$H1" sysctl -qw net.bolt.base_rtt_ns=$((RTT_MS * 1000000)) net.bolt.rate_mbps=240 \
+		net.bolt.swift_base_ns=1000000 net.bolt.swift_hop_ns=0 net.bolt.swift_fs_range_ns=0
+	in_ns "$R" tc qdisc replace dev r1 root netem delay 1ms limit 10000
+	in_ns "$H2" tc qdisc replace dev eth0 root netem delay 1ms limit 10000
+	in_ns "$R" tc qdisc replace dev r2 root "$@"
+	offload "$R" r1 off
+	offload "$R" r2 off
+}
+
+fifo() {
+	setup tbf rate "${MBIT}mbit" burst "$PACKET" limit 10000000
+}
+
+backlog() {
+	in_ns "$R" tc -s -j qdisc show dev r2 | grep -oE '"backlog":[0-9]+' | head -1 | cut -d: -f2
+}
+
+cwnd() {
+	in_ns "$H1" ss -Htni 'dport = :5001' | grep -oE ' cwnd:[0-9]+' | cut -d: -f2
+}
+
+flow() {
+	began=$EPOCHREALTIME
+	server "$H2" cc bolt listen "$A2" 5001 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect "$A2" 5001 send "$1" outq info
+}
+
+# Leaves how long it took, in us, in $took
+flow_done() {
+	ended client "$CLIENT"
+	took=$((${EPOCHREALTIME/./} - ${began/./}))
+	server_done
+	expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt
+	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
+}
+
+sent() {
+	[ "$(bolt_stat "$H1" OptTx)" -ge "$1" ]
+}
+
+# mean BYTES: what the port holds on average over 20 looks, a round trip apart, from now on
+mean() {
+	local sum=0
+	for _ in $(seq 20); do
+		expect "sends" busywait sent $(($(bolt_stat "$H1" OptTx) + 7))
+		sum=$((sum + $(backlog)))
+	done
+	echo $((sum / 20))
+}
+
+# 1 ms of queue is 5000 bytes: the window that makes it is 10 packets
+test_fifo_is_controlled() {
+	local q
+	fifo
+	flow 2000000
+	expect "well under way" busywait sent 400
+	q=$(mean)
+	expect_ge "the target asks for 5000 bytes" "$q" 2500
+	expect_le "the target asks for 5000 bytes" "$q" 8500
+	expect_le "window" "$(cwnd)" 14
+	flow_done
+	expect_ge "SwiftDec" "$(bolt_stat "$H1" SwiftDec)" 3
+	expect_ge "SwiftLimits" "$(bolt_stat "$H1" SwiftLimits)" 500
+	# the link was full: 2 MB and headers in 430 ms
+	expect_le "time" "$took" 480000
+}
+
+# Bolt alone has no way to know, and its window stays
+test_off() {
+	fifo
+	in_ns "$H1" sysctl -qw net.bolt.brownfield=0
+	flow 2000000
+	expect "well under way" busywait sent 400
+	expect_ge "the port holds the window" "$(mean)" $(((WINDOW - 12) * PACKET))
+	expect_ge "window" "$(cwnd)" "$WINDOW"
+	flow_done
+	expect_eq "SwiftDec" "$(bolt_stat "$H1" SwiftDec)" 0
+	expect_eq "SwiftLimits" "$(bolt_stat "$H1" SwiftLimits)" 0
+}
+
+# What Swift takes away is not taken from Bolt's window: it is there when the setting changes
+test_changed_under_way() {
+	fifo
+	flow 4000000
+	expect "well under way" busywait sent 400
+	expect_le "window" "$(cwnd)" 14
+	in_ns "$H1" sysctl -qw net.bolt.brownfield=0
+	expect "goes on" busywait sent $(($(bolt_stat "$H1" OptTx) + 200))
+	expect_ge "window without" "$(cwnd)" "$WINDOW"
+	in_ns "$H1" sysctl -qw net.bolt.brownfield=1
+	expect "goes on" busywait sent $(($(bolt_stat "$H1" OptTx) + 400))
+	expect_le "window with it again" "$(cwnd)" 14
+	flow_done
+}
+
+# Before anything is known, the flow starts as Bolt's do
+test_starts_at_line_rate() {
+	fifo
+	sniff "$H1" eth0
+	flow 500000
+	flow_done
+	sniffed
+	# up to the first ACK of data, and no others
+	expect_eq "first window" "$(awk '/^out tcp .* len=[1-9]/ { n++ }
+		/^in tcp .* len=0 / && n > 1 { print n; exit }' "$tmp/sniff.eth0")" "$WINDOW"
+}
+
+# Of a switch that sends SRC Bolt hears sooner, and Swift, which sees the same queue, stays out of it
+test_sfc_is_bolts() {
+	setup sfc rate "${MBIT}mbit" ccthresh $((2 * PACKET))
+	flow 2000000
+	flow_done
+	expect_ge "SrcDec" "$(bolt_stat "$H1" SrcDec)" 50
+	expect_eq "SwiftLimits" "$(bolt_stat "$H1" SwiftLimits)" 0
+}
+
+# Data in both directions: ACKs that ride on data have no echo; the others do
+test_both_directions() {
+	fifo
+	server "$H2" cc bolt listen "$A2" 5001 echo
+	client "$H1" cc bolt connect "$A2" 5001 ping 1 1000000 shut recv-eof info
+	server_done
+	expect_ge "SwiftDec" "$(bolt_stat "$H1" SwiftDec)" 3
+	expect_le "window" "$(info "$tmp/client" cwnd)" 14
+}
+
+# Nobody says how long the path is, and it becomes longer: by one packet a round trip, the flow would need 2 s
+test_path_outgrown() {
+	setup_pair
+	ip -n "$H1" route replace 192.0.2.0/24 dev eth0 initcwnd 40
+	server "$H2" cc bolt listen "$A2" 5001 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect "$A2" 5001 send 100000 outq mark "$tmp/up" wait "$tmp/go" send 1450000 outq info
+	expect "first part" busywait test -e "$tmp/up"
+	in_ns "$H2" tc qdisc replace dev eth0 root netem delay "${RTT_MS}ms" limit 10000
+	began=$EPOCHREALTIME
+	touch "$tmp/go"
+	flow_done
+	rm "$tmp/up" "$tmp/go"
+	expect_ge "SwiftDec" "$(bolt_stat "$H1" SwiftDec)" 1
+	expect_le "time" "$took" 400000
+	expect_ge "window" "$(info "$tmp/client" cwnd)" 10
+}
+
+run_tests fifo_is_controlled off changed_under_way starts_at_line_rate sfc_is_bolts both_directions path_outgrown
