@@ -9,18 +9,24 @@
  *   cut	a datagram is larger than the reader's buffer
  *   end	the socket comes to its end before the dump does
  *   lost	the socket's buffer was full (ENOBUFS)
+ *
+ * BOLT_RING=N: each device has a transmit ring of N packets (ETHTOOL_GRINGPARAM).
  */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/ethtool.h>
 #include <linux/netlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-static unsigned int type;
+static int type;
 static int left;
 static char fault[8];
 
@@ -28,14 +34,14 @@ __attribute__((constructor)) static void begin(void)
 {
 	const char *s = getenv("BOLT_NLFAULT");
 
-	if (s && sscanf(s, "%u:%7[a-z]:%d", &type, fault, &left) != 3)
+	if (s && sscanf(s, "%i:%7[a-z]:%d", &type, fault, &left) != 3)
 		abort();
 }
 
 /* Changes the messages of a datagram; returns whether it has a dump of the type */
 static int meddle(struct nlmsghdr *h, int len)
 {
-	static unsigned int newest;
+	static int newest;
 	int ours = 0;
 
 	for (; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
@@ -82,4 +88,24 @@ ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 		return -1;
 	}
 	return n;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	static int (*real)(int fd, unsigned long request, ...);
+	const char *ring = getenv("BOLT_RING");
+	struct ethtool_ringparam *r;
+	void *arg;
+	va_list ap;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (!real)
+		real = dlsym(RTLD_NEXT, "ioctl");
+	r = request == SIOCETHTOOL ? (void *)((struct ifreq *)arg)->ifr_data : NULL;
+	if (!r || !ring || r->cmd != ETHTOOL_GRINGPARAM)
+		return real(fd, request, arg);
+	r->tx_pending = atoi(ring);
+	return 0;
 }

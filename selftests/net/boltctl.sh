@@ -6,35 +6,7 @@
 # right status.
 
 . "$(dirname "$0")/lib.sh"
-
-# the build's, else the installed one
-boltctl=${TC_LIB_DIR:+$TC_LIB_DIR/boltctl}
-[ -x "$boltctl" ] || boltctl=boltctl
-
-# ctl ARGS...: its output in $tmp/out, complaints in $tmp/err, status in $status
-ctl() {
-	status=0
-	${as:-} "$boltctl" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || status=$?
-}
-
-# ctl_fails WHAT STATUS PATTERN ARGS...: with one line, and nothing that could pass for an answer
-ctl_fails() {
-	local what=$1 want=$2 pattern=$3
-	shift 3
-	ctl "$@"
-	expect_eq "$what: status" "$status" "$want"
-	expect_eq "$what: output" "$(head -c 200 "$tmp/out")" ""
-	expect_eq "$what: lines ($(cat "$tmp/err"))" "$(wc -l <"$tmp/err")" 1
-	grep -qE -- "^boltctl: .*$pattern" "$tmp/err" ||
-		fail "$what: said '$(cat "$tmp/err")', not '$pattern'"
-}
-
-# json FILTER: of the newest output, which must be JSON to the last byte for python too
-json() {
-	python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$tmp/out" 2>/dev/null ||
-		fail "no JSON: $(head -c 300 "$tmp/out") $(cat "$tmp/err")"
-	jq -r "$1" <"$tmp/out"
-}
+. "$(dirname "$0")/lib_boltctl.sh"
 
 # --- the command line ---
 
@@ -67,6 +39,21 @@ test_usage() {
 	TABLE
 }
 
+# known_elsewhere COMMAND: it and its options, as the newest help has them, are in the manual page
+# and in what completes words
+known_elsewhere() {
+	local f option text
+	for f in boltctl.8 completion.bash completion.zsh; do
+		text=$(<"../../tools/boltctl/$f")
+		# the manual page's own hyphens
+		text=${text//\\-/-}
+		[[ $text =~ [^a-z-]$1[^a-z-] ]] || fail "$f: no $1"
+		while read -r option; do
+			[[ $text =~ ${option}[^a-z0-9-] ]] || fail "$f: $1: no $option"
+		done < <(sed '/^Examples:/,$d' "$tmp/out" | grep -oE -- '--[a-z0-9-]+' | sort -u)
+	done
+}
+
 test_help() {
 	local c
 	ctl help
@@ -78,6 +65,7 @@ test_help() {
 		expect_eq "help $c: status" "$status" 0
 		expect "help $c: usage" grep -q "^Usage: boltctl .* $c" "$tmp/out"
 		expect "help $c: examples" grep -q '^Examples:' "$tmp/out"
+		known_elsewhere "$c"
 		cp "$tmp/out" "$tmp/help"
 		ctl "$c" -h
 		expect "help $c and $c -h say the same" cmp "$tmp/out" "$tmp/help"
@@ -131,6 +119,7 @@ test_qdisc_as_tc() {
 		sfc bts off suppress off estimator 1500ns serverrate 100gbit ecn 60kb
 		hold holdshare 100 minttl 255 switch_id 4294967295 srcrate 1 port 65535 ttl 255
 		addr 192.0.2.9 addr 2001:db8::9 tagkey 000102030405060708090a0b0c0d0e0f
+		bands 3 weights 1 2 255 default 2 dscp 46:1,8-15:3 srcprob 100 50 1
 	LIST
 }
 
@@ -156,7 +145,7 @@ test_qdisc_where() {
 	ctl -j -n "/run/netns/$H2" qdisc
 	expect_eq "by path" "$(json '.[].options.switch_id')" 2
 	ctl -j -n "$H3" qdisc
-	expect_eq "no sfc" "$(json -c .)" "[]"
+	expect_eq "no sfc" "$(<"$tmp/out")" "[]"
 	ctl -n "$H3" qdisc
 	expect_eq "no sfc, as text" "$status:$(cat "$tmp/out")" "0:"
 }
@@ -191,4 +180,4 @@ test_dumps() {
 	expect_eq "interrupted three times" "$status $(json length)" "0 1"
 }
 
-run_tests usage help qdisc_as_tc qdisc_where dumps
+run_tests usage help qdisc_as_tc qdisc_where dumps json

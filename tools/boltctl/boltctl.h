@@ -87,6 +87,10 @@ struct bc_dump {
 
 struct nl_sock *bc_nl_open(int protocol, int *status);
 int bc_nl_dump(struct nl_sock *sk, const struct bc_dump *d);
+/* Sends @msg, frees it, and hands each message of the answer to @d->entry */
+int bc_nl_get(struct nl_sock *sk, struct nl_msg *msg, const struct bc_dump *d);
+struct nl_msg *bc_genl_msg(int family, int cmd, int flags);
+int bc_nl_find(struct nl_sock *sk, const char *family);	/* quietly */
 int bc_nl_family(struct nl_sock *sk, const char *family, const char *module);
 int bc_nl_status(const char *what, int err, const char *extack);
 
@@ -95,6 +99,7 @@ void js_begin(const char *key, char bracket);
 void js_end(char bracket);
 void js_u64(const char *key, uint64_t v);
 void js_s64(const char *key, int64_t v);
+void js_fixed(const char *key, uint64_t q32);	/* 32 fractional bits, to a millionth */
 void js_bool(const char *key, bool v);
 void js_str(const char *key, const char *v);
 void js_null(const char *key);
@@ -104,6 +109,7 @@ int bc_flush(void);
 /* text.c: numbers as people read them, into a ring of buffers */
 const char *tx_bytes(uint64_t v);
 const char *tx_rate(uint64_t bit_ps);
+const char *tx_fixed(uint64_t q32);	/* a window */
 const char *tx_ns(uint64_t ns);
 
 #endif /* _BOLTCTL_H */

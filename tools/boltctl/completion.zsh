@@ -12,6 +12,10 @@ common=(
 _boltctl_commands() {
 	local -a commands
 	commands=(
+		'flows:connections: windows, pauses, the last SRC, counters'
+		'stats:counters of the namespace, or how fast they move'
+		'events:what happens, as it happens'
+		'cache:the pauses that a switch remembers'
 		'qdisc:ports with sfc, their options and counters'
 		'doctor:what is missing, and the command that mends it'
 		'help:all about one command'
@@ -23,6 +27,35 @@ local state
 _arguments -C $common '1:command:_boltctl_commands' '*::argument:->argument'
 [[ $state = argument ]] || return
 case $words[1] in
+flows)
+	_arguments $common \
+		'(-a --addr)'{-a,--addr}'[either end]:address:' \
+		'(-l --local)'{-l,--local}'[this end]:address:' \
+		'(-r --remote)'{-r,--remote}'[the other end]:address:' \
+		'(-p --port)'{-p,--port}'[port of either end]:port:' \
+		'--local-port[port of this end]:port:' \
+		'--remote-port[port of the other end]:port:' \
+		'(-c --cc)'{-c,--cc}'[congestion control]:name:(bolt swift bolt-reno swift-reno)' \
+		'(-d --dev)'{-d,--dev}'[bound to it]:device:_net_interfaces' \
+		'(-4 --ipv4)'{-4,--ipv4}'[sockets of IPv4]' \
+		'(-6 --ipv6)'{-6,--ipv6}'[sockets of IPv6]' \
+		'--paused[paused now]'
+	;;
+stats)
+	_arguments $common \
+		'(-a --all)'{-a,--all}'[counters that are 0 as well]' \
+		'(-d --delta)'{-d-,--delta=-}'[what they move by]::seconds:' \
+		'(-c --count)'{-c,--count}'[end after so many intervals]:number:' \
+		'*:counter:(${${(f)"$(cat /proc/net/bolt_stat 2>/dev/null)"}%% *})'
+	;;
+events)
+	_arguments $common \
+		'(-c --count)'{-c,--count}'[end after so many]:number:' \
+		'(-t --timeout)'{-t,--timeout}'[end after so long]:seconds:' \
+		'*:type:(src pause-begin pause-change pause-end watchdog refusal fallback bts
+			cache-hit suppressed)'
+	;;
+cache) _arguments $common ;;
 doctor) _arguments $common '1:role:(host switch)' ;;
 qdisc) _arguments $common '(-a --all)'{-a,--all}'[counters that are 0 as well]' '*:device:_net_interfaces' ;;
 help) _boltctl_commands ;;

@@ -42,7 +42,7 @@ void js_begin(const char *key, char bracket)
 {
 	js_key(key);
 	/* a line for each entry of the outermost list */
-	if (js.depth == 1)
+	if (js.depth == 1 && !key)
 		putchar('\n');
 	putchar(bracket);
 	js.more[++js.depth] = false;
@@ -73,6 +73,14 @@ void js_s64(const char *key, int64_t v)
 {
 	js_key(key);
 	printf("%lld", (long long)v);
+}
+
+void js_fixed(const char *key, uint64_t q32)
+{
+	/* rounded down */
+	js_key(key);
+	printf("%llu.%06llu", (unsigned long long)(q32 >> 32),
+	       (unsigned long long)((q32 & 0xffffffff) * 1000000 >> 32));
 }
 
 void js_bool(const char *key, bool v)

@@ -10,7 +10,7 @@
 struct bc_conf conf;
 
 static const struct bc_cmd * const commands[] = {
-	&cmd_qdisc, &cmd_doctor,
+	&cmd_flows, &cmd_stats, &cmd_events, &cmd_cache, &cmd_qdisc, &cmd_doctor,
 };
 
 #define N_COMMANDS	(sizeof(commands) / sizeof(commands[0]))

@@ -125,40 +125,81 @@ static int on_finish(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
+static int on_ack(struct nl_msg *msg, void *arg)
+{
+	struct answer *a = arg;
+
+	(void)msg;
+	a->done = true;
+	return NL_STOP;
+}
+
+/* What became of it, of what the kernel, the entries and libnl said; the first in more words */
+static int conclude(const struct answer *a, int err)
+{
+	if (a->status)
+		return a->status;
+	if (a->err < 0)
+		return bc_nl_status(a->d->what, a->err, a->extack);
+	if (err < 0 && err != -NLE_DUMP_INTR)
+		return bc_error(BC_FAIL, "%s: the answer is not whole: %s", a->d->what,
+				nl_geterror(err));
+	if (!a->done)
+		return bc_error(BC_FAIL, "%s: the answer is not whole: its end is missing",
+				a->d->what);
+	return BC_OK;
+}
+
+static struct nl_cb *callbacks(struct answer *a)
+{
+	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+
+	if (!cb)
+		return NULL;
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_valid, a);
+	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_finish, a);
+	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_ack, a);
+	nl_cb_set(cb, NL_CB_DUMP_INTR, NL_CB_CUSTOM, on_intr, a);
+	nl_cb_err(cb, NL_CB_CUSTOM, on_error, a);
+	return cb;
+}
+
+int bc_nl_get(struct nl_sock *sk, struct nl_msg *msg, const struct bc_dump *d)
+{
+	struct answer a = { .d = d };
+	struct nl_cb *cb = callbacks(&a);
+	int err = msg && cb ? nl_send_auto(sk, msg) : -NLE_NOMEM;
+
+	nlmsg_free(msg);
+	/* the answer, and in a datagram of its own that this was it */
+	while (err >= 0 && !a.done && !a.err && !a.status)
+		err = nl_recvmsgs(sk, cb);
+	nl_cb_put(cb);
+	return conclude(&a, err);
+}
+
+struct nl_msg *bc_genl_msg(int family, int cmd, int flags)
+{
+	struct nl_msg *msg = nlmsg_alloc();
+
+	if (msg && !genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, family, 0, flags, cmd, 1)) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
 static int dump_once(struct nl_sock *sk, struct answer *a)
 {
 	struct nl_msg *msg = a->d->build(a->d->arg);
-	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
-	int err;
+	struct nl_cb *cb = callbacks(a);
+	int err = msg && cb ? nl_send_auto(sk, msg) : -NLE_NOMEM;
 
-	if (!msg || !cb) {
-		err = bc_error(BC_FAIL, "no memory");
-		goto out;
-	}
-	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_valid, a);
-	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_finish, a);
-	nl_cb_set(cb, NL_CB_DUMP_INTR, NL_CB_CUSTOM, on_intr, a);
-	nl_cb_err(cb, NL_CB_CUSTOM, on_error, a);
-	err = nl_send_auto(sk, msg);
+	nlmsg_free(msg);
 	if (err >= 0)
 		err = nl_recvmsgs(sk, cb);
-	/* what the kernel and the entries said has been noted, in more words */
-	if (a->status)
-		err = a->status;
-	else if (a->err < 0)
-		err = bc_nl_status(a->d->what, a->err, a->extack);
-	else if (err < 0 && err != -NLE_DUMP_INTR)
-		err = bc_error(BC_FAIL, "%s: the answer is not whole: %s", a->d->what,
-			       nl_geterror(err));
-	else if (!a->done)
-		err = bc_error(BC_FAIL, "%s: the answer is not whole: its end is missing",
-			       a->d->what);
-	else
-		err = BC_OK;
-out:
-	nlmsg_free(msg);
 	nl_cb_put(cb);
-	return err;
+	return conclude(a, err);
 }
 
 int bc_nl_dump(struct nl_sock *sk, const struct bc_dump *d)
@@ -178,10 +219,16 @@ int bc_nl_dump(struct nl_sock *sk, const struct bc_dump *d)
 			d->what, DUMP_TRIES);
 }
 
+/* The number of a generic netlink family, negative when nobody has it */
+int bc_nl_find(struct nl_sock *sk, const char *family)
+{
+	return genl_ctrl_resolve(sk, family);
+}
+
 /* The number of a generic netlink family, or minus an exit status */
 int bc_nl_family(struct nl_sock *sk, const char *family, const char *module)
 {
-	int id = genl_ctrl_resolve(sk, family);
+	int id = bc_nl_find(sk, family);
 	char path[64];
 
 	if (id >= 0)

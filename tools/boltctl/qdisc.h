@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What doctor asks of the ports with sfc. */
+/* The qdisc sfc, as netlink has it; and what doctor asks of it. */
 #ifndef _BOLTCTL_QDISC_H
 #define _BOLTCTL_QDISC_H
 
+#include <linux/gen_stats.h>
 #include <linux/pkt_sch_sfc.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+struct nlattr;
+struct nlmsghdr;
+
+struct port {
+	int ifindex;
+	uint32_t handle, parent;
+	struct nlattr *tb[TCA_SFC_MAX + 1];
+	struct tc_sfc_xstats st;
+	unsigned int st_len;
+	struct gnet_stats_basic basic;
+	struct gnet_stats_queue queue;
+	struct nlmsghdr *msg;	/* what tb points into */
+};
+
+uint64_t qdisc_value(const struct nlattr *a);
+void qdisc_options(const struct port *p);
+void qdisc_counters(const struct port *p, bool all);
 
 struct qdisc_port {
 	char dev[16];

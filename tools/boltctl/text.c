@@ -40,6 +40,14 @@ const char *tx_rate(uint64_t bit_ps)
 	return scaled(bit_ps, units, 5);
 }
 
+const char *tx_fixed(uint64_t q32)
+{
+	char *s = slot();
+
+	snprintf(s, 32, "%.*f", q32 >> 32 >= 10 ? 1 : 3, q32 / 4294967296.0);
+	return s;
+}
+
 const char *tx_ns(uint64_t ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };

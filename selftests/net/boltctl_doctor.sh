@@ -1,0 +1,387 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# boltctl doctor: each thing that may be missing is taken away, in a namespace, and must be
+# found, and nothing else; where the command that mends it can be run here, it is, and mends it.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_boltctl.sh"
+
+release=$(uname -r)
+
+#	H1 eth0 ----- eth0 H2: a host where nothing is missing
+setup_host() {
+	setup_pair
+	in_ns "$H1" sysctl -qw net.bolt.base_rtt_ns=8000 net.bolt.sfc=1
+}
+
+# doctor ARGS...: in H1
+doctor() {
+	ctl -j -n "$H1" doctor "$@"
+}
+
+# finds CHECK STATUS PATTERN
+finds() {
+	local got
+	got=$(jq -r --arg c "$1" --arg s "$2" \
+		'.checks[] | select(.check == $c and .status == $s) | .text' <"$tmp/out")
+	grep -qE -- "$3" <<<"$got" ||
+		fail "$1: no $2 '$3': $(jq -c '.checks[] | select(.status != "ok")' "$tmp/out") $err"
+}
+
+# only CHECK: is to be mended, and the status says so
+only() {
+	expect_eq "to mend" "$(jq -r '[.checks[] | select(.status == "mend") | .check] | unique |
+		join(" ")' <"$tmp/out")" "$*"
+	expect_eq "status" "$status" "$([ -n "$*" ] && echo 5 || echo 0)"
+}
+
+# Runs what mends the first finding of CHECK, in H1
+mend() {
+	local how
+	how=$(jq -r --arg c "$1" 'first(.checks[] | select(.check == $c and .status == "mend") |
+		.mend)' <"$tmp/out")
+	# without a blank behind it: at the start of each command
+	how=${how//sudo /}
+	expect "$how" in_ns "$H1" bash -c "$how"
+}
+
+test_healthy() {
+	setup_host
+	doctor
+	only
+	finds kernel ok "^Linux $release "
+	finds module ok '^tcp_bolt is loaded'
+	finds module ok '^sch_sfc is loaded'
+	finds tc ok 'tc knows sfc'
+	finds port ok '^UDP 45079 hears on each of 5 local addresses'
+	finds filter ok 'no filter'
+	finds peers ok '^0 connections'
+	# a datagram of one byte for each, refused for what it is
+	bolt_stats_save "$H1"
+	doctor host
+	expect_eq "what it sent" "$(bolt_stats_diff "$H1" | tr '\n' ' ')" "CtlRx=5 CtlShort=5 "
+	doctor switch
+	only
+	ctl -n "$H1" doctor
+	expect_eq "text" "$(tail -1 "$tmp/out")" "nothing to mend"
+}
+
+test_kernel() {
+	local as='setarch --uname-2.6'
+	setup_host
+	doctor
+	finds kernel mend '^Linux 2\.6\..* is too old: 6\.1 to 6\.12 are supported'
+	only kernel
+}
+
+# fake [loaded] SHELL-COMMANDS: boltctl sees a /sys and a /lib/modules of our own making
+fake() {
+	local keep=:
+	[ "$1" != loaded ] || { keep='mkdir -p /sys/module/tcp_bolt /sys/module/tcp_swift /sys/module/sch_sfc'; shift; }
+	cat >"$tmp/fake" <<-END
+		set -e
+		mount -t tmpfs none /sys
+		mount -t tmpfs none /lib/modules
+		mkdir -p /sys/module /sys/kernel/security /sys/firmware/efi/efivars /lib/modules/$release
+		$keep
+		$*
+		exec "\$@"
+	END
+	as="unshare -m bash $tmp/fake"
+}
+
+# depmod RELEASE MODULE...: as if it had found them
+fake_depmod() {
+	local release=$1 m
+	shift
+	printf 'mkdir -p /lib/modules/%s;' "$release"
+	for m; do
+		printf 'echo updates/dkms/%s.ko.xz: >>/lib/modules/%s/modules.dep;' "$m" "$release"
+	done
+}
+
+test_modules() {
+	local as=''
+	setup_host
+	fake :
+	doctor
+	only module
+	finds module mend '^tcp_bolt is not installed '
+	finds module mend '^sch_sfc is not installed '
+	finds module note '^tcp_swift is not installed '
+	doctor host
+	only module
+	expect_eq "a host needs no sch_sfc" "$(grep -c sch_sfc "$tmp/out")" 0
+	fake "$(fake_depmod "$release" tcp_bolt sch_sfc)"
+	doctor
+	only module
+	finds module mend '^tcp_bolt is not loaded'
+	expect_eq "mend" "$(json '[.checks[] | select(.status == "mend").mend] | join(", ")')" \
+		"sudo modprobe tcp_bolt, sudo modprobe sch_sfc"
+	fake "$(fake_depmod 6.1.0-99-amd64 tcp_bolt sch_sfc)"
+	doctor
+	only module
+	finds module mend "^tcp_bolt is installed for Linux 6.1.0-99-amd64, not for this one, $release"
+	# one whose name only begins so
+	fake "$(fake_depmod "$release" tcp_bolt_other xtcp_bolt)"
+	doctor host
+	finds module mend '^tcp_bolt is not installed '
+}
+
+# The kernel loads signed modules only, for either reason; and the log of one that was refused
+test_secure_boot() {
+	local as='' efi='printf "\6\0\0\0\1" >/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c'
+	local lockdown='echo "none [integrity] confidentiality" >/sys/kernel/security/lockdown'
+	local enforce='mkdir -p /sys/module/module/parameters; echo Y >/sys/module/module/parameters/sig_enforce'
+	local installed
+	setup_host
+	installed=$(fake_depmod "$release" tcp_bolt sch_sfc)
+	fake "$installed $efi; $lockdown"
+	doctor host
+	only module signing
+	finds signing mend '^kernel lockdown is on: tcp_bolt is not signed and will not be loaded \(Secure Boot\)'
+	fake "$installed $enforce"
+	doctor host
+	only module signing
+	finds signing mend '^module.sig_enforce is on: tcp_bolt is not signed and will not be loaded$'
+	fake "$lockdown"
+	doctor
+	only module signing
+	finds signing mend '^kernel lockdown is on: the modules have to be signed'
+	fake "$efi; echo '[none] integrity confidentiality' >/sys/kernel/security/lockdown; $installed"
+	doctor
+	only module
+	finds signing ok '^modules need no signature, though Secure Boot is on'
+	fake loaded "$efi; $lockdown"
+	doctor
+	only
+	finds signing ok 'and the modules are loaded'
+	# signed, by a key that the kernel does or does not know
+	mkdir -p "$tmp/bin"
+	printf '#!/bin/sh\necho PKCS#7\n' >"$tmp/bin/modinfo"
+	chmod +x "$tmp/bin/modinfo"
+	fake "$installed $efi; $lockdown; export PATH=$tmp/bin:\$PATH"
+	doctor host
+	only module
+	finds signing note 'is signed; if "Key was rejected" comes'
+	echo "<5>Loading of module with unavailable key is rejected" >/dev/kmsg
+	doctor host
+	only module signing
+	finds signing mend "tcp_bolt's key is not enrolled \(Secure Boot\)"
+}
+
+test_tc() {
+	local as='env TC_LIB_DIR=/nowhere'
+	setup_host
+	doctor
+	only tc
+	finds tc mend 'tc has no plugin q_sfc.so'
+	doctor host
+	only
+	echo 'mount -t tmpfs none /usr/sbin; mount -t tmpfs none /usr/local; exec "$@"' >"$tmp/fake"
+	as="unshare -m bash $tmp/fake env PATH=/nowhere"
+	boltctl=$(realpath "$(command -v "$boltctl")") doctor
+	finds tc mend 'there is no tc'
+	finds filter note 'there is no nft'
+	only tc
+}
+
+test_sysctls() {
+	setup_host
+	doctor host
+	finds sysctl note 'new sockets use cubic'
+	finds sysctl ok 'base round trip 8.00us'
+	in_ns "$H1" sysctl -qw net.ipv4.tcp_congestion_control=bolt net.bolt.base_rtt_ns=0
+	doctor host
+	only
+	finds sysctl ok 'new sockets use bolt'
+	finds sysctl note 'base_rtt_ns is 0'
+}
+
+test_port() {
+	local pid
+	setup_pair
+	doctor host
+	only
+	finds port note '^UDP 45079 is not open yet'
+	spawn pid "$tmp/taken" in_ns "$H1" python3 -c '
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("0.0.0.0", 45079))
+print("bound", flush=True)
+time.sleep(1000)'
+	busywait file_has "$tmp/taken" bound
+	doctor host
+	only port
+	finds port mend '^UDP 45079 is taken by python3 \(process [0-9]+\): nothing is heard'
+	mend port
+	in_ns "$H1" sysctl -qw net.bolt.sfc=1
+	doctor host
+	only
+	finds port ok '^UDP 45080 hears'
+}
+
+nft_() {
+	in_ns "$H1" nft "$@"
+}
+
+# rules TEXT: those and no others; nft wants a chain to end with its line
+rules() {
+	printf 'flush ruleset\n%s\n' "${1//; \}/; \}$'\n'}" | nft_ -f - || fail "nft: $1"
+}
+
+# What is found, with + for blanks, and the rules; the command that is named must mend it
+test_filter() {
+	local text found
+	setup_host
+	while read -r found text; do
+		rules "$text"
+		doctor host
+		if [ "$found" = none ]; then
+			only
+			continue
+		fi
+		# shellcheck disable=SC2086 # words
+		only ${found//+/ }
+		finds filter mend 'UDP port 45079'
+		mend filter
+		doctor host
+		only
+		finds filter ok 'no filter'
+	done <<-'TABLE'
+		filter+port table inet f { chain in { type filter hook input priority 0; udp dport 45079 drop; } }
+		filter+port table ip f { chain in { type filter hook input priority 0; udp dport { 53, 45079 } counter drop; } }
+		filter+port table inet f { chain in { type filter hook input priority 0; meta l4proto udp th dport 45000-46000 reject; } }
+		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; tcp dport 22 accept; } }
+		filter table inet f { chain in { type filter hook input priority 0; iifname lo accept; tcp dport 22 accept; counter drop; } }
+		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; tcp dport 45079 accept; } }
+		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport 450 accept; } }
+		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport 45079 accept; } }
+		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport { 53, 45000-46000 } accept; } }
+		none table inet f { chain ok { udp dport 45079 accept; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; jump ok; } }
+		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; jump ok; } chain ok { udp dport 45079 accept; } }
+		none table inet f { chain in { type filter hook input priority 0; tcp dport 45079 drop; udp dport 4507 drop; udp dport != 45079 accept; } }
+		none table inet f { chain in { type filter hook forward priority 0; policy drop; } }
+		none table inet f { chain in { type nat hook input priority 100; udp dport 45079 accept; } }
+		none table inet f { chain in { type filter hook input priority 0; udp dport 45079 accept; udp dport 45000-46000 drop; } }
+	TABLE
+	# a router forwards control messages, a host does not
+	rules 'table inet f { chain fw { type filter hook forward priority 0; policy drop; } }'
+	in_ns "$H1" sysctl -qw net.ipv4.ip_forward=1
+	doctor
+	only filter
+	finds filter mend '^chain fw of table inet f drops what it does not know'
+	mend filter
+	doctor
+	only
+	# what leaves is dropped: the reason is said
+	rules 'table inet f { chain out { type filter hook output priority 0; udp dport 45079 drop; } }'
+	doctor
+	only port
+	finds port mend '192\.0\.2\.1: Operation not permitted'
+}
+
+test_peers() {
+	setup_host
+	server "$H2" cc cubic listen "$A2" 5001 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect "$A2" 5001 mark "$tmp/up" wait "$tmp/go" send 1000
+	busywait test -e "$tmp/up"
+	doctor host
+	only peers
+	finds peers mend "^1 connections run plain Reno.*: $A2\$"
+	touch "$tmp/go"
+	ended client "$CLIENT"
+	server_done
+	rm "$tmp/up" "$tmp/go"
+	busywait test -z "$(in_ns "$H1" ss -Htan state established)"
+	doctor host
+	only
+	finds peers note '^1 of 1 connections so far ran without the option'
+}
+
+test_devices() {
+	local as=''
+	setup_host
+	doctor
+	finds qdisc note 'no device has sfc'
+	expect "veth" in_ns "$H1" tc qdisc replace dev eth0 root sfc
+	doctor
+	only queue
+	finds queue mend '^eth0 has no queue of its own'
+	mend queue
+	doctor
+	only
+	finds qdisc ok '^1 with sfc'
+	# a device that does not say its speed
+	expect "dummy" ip -n "$H1" link add d0 type dummy
+	ip -n "$H1" link set d0 up
+	expect "dummy" in_ns "$H1" tc qdisc replace dev d0 root sfc
+	doctor
+	only speed
+	finds speed mend '^d0 does not say its speed'
+	finds sysctl note 'a router that does not forward'
+	mend speed
+	# it has no queue either
+	doctor
+	only queue
+	mend queue
+	in_ns "$H1" sysctl -qw net.ipv4.ip_forward=1
+	doctor
+	only
+	expect_eq "forwards" "$(grep -c 'does not forward' "$tmp/out")" 0
+	ip -n "$H1" link del d0
+	in_ns "$H1" sysctl -qw net.ipv4.ip_forward=0
+
+	expect "addr" in_ns "$H1" tc qdisc change dev eth0 root sfc addr 192.0.2.1
+	doctor
+	only sysctl
+	finds sysctl mend '^eth0: control messages from its own address'
+	mend sysctl
+	doctor
+	only
+	expect "port, hold" in_ns "$H1" tc qdisc change dev eth0 root sfc port 1000 hold no-split-gso
+	in_ns "$H1" sysctl -qw net.bolt.sfc=0
+	doctor
+	only
+	finds sysctl note '^eth0 sends control messages to UDP 1000, this host listens on 45079'
+	finds sysctl note '^eth0 holds what is not TCP, but TCP here ignores pauses'
+	finds offload note '^eth0: super-packets are not split'
+
+	# a deep ring without byte queue limits; not where sfc shapes
+	expect "ring" in_ns "$H1" tc qdisc replace dev eth0 root handle 7: sfc link 1gbit
+	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_RING=4096"
+	doctor
+	finds ring mend '^eth0: a transmit ring of 4096 packets without byte queue limits'
+	expect_eq "how" "$(json '.checks[] | select(.check == "ring").mend')" "sudo ethtool -G eth0 tx 128"
+	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_RING=128"
+	doctor
+	only queue
+	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_RING=4096"
+	in_ns "$H1" tc qdisc change dev eth0 root sfc rate 1gbit
+	doctor
+	only
+	as=
+	expect "two" in_ns "$H1" tc qdisc replace dev eth0 root handle 1: prio
+	expect "two" in_ns "$H1" tc qdisc add dev eth0 parent 1:1 sfc rate 1gbit
+	expect "two" in_ns "$H1" tc qdisc add dev eth0 parent 1:2 sfc rate 1gbit
+	doctor
+	finds qdisc note 'several sfc on one device'
+}
+
+# What a user cannot see is said to be unknown, on one line, and by the status
+test_user() {
+	local as='setpriv --reuid=65534 --regid=65534 --clear-groups'
+	setup_host
+	spawn ENTERED "$tmp/sleep" in_ns "$H1" sleep 1000
+	ctl_fails "another's namespace" 3 'root is needed|CAP_SYS_ADMIN is needed' -n "$H1" doctor
+	as="nsenter --net=/run/netns/$H1 -- $as"
+	ctl -j doctor
+	expect_eq "status" "$status" 3
+	[[ $err =~ ^boltctl:\ doctor:\ [0-9]+\ checks\ need\ root ]] || fail "said '$err'"
+	finds filter unknown 'packet filters cannot be looked at'
+	expect_eq "to mend" "$(json .mend)" 0
+}
+
+run_tests healthy kernel modules secure_boot tc sysctls port filter peers devices user json

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Options and counters of the qdisc sfc.  Names are those of tc: what is printed of the options
+ * can be given to it again, and JSON has the same keys.
+ */
+
+#include <arpa/inet.h>
+#include <linux/pkt_sched.h>
+#include <netlink/attr.h>
+#include <string.h>
+
+#include "boltctl.h"
+#include "qdisc.h"
+
+#define N(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* --- options --- */
+
+enum kind {
+	RATE, SIZE, SIZE_AUTO, SIZE_OFF, TIME, TIME_OFF, SUPPRESS, BTS, NUMBER, ADDR4, ADDR6, FLAGS,
+	BANDS,
+};
+
+static const struct {
+	const char *name;
+	int type;
+	enum kind kind;
+} options[] = {		/* in the order tc prints them */
+	{ "rate",	TCA_SFC_RATE64,		RATE },
+	{ "link",	TCA_SFC_LINK64,		RATE },
+	{ "limit",	TCA_SFC_LIMIT,		SIZE },
+	{ "overhead",	TCA_SFC_OVERHEAD,	NUMBER },
+	{ "ccthresh",	TCA_SFC_CCTHRESH,	SIZE_AUTO },
+	{ "smcap",	TCA_SFC_SMCAP,		SIZE_AUTO },
+	{ NULL,		TCA_SFC_FLAGS,		FLAGS },
+	{ "bts",	TCA_SFC_BTS,		BTS },
+	{ "rtt",	TCA_SFC_RTT,		TIME },
+	{ "qth",	TCA_SFC_QTH,		SIZE_AUTO },
+	{ "qtg",	TCA_SFC_QTG,		SIZE_AUTO },
+	{ "suppress",	TCA_SFC_SUPPRESS,	SUPPRESS },
+	{ "maxpause",	TCA_SFC_MAXPAUSE,	TIME },
+	{ "estimator",	TCA_SFC_ESTIMATOR,	TIME_OFF },
+	{ "serverrate",	TCA_SFC_SERVERRATE64,	RATE },
+	{ "ecn",	TCA_SFC_ECN,		SIZE_OFF },
+	{ "holdshare",	TCA_SFC_HOLDSHARE,	NUMBER },
+	{ "minttl",	TCA_SFC_MINTTL,		NUMBER },
+	{ NULL,		TCA_SFC_BANDS,		BANDS },
+	{ "switch_id",	TCA_SFC_SWITCH_ID,	NUMBER },
+	{ "srcrate",	TCA_SFC_SRCRATE,	NUMBER },
+	{ "port",	TCA_SFC_PORT,		NUMBER },
+	{ "ttl",	TCA_SFC_TTL,		NUMBER },
+	{ "addr4",	TCA_SFC_ADDR4,		ADDR4 },
+	{ "addr6",	TCA_SFC_ADDR6,		ADDR6 },
+};
+
+static const struct {
+	const char *on, *off, *json;
+	uint32_t flag;
+} switches[] = {
+	{ "bolt",	"nobolt",	"bolt",		TC_SFC_F_BOLT },
+	{ "src",	"nosrc",	"src",		TC_SFC_F_SRC },
+	{ "pru",	"nopru",	"pru",		TC_SFC_F_PRU },
+	{ "sm",		"nosm",		"sm",		TC_SFC_F_SM },
+	{ "split-gso",	"no-split-gso",	"split_gso",	TC_SFC_F_SPLIT_GSO },
+	{ "sfc",	"nosfc",	"sfc",		TC_SFC_F_SFC },
+	{ "edge",	"noedge",	"edge",		TC_SFC_F_EDGE },
+	{ "cache",	"nocache",	"cache",	TC_SFC_F_CACHE },
+	{ "hold",	"nohold",	"hold",		TC_SFC_F_HOLD },
+};
+
+static const char * const bts_names[] = {
+	[TC_SFC_BTS_INGRESS]	= "ingress",
+	[TC_SFC_BTS_EGRESS]	= "egress",
+	[TC_SFC_BTS_OFF]	= "off",
+};
+
+static void word(const char *name, const char *value)
+{
+	if (conf.json)
+		js_str(name, value);
+	else
+		printf(" %s %s", name, value);
+}
+
+/* Whole numbers with the largest unit that divides them: exactly what can be typed again */
+static void exact(const char *name, uint64_t v, uint64_t step, const char * const *units,
+		  uint64_t json)
+{
+	if (conf.json) {
+		js_u64(name, json);
+		return;
+	}
+	for (; v && !(v % step) && units[1]; units++)
+		v /= step;
+	printf(" %s %llu%s", name, (unsigned long long)v, *units);
+}
+
+static void print_switches(const struct nla_bitfield32 *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < N(switches); i++) {
+		bool on = f->value & switches[i].flag;
+
+		if (!(f->selector & switches[i].flag))
+			continue;
+		if (conf.json)
+			js_bool(switches[i].json, on);
+		else
+			printf(" %s", on ? switches[i].on : switches[i].off);
+	}
+}
+
+/* The attribute's first bytes; 0 in those that a shorter one has not */
+uint64_t qdisc_value(const struct nlattr *a)
+{
+	uint64_t v64 = 0;
+	uint32_t v32 = 0;
+
+	switch (nla_len(a)) {
+	case 1:
+		return *(uint8_t *)nla_data(a);
+	case 2:
+		return *(uint16_t *)nla_data(a);
+	case 4:
+		memcpy(&v32, nla_data(a), sizeof(v32));
+		return v32;
+	case 8:
+		memcpy(&v64, nla_data(a), sizeof(v64));
+		return v64;
+	}
+	return 0;
+}
+
+static void print_option(const char *name, enum kind kind, const struct nlattr *a)
+{
+	static const char * const sizes[] = { "b", "Kb", "Mb", NULL };
+	static const char * const times[] = { "ns", "us", "ms", NULL };
+	static const char * const rates[] = { "bit", "Kbit", "Mbit", "Gbit", NULL };
+	struct nla_bitfield32 flags = { 0 };
+	uint64_t v = qdisc_value(a);
+	char s[INET6_ADDRSTRLEN];
+
+	switch (kind) {
+	case FLAGS:
+		if (nla_len(a) >= (int)sizeof(flags))
+			memcpy(&flags, nla_data(a), sizeof(flags));
+		print_switches(&flags);
+		return;
+	case ADDR4:
+	case ADDR6:
+		if (nla_len(a) < (kind == ADDR4 ? 4 : 16))
+			return;
+		inet_ntop(kind == ADDR4 ? AF_INET : AF_INET6, nla_data(a), s, sizeof(s));
+		if (conf.json)
+			js_str(name, s);
+		else
+			printf(" addr %s", s);
+		return;
+	case RATE:
+		if (v)
+			exact(name, v * 8, 1000, rates, v);
+		return;
+	case SIZE:
+	case SIZE_AUTO:
+	case SIZE_OFF:
+		if (!v && kind != SIZE)
+			word(name, kind == SIZE_OFF ? "off" : "auto");
+		else
+			exact(name, v, 1024, sizes, v);
+		return;
+	case SUPPRESS:
+		if (!v || v == TC_SFC_SUPPRESS_OFF)
+			word(name, v ? "off" : "auto");
+		else
+			exact(name, v, 1000, times, v);
+		return;
+	case TIME:
+	case TIME_OFF:
+		if (!v && kind == TIME_OFF)
+			word(name, "off");
+		else
+			exact(name, v, 1000, times, v);
+		return;
+	case BTS:
+		word(name, v < N(bts_names) ? bts_names[v] : "?");
+		return;
+	default:
+		if (conf.json)
+			js_u64(name, v);
+		else
+			printf(" %s %llu", name, (unsigned long long)v);
+	}
+}
+
+/* --- bands --- */
+
+/* One of as many numbers as there are bands */
+static void print_per_band(const char *name, const struct nlattr *a, int bands)
+{
+	const uint8_t *v;
+	int i;
+
+	if (!a || nla_len(a) < bands)
+		return;
+	v = nla_data(a);
+	if (conf.json)
+		js_begin(name, '[');
+	else
+		printf(" %s", name);
+	for (i = 0; i < bands; i++) {
+		if (conf.json)
+			js_u64(NULL, v[i]);
+		else
+			printf(" %u", v[i]);
+	}
+	if (conf.json)
+		js_end(']');
+}
+
+/* FIRST-LAST:BAND,... of those that are not the default's */
+static void print_dscp(const struct nlattr *a)
+{
+	unsigned int first, last;
+	const uint8_t *map;
+	bool any = false;
+
+	if (!a || nla_len(a) < TC_SFC_DSCPS)
+		return;
+	map = nla_data(a);
+	if (conf.json)
+		js_begin("dscp", '[');
+	else
+		printf(" dscp");
+	for (first = 0; first < TC_SFC_DSCPS; first = last + 1) {
+		for (last = first; last + 1 < TC_SFC_DSCPS && map[last + 1] == map[first];)
+			last++;
+		if (!map[first])
+			continue;
+		if (conf.json) {
+			js_begin(NULL, '{');
+			js_u64("first", first);
+			js_u64("last", last);
+			js_u64("band", map[first]);
+			js_end('}');
+		} else {
+			printf("%c%u", any ? ',' : ' ', first);
+			if (last != first)
+				printf("-%u", last);
+			printf(":%u", map[first]);
+		}
+		any = true;
+	}
+	if (conf.json)
+		js_end(']');
+	else if (!any)
+		printf(" none");
+}
+
+static void print_bands(const struct port *p)
+{
+	unsigned int n = qdisc_value(p->tb[TCA_SFC_BANDS]);
+
+	if (conf.json)
+		js_u64("bands", n);
+	else
+		printf(" bands %u", n);
+	/* the rest says nothing then; tc prints it in JSON all the same */
+	if (n == 1 && !conf.json)
+		return;
+	print_per_band("weights", p->tb[TCA_SFC_WEIGHTS], n);
+	if (p->tb[TCA_SFC_DEFAULT])
+		print_option("default", NUMBER, p->tb[TCA_SFC_DEFAULT]);
+	print_dscp(p->tb[TCA_SFC_DSCP]);
+	print_per_band("srcprob", p->tb[TCA_SFC_SRCPROB], n);
+}
+
+/* --- statistics --- */
+
+/* line: what the counters of a line of text are about */
+static const struct {
+	const char *name, *line;
+	unsigned int off;
+} counters[] = {
+#define C(line, name)	{ #name, line, offsetof(struct tc_sfc_xstats, name) }
+	C("port", link_rate), C("port", ccthresh), C("port", mtu), C("port", backlog_peak),
+	C("port", sm_token), C("port", pru_token), C("port", tagged),
+	C("data", data), C("data", congested), C("data", dec_set), C("data", dec_seen),
+	C("inc", pru_added), C("inc", inc_pru), C("inc", inc_sm), C("inc", inc_cleared),
+	C("inc", opt_bad), C("inc", mark_failed),
+	C("src", src_sent), C("src", src_limited), C("src", src_nomem), C("src", src_dropped),
+	C("src", src_unfit),
+	C("queue", high), C("queue", gso_split), C("queue", gso_segs), C("queue", gso_failed),
+	C("queue", drop_data), C("queue", drop_high), C("queue", drop_change),
+	C("sfc", qth), C("sfc", qtg), C("sfc", suppress_ns),
+	C("bts", bts_sent), C("bts", bts_suppressed), C("bts", bts_false), C("bts", bts_limited),
+	C("bts", bts_nomem), C("bts", bts_dropped), C("bts", bts_unfit), C("bts", bts_cached),
+	C("cache", cache_entries), C("cache", cache_hits), C("cache", cache_inserts),
+	C("cache", cache_updates), C("cache", cache_full), C("cache", cache_refused),
+	C("cache", cache_ignored),
+	C("ecn", ecn_marked), C("ecn", estimator_hits),
+	C("hold", hold_pkts), C("hold", hold_bytes), C("hold", hold_slots), C("hold", hold_bts),
+	C("hold", hold_pauses), C("hold", hold_ns), C("hold", hold_clamped), C("hold", hold_full),
+	C("hold", hold_trips), C("hold", hold_deaf), C("hold", hold_held), C("hold", hold_released),
+	C("hold", hold_refused), C("hold", hold_oversize), C("hold", hold_stale),
+	C("bands", drop_filter), C("bands", bands_moved), C("bands", bands),
+#undef C
+};
+
+static const struct {
+	const char *name;
+	unsigned int off;
+} band_counters[] = {
+#define B(name)	{ #name, offsetof(struct tc_sfc_band, name) }
+	B(qlen), B(backlog), B(backlog_peak), B(sm_token), B(pru_token),
+	B(sent), B(sent_bytes), B(drops), B(data), B(congested), B(src_sent), B(src_spared),
+	B(pru_added), B(inc_pru), B(inc_sm),
+#undef B
+};
+
+static void print_band(unsigned int number, const struct tc_sfc_band *b, bool all)
+{
+	unsigned int i;
+	int64_t v;
+
+	if (conf.json) {
+		js_begin(NULL, '{');
+		js_u64("band", number);
+	} else {
+		printf("\n  band %u", number);
+	}
+	for (i = 0; i < N(band_counters); i++) {
+		memcpy(&v, (const char *)b + band_counters[i].off, sizeof(v));
+		if (conf.json)
+			js_s64(band_counters[i].name, v);
+		else if (v || all)
+			printf(" %s %lld", band_counters[i].name, (long long)v);
+	}
+	if (conf.json)
+		js_end('}');
+}
+
+/* The text leaves out what is 0, unless all was asked for. */
+void qdisc_counters(const struct port *p, bool all)
+{
+	const char *line = NULL;
+	unsigned int i;
+	int64_t v;
+
+	for (i = 0; i < N(counters); i++) {
+		if (counters[i].off + sizeof(v) > p->st_len)
+			break;
+		memcpy(&v, (const char *)&p->st + counters[i].off, sizeof(v));
+		if (conf.json) {
+			if (counters[i].off == offsetof(struct tc_sfc_xstats, sm_token))
+				js_s64(counters[i].name, v);
+			else
+				js_u64(counters[i].name, v);
+			continue;
+		}
+		if (!v && !all)
+			continue;
+		if (!line || strcmp(line, counters[i].line)) {
+			line = counters[i].line;
+			printf("\n  %-6s", line);
+		}
+		if (counters[i].off == offsetof(struct tc_sfc_xstats, link_rate))
+			printf(" %s %s", counters[i].name, v ? tx_rate(v * 8) : "unknown");
+		else
+			printf(" %s %lld", counters[i].name, (long long)v);
+	}
+	if (p->st.bands > 1 && p->st.bands <= TC_SFC_BANDS_MAX) {
+		if (conf.json)
+			js_begin("band", '[');
+		for (i = 0; i < p->st.bands; i++)
+			print_band(i + 1, &p->st.band[i], all);
+		if (conf.json)
+			js_end(']');
+	}
+	if (!conf.json)
+		putchar('\n');
+}
+
+void qdisc_options(const struct port *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < N(options); i++) {
+		if (!p->tb[options[i].type])
+			continue;
+		if (options[i].kind == BANDS)
+			print_bands(p);
+		else
+			print_option(options[i].name, options[i].kind, p->tb[options[i].type]);
+	}
+}
