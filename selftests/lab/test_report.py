@@ -51,6 +51,7 @@ def make_run(out, cc, factor, samples=SAMPLES):
             "max_lateness_ns": 0, "softnet_drops": 0, "switch_qdisc": "sfc <&>", "host_qdisc": "pfifo", "bottleneck": "a-b",
             "events": [{"at_ns": 150_000, "do": "set", "flow": None, "command": "tc </script> change"}],
             "links": [port, idle], "flows": flows, "fct": stats.fct(flows) | {"makespan_ns": None, "makespan_over_ideal": None}, "jain": 0.5,
+            "captures": [{"link": "a-b", "file": f"{cc}/capture-a-b.pcapng", "packets": 10, "dropped": factor, "lost": 0}],
             "control": {"src_packets": 7 * factor, "src_bytes": 770, "rejected": {"Old": 2}, "host": {"SrcRx": 7, "Zero": 0}}}
 
 
@@ -70,7 +71,7 @@ def browse(page, script, window="1200,900", scheme="light"):
 (async () => {{ {PROBE.read_text()}; {script} }})().catch(e => ({{ error: String(e.stack || e) }})).then(v => {{
 document.getElementById("verdict").textContent = "<<" + btoa(unescape(encodeURIComponent(JSON.stringify(v)))) + ">>"; }});
 </script></body>"""))
-    command = ["chromium", "--headless", "--disable-gpu", "--no-first-run", "--hide-scrollbars", f"--user-data-dir={home}/profile",
+    command = ["chromium", "--headless", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", f"--user-data-dir={home}/profile",
                "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND", f"--window-size={window}", "--virtual-time-budget=20000",
                f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"]
     command += ["--no-sandbox"] if os.geteuid() == 0 else []
@@ -107,6 +108,9 @@ class Page(unittest.TestCase):
     def test_what_a_scenario_says_is_text(self):
         self.assertIn('name = "{{data}}"  # </script>', self.seen["text"])
         self.assertIn("sfc <&>", self.seen["text"])
+
+    def test_captures_are_named(self):
+        self.assertIn("cubic/capture-a-b.pcapng", self.seen["text"])
 
     def test_the_licence_of_the_library_is_in_the_page(self):
         self.assertIn("Copyright (c) 2022 Leon Sorokin", self.page.read_text())

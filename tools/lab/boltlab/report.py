@@ -134,7 +134,7 @@ def unique_results(runs):
 def chart_places(made, level=2):
     return "".join(f"<section class=plot><h{level}>{esc(c['title'])}</h{level}><div class=chart id=chart-{esc(c['id'])}></div>"
                    f"<p class=hint>{esc(c['note'])}</p></section>" for c in made) + (
-        "<p class=hint>Drag across a chart to zoom all of them in time, double-click for everything. Click a name to hide its line, "
+        "<p class='hint howto'>Drag across a chart to zoom all of them in time, double-click for everything. Click a name to hide its line, "
         "with Ctrl to see it alone.</p>" if any(c["x"] == "time" for c in made) else "")
 
 
@@ -167,7 +167,7 @@ def flow_columns(run):
 
 
 def flow_place(runs):
-    return ("<h2>Flows</h2><div id=flows></div><p class=hint>Click a heading to sort. Times are against the start of the "
+    return ("<h2>Flows</h2><div id=flows></div><p class='hint howto'>Click a heading to sort. Times are against the start of the "
             "measured duration.</p>" if any(r.entry["flows"] for r in runs) else "")
 
 
@@ -217,6 +217,10 @@ def texts(named, runs):
     rows = [Row(i, [swatch(i, r.label), r.entry["switch_qdisc"], r.entry["host_qdisc"], r.entry["data_packets"], f"{r.entry['wall_s']:.2f} s",
                     packets_per_second(r.entry), Raw(f"<code>{esc(r.entry['trace_hash'])}</code>")]) for i, r in enumerate(runs)]
     parts.append(table(["run", "switch qdisc", "host qdisc", "data packets", "took", "packets/s", "trace hash"], rows))
+    rows = [Row(i, [swatch(i, r.label), c["link"], c["file"], c["packets"], c["dropped"], c["lost"]])
+            for i, r in enumerate(runs) for c in r.entry.get("captures", ())]
+    if rows:
+        parts.append(table(["captures", "link", "file", "packets", "dropped by the qdisc", "found no room"], rows))
     rows = [[name, *result["versions"].values()] for name, result, _ in named]
     parts.append(table(["versions", *named[0][1]["versions"]], rows))
     parts.append(f"<p class=hint>The numbers of this page are those of result.json beside it. Charts are drawn by uPlot ({uplot_version()}, MIT).</p>")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Series for the eye: thinned without losing peaks, bytes turned into rates."""
 
+import bisect
+
 
 def thin(times, values, points=1500):
     """At most about `points` samples; of each stretch the least and the greatest stay, in their order."""
@@ -49,10 +51,10 @@ def throughput(times, cumulative, width_ns):
     t_out, v_out = [], []
     if not times:
         return t_out, v_out
-    start, base = times[0], cumulative[0]
-    for t, b in zip(times, cumulative):
-        if t - start >= width_ns:
-            t_out.append((t + start) // 2)
-            v_out.append(round((b - base) * 8 / (t - start), 3))
-            start, base = t, b
+    at, last = 0, len(times)
+    while (after := bisect.bisect_left(times, times[at] + width_ns, at + 1)) < last:
+        start, end = times[at], times[after]
+        t_out.append((end + start) // 2)
+        v_out.append(round((cumulative[after] - cumulative[at]) * 8 / (end - start), 3))
+        at = after
     return t_out, v_out
