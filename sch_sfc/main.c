@@ -24,6 +24,7 @@
 #include <linux/rtnetlink.h>
 #include <net/pkt_cls.h>
 
+#include "parse.h"
 #include "sfc.h"
 
 /* Every sfc, for events of its device.  Under RTNL. */
@@ -187,7 +188,8 @@ static bool sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64
 	struct sfc_pkt pkt;
 	u8 flags = 0;
 
-	sfc_parse(skb, q->cfg.port, &pkt);
+	if (!sfc_parse_plain(skb, &pkt))
+		sfc_parse(skb, q->cfg.port, &pkt);
 	if (!pkt.high)
 		pkt.band = sfc_has_bands(q) ? sfc_band_of(q, &pkt, band) : SFC_BAND_DATA;
 	if (unlikely(pkt.form == BOLT_OPT_BAD))

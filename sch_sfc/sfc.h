@@ -3,7 +3,7 @@
  * What the files of sch_sfc share: the private area of the qdisc and who does what.
  *
  * A packet's way:	main.c	enqueue: split super-packets, one decision per packet
- *			parse.c	what is this packet; write its flags back
+ *			parse.h, parse.c  what is this packet; write its flags back
  *			decide.h, tokens.h  Algorithms 1 and 3, pure
  *			pause.c	SFC: tell the sender to pause; pause.h, bloom.h pure
  *			cache.c	... what other switches said about it; cache.h pure
