@@ -144,9 +144,10 @@ static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg,
 	return SFC_GRANT_NONE;
 }
 
-/* Algorithm 1 but for line 3 */
-static inline void sfc_decide_data(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
-				   const struct sfc_alg_in *in, struct sfc_decision *out)
+/* Algorithm 1 but for line 3; inlined, nothing of it meets memory */
+static __always_inline void sfc_decide_data(const struct sfc_alg_cfg *cfg,
+					    struct sfc_alg_state *st,
+					    const struct sfc_alg_in *in, struct sfc_decision *out)
 {
 	*out = (struct sfc_decision){ .flags = in->flags };
 
@@ -175,8 +176,8 @@ static inline void sfc_decide_data(const struct sfc_alg_cfg *cfg, struct sfc_alg
 }
 
 /* Algorithm 1.  Call for every packet, before it joins the queue. */
-static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
-			      const struct sfc_alg_in *in, struct sfc_decision *out)
+static __always_inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+				       const struct sfc_alg_in *in, struct sfc_decision *out)
 {
 	if (cfg->sm && cfg->rate.bytes_ps)				/* line 3 */
 		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,

@@ -379,6 +379,18 @@ static void sfc_config_derive_dre(const struct sfc_config *cfg, const struct sfc
 	sfc_dre_set(dre, &server, on ? cfg->tau_ns : 0, qtg);
 }
 
+/* Below it, nothing in the queue matters to who arrives: sfc_calm().  0: something always does. */
+static u32 sfc_config_calm(const struct sfc_sched *q)
+{
+	u32 calm = q->cfg.limit - min(q->cfg.limit, SFC_CALM_LEN);
+
+	if (q->hold || q->dre.decay || q->multi)
+		return 0;
+	if (q->cfg.flags & TC_SFC_F_BOLT)
+		calm = min(calm, q->alg.ccthresh);
+	return min3(calm, q->pause.qth_in, q->ecn);
+}
+
 /* The device's MTU or speed may have changed.  RTNL. */
 void sfc_config_refresh(struct Qdisc *sch)
 {
@@ -391,6 +403,7 @@ void sfc_config_refresh(struct Qdisc *sch)
 	sfc_config_derive_pause(&q->cfg, &alg, &q->pause);
 	sfc_config_derive_dre(&q->cfg, &alg, &q->dre);
 	sfc_qos_update(sch, &q->cfg, alg.mtu);
+	q->calm = sfc_config_calm(q);
 	sch_tree_unlock(sch);
 }
 
@@ -433,6 +446,7 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_bloom_forget(&q->told);
 	sfc_qos_update(sch, cfg, alg->mtu);
 	hold = sfc_hold_update(sch, hold);
+	q->calm = sfc_config_calm(q);
 	sfc_queue_shrink(sch);
 	q->stats.backlog_peak = sfc_backlog(sch);
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++)

@@ -61,26 +61,19 @@ void sfc_queue_add(struct Qdisc *sch, unsigned int band, struct sk_buff *skb)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	__qdisc_enqueue_tail(skb, &q->bands[band]);
+	sfc_queue_add_to(sch, band, skb);
 	if (sfc_has_bands(q))
 		sfc_queue_band_add(q, band, skb);
-	qdisc_update_stats_at_enqueue(sch, qdisc_pkt_len(skb));
-	if (sfc_backlog(sch) > q->stats.backlog_peak)
-		q->stats.backlog_peak = sfc_backlog(sch);
 }
 
 /* The oldest packet of a band, or NULL.  Sent, or dropped: the caller counts which. */
 struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, unsigned int band)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = __qdisc_dequeue_head(&q->bands[band]);
+	struct sk_buff *skb = sfc_queue_take_from(sch, band);
 
-	if (skb) {
-		if (sfc_has_bands(q))
-			sfc_queue_band_remove(q, band, skb);
-		qdisc_qstats_backlog_dec(sch, skb);
-		sch->q.qlen--;
-	}
+	if (skb && sfc_has_bands(q))
+		sfc_queue_band_remove(q, band, skb);
 	return skb;
 }
 
@@ -98,17 +91,10 @@ static struct sk_buff *sfc_queue_remove_turn(struct Qdisc *sch)
 	return sfc_queue_remove_from(sch, SFC_BAND_DATA + i);
 }
 
-/* The next packet in order of service */
-struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
+/* The next packet in order of service, with more bands of data than one */
+struct sk_buff *sfc_queue_remove_any(struct Qdisc *sch)
 {
-	struct sfc_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
-
-	if (skb)
-		return skb;
-	if (sfc_has_bands(q))
-		return sfc_queue_remove_turn(sch);
-	return sfc_queue_remove_from(sch, SFC_BAND_DATA);
+	return sfc_queue_remove_from(sch, SFC_BAND_HIGH) ?: sfc_queue_remove_turn(sch);
 }
 
 /* A packet waits in @held, and counts all the same. */

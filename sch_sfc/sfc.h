@@ -54,6 +54,8 @@
 /* Shaping makes up for a timer or a stopped queue that comes so late, and no more. */
 #define SFC_CATCHUP_NS		(200 * NSEC_PER_USEC)
 
+#define SFC_CALM_LEN		(64U << 10)	/* bytes; sfc_calm() takes none that is longer */
+
 /* In order of service */
 enum sfc_band_id {
 	SFC_BAND_HIGH,		/* ACKs and control messages */
@@ -99,6 +101,7 @@ struct sfc_config {
 struct sfc_sched {
 	/* every packet */
 	struct qdisc_skb_head	bands[SFC_BANDS];
+	u32			calm;		/* bytes; see sfc_calm() */
 	struct sfc_alg_cfg	alg;
 	struct sfc_alg_state	state;
 	struct sfc_pause_cfg	pause;
@@ -333,12 +336,45 @@ void sfc_qos_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);
 /* queue.c */
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, u32 len);
 void sfc_queue_add(struct Qdisc *sch, unsigned int band, struct sk_buff *skb);
-struct sk_buff *sfc_queue_remove(struct Qdisc *sch);
 struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, unsigned int band);
+struct sk_buff *sfc_queue_remove_any(struct Qdisc *sch);
 void sfc_queue_hold(struct Qdisc *sch, struct qdisc_skb_head *held, struct sk_buff *skb);
 struct sk_buff *sfc_queue_unhold(struct Qdisc *sch, struct qdisc_skb_head *held);
 void sfc_queue_shrink(struct Qdisc *sch);
 void sfc_queue_purge(struct Qdisc *sch);
+
+/* ... and what each packet meets.  Bands of data count apart what is theirs. */
+static __always_inline void sfc_queue_add_to(struct Qdisc *sch, unsigned int band,
+					     struct sk_buff *skb)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	__qdisc_enqueue_tail(skb, &q->bands[band]);
+	sch->q.qlen++;
+	qdisc_qstats_backlog_inc(sch, skb);
+	if (sfc_backlog(sch) > q->stats.backlog_peak)
+		q->stats.backlog_peak = sfc_backlog(sch);
+}
+
+static __always_inline struct sk_buff *sfc_queue_take_from(struct Qdisc *sch, unsigned int band)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb = __qdisc_dequeue_head(&q->bands[band]);
+
+	if (skb) {
+		qdisc_qstats_backlog_dec(sch, skb);
+		sch->q.qlen--;
+	}
+	return skb;
+}
+
+/* The next packet in order of service */
+static inline struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
+{
+	if (sfc_has_bands(qdisc_priv(sch)))
+		return sfc_queue_remove_any(sch);
+	return sfc_queue_take_from(sch, SFC_BAND_HIGH) ?: sfc_queue_take_from(sch, SFC_BAND_DATA);
+}
 
 /* main.c */
 void sfc_readmit(struct sk_buff *skb, struct Qdisc *sch, u64 now);
