@@ -10,9 +10,11 @@
  *
  * Round robin.  A band is served while its deficit is above zero, and pays afterwards, so that
  * no head has to be looked at; when it turns to the next band with a queue, that gains its quantum.
- * The band of least weight gains a packet of the device's MTU, the others in proportion: one step
- * finds the next packet, unless packets are longer than that (no-split-gso).  A band that has
- * become empty keeps no credit, but its debt: less than a packet.
+ * The band of most weight gains a packet of the device's MTU, the others in proportion, and may
+ * have to wait for several turns.  Were it the other way, a packet for the lightest and several for
+ * the others, those would have to have several when their turn comes, or lose part of it, and Bolt
+ * keeps queues at two or three.  A band that has become empty keeps no credit, but its debt: less
+ * than a packet.
  *
  * Algorithm 4.  Of the link's supply since its own last packet a band is credited
  *
@@ -48,7 +50,7 @@ struct sfc_qos_band {
 	u32			bytes;
 	u32			limit;
 	s32			deficit;
-	u32			quantum;
+	s32			quantum;
 	u8			weight;
 };
 
@@ -85,19 +87,20 @@ struct sfc_qos {
  */
 static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 mtu, u32 limit)
 {
-	u32 set, sum = 0;
-	u8 i, least = U8_MAX;
+	u32 set, unit, most = 0, sum = 0;
+	u8 i;
 
 	q->n = n;
 	for (i = 0; i < n; i++) {
 		sum += weights[i];
-		least = min(least, weights[i]);
+		most = max_t(u32, most, weights[i]);
 	}
+	unit = DIV_ROUND_UP(max_t(u32, mtu, SFC_QUANTUM_MIN), most);
 	for (i = 0; i < n; i++) {
 		struct sfc_qos_band *b = &q->band[i];
 
 		b->weight = weights[i];
-		b->quantum = DIV_ROUND_UP(max_t(u32, mtu, SFC_QUANTUM_MIN) * weights[i], least);
+		b->quantum = unit * weights[i];
 		b->limit = div_u64((u64)limit * weights[i], sum);
 	}
 	for (set = 1; set < 1U << n; set++) {
@@ -150,10 +153,31 @@ static inline unsigned int sfc_qos_after(const struct sfc_qos *q, unsigned int i
 	return __ffs(above ?: q->busy);
 }
 
+/* As many rounds at once as pass before any band may send: light ones alone, or super-packets */
+static inline void sfc_qos_skip(struct sfc_qos *q)
+{
+	u32 set, i, rounds = U32_MAX;
+
+	for (set = q->busy; set; set &= set - 1) {
+		i = __ffs(set);
+		if (q->band[i].deficit > 0)
+			return;
+		rounds = min_t(u32, rounds, -q->band[i].deficit / q->band[i].quantum);
+	}
+	for (set = q->busy; set; set &= set - 1) {
+		i = __ffs(set);
+		q->band[i].deficit += rounds * q->band[i].quantum;
+	}
+}
+
 /* The band to serve; @q->busy is not empty.  The caller pays by sfc_qos_pay(). */
 static inline unsigned int sfc_qos_next(struct sfc_qos *q)
 {
+	unsigned int turns = 0;
+
 	while (!(q->busy & 1U << q->cur) || q->band[q->cur].deficit <= 0) {
+		if (turns++ == q->n)
+			sfc_qos_skip(q);
 		q->cur = sfc_qos_after(q, q->cur);
 		q->band[q->cur].deficit += q->band[q->cur].quantum;
 	}

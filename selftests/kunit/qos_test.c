@@ -74,16 +74,66 @@ static void sfc_qos_weights_test(struct kunit *test)
 	for (step = 0; step < 20000; step++)
 		serve(q, length_of(step, sfc_qos_next(q)), served);
 	for (i = 1; i < row->n; i++) {
-		/* how many rounds each has had, by its bytes */
-		s64 rounds = div64_u64(served[0] * 1000, q->band[0].quantum);
-		s64 others = div64_u64(served[i] * 1000, q->band[i].quantum);
+		/* bytes by weight; of each, a turn not over and a packet not paid for */
+		s64 off = served[0] * row->weights[i] - served[i] * row->weights[0];
 
-		/* one that is not over, and a packet of debt, in 1/1000 */
-		KUNIT_EXPECT_LE_MSG(test, abs(rounds - others), 2002, "band %u", i);
-		/* quanta are in proportion, within a byte of rounding up */
-		KUNIT_EXPECT_LE(test, abs((s64)q->band[0].quantum * row->weights[i] -
-					  (s64)q->band[i].quantum * row->weights[0]),
-				row->weights[0] + row->weights[i]);
+		KUNIT_EXPECT_LE_MSG(test, abs(off),
+				    (q->band[0].quantum + MTU) * row->weights[i] +
+				    (q->band[i].quantum + MTU) * row->weights[0], "band %u", i);
+		KUNIT_EXPECT_EQ(test, q->band[0].quantum * row->weights[i],
+				q->band[i].quantum * row->weights[0]);
+	}
+}
+
+/* Packets of one size: no band waits for more of the others than their weights and its own say */
+static void sfc_qos_turns_test(struct kunit *test)
+{
+	const struct weights_row *row = test->param_value;
+	u64 served[TC_SFC_BANDS_MAX] = { }, last[TC_SFC_BANDS_MAX] = { };
+	struct sfc_qos *q = qos(test, row);
+	u32 step, i, longest;
+
+	for (i = 0; i < row->n; i++) {
+		KUNIT_EXPECT_GE(test, q->band[i].quantum, 1);
+		sfc_qos_join(q, i, 1 << 30);
+	}
+	for (step = 1; step < 20000; step++) {
+		i = sfc_qos_next(q);
+		/* and one of each, by rounding and because it is another's turn */
+		longest = DIV_ROUND_UP(sum_of(q, q->busy), row->weights[i]) + row->n;
+		KUNIT_ASSERT_LE_MSG(test, step - last[i], longest, "band %u", i);
+		last[i] = step;
+		serve(q, MTU, served);
+	}
+}
+
+/* Many rounds at once are the same as one by one */
+static void sfc_qos_skip_test(struct kunit *test)
+{
+	const struct weights_row *row = test->param_value;
+	struct sfc_qos *q = qos(test, row);
+	s32 slow[TC_SFC_BANDS_MAX];
+	u32 step, i, set, cur;
+
+	for (step = 1; step < 400; step++) {
+		set = step * 0x9e3779b1 >> 24 & ((1U << row->n) - 1);
+		if (!set)
+			continue;
+		q->busy = set;
+		for (i = 0; i < row->n; i++) {
+			q->band[i].deficit = -(s32)(step * 7919 * (i + 1) % 100000);
+			slow[i] = q->band[i].deficit;
+		}
+		cur = q->cur;
+		while (!(set & 1U << cur) || slow[cur] <= 0) {
+			do {
+				cur = (cur + 1) % row->n;
+			} while (!(set & 1U << cur));
+			slow[cur] += q->band[cur].quantum;
+		}
+		KUNIT_ASSERT_EQ_MSG(test, sfc_qos_next(q), cur, "step %u", step);
+		for (i = 0; i < row->n; i++)
+			KUNIT_ASSERT_EQ_MSG(test, q->band[i].deficit, slow[i], "step %u", step);
 	}
 }
 
@@ -307,6 +357,8 @@ static void sfc_qos_drain_test(struct kunit *test)
 
 static struct kunit_case sfc_qos_cases[] = {
 	KUNIT_CASE_PARAM(sfc_qos_weights_test, weights_gen_params),
+	KUNIT_CASE_PARAM(sfc_qos_turns_test, weights_gen_params),
+	KUNIT_CASE_PARAM(sfc_qos_skip_test, weights_gen_params),
 	KUNIT_CASE_PARAM(sfc_qos_work_conserving_test, weights_gen_params),
 	KUNIT_CASE(sfc_qos_debt_test),
 	KUNIT_CASE_PARAM(sfc_qos_share_test, weights_gen_params),
