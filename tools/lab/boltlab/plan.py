@@ -245,7 +245,7 @@ class Plan:
             self.add("listen", dst, net.ip, cc)
         for p in traffic.pairs:
             self.add("conn", p.src, p.dst, net.address(p.dst), p.connections, p.cc, p.sport, int(p.fresh),
-                     p.sample_id)
+                     p.sample_id, p.dscp)
         self.add("settle")
         if s.host.cwnd:
             # a locked window binds where metrics exist, so let one connection leave some

@@ -210,6 +210,7 @@ class Flow:
     bytes: int = key(transfer, None, "\"forever\", or a size")
     connect: str = key(one_of("before", "fresh"), "before", "before: connected and warm; fresh: SYN at start")
     cc: str = key(congestion_control, None, "another congestion control than the run's")
+    dscp: int = key(integer(0, 63), 0, "of its data, for switches with bands")
 
 
 @dataclass(kw_only=True)

@@ -28,6 +28,7 @@ class Pair:
     connections: int = 1
     fresh: bool = False
     sample_id: int = -1
+    dscp: int = 0
 
 
 @dataclass
@@ -112,13 +113,13 @@ def build(s, net, where):
     next_sport = {}
     shared = {}
 
-    def open_pair(src, dst, flow_cc, connections=1, fresh=False, sample_id=-1):
+    def open_pair(src, dst, flow_cc, connections=1, fresh=False, sample_id=-1, dscp=0):
         sport = next_sport.get(src, FIRST_SPORT)
         next_sport[src] = sport + connections
         if sport + connections >= 60000:
             raise ScenarioError(f"{where}: workload: {src} would open more than 50000 connections; "
                                 "lower connections or the number of hosts")
-        traffic.pairs.append(Pair(src, dst, flow_cc, sport, connections, fresh, sample_id))
+        traffic.pairs.append(Pair(src, dst, flow_cc, sport, connections, fresh, sample_id, dscp))
         return len(traffic.pairs) - 1
 
     def shared_pair(src, dst, connections):
@@ -144,7 +145,7 @@ def build(s, net, where):
     ideals = {}
     for i, f in enumerate(s.flow):
         pair = open_pair(f.from_, f.to, f.cc or cc, fresh=f.connect == "fresh",
-                         sample_id=i if i < s.sample_flows else -1)
+                         sample_id=i if i < s.sample_flows else -1, dscp=f.dscp)
         send(pair, f.start, f.bytes, "flow")
 
     for k, g in (("workload", s.workload), ("incast", s.incast)):

@@ -70,7 +70,7 @@ struct pair {
 	unsigned int nconns;
 	uint16_t sport, port;
 	char dst[48], cc[16];
-	int sample_id;
+	int sample_id, dscp;
 	bool fresh;
 };
 
@@ -236,7 +236,7 @@ static int family_of(const struct pair *p)
 }
 
 void load_pair(int from, int to, const char *dst, unsigned int connections, const char *cc,
-	       unsigned int sport, bool fresh, int sample_id)
+	       unsigned int sport, bool fresh, int sample_id, unsigned int dscp)
 {
 	struct pair *p = PUSH(pairs);
 
@@ -247,6 +247,7 @@ void load_pair(int from, int to, const char *dst, unsigned int connections, cons
 	p->sport = sport;
 	p->fresh = fresh;
 	p->sample_id = sample_id;
+	p->dscp = dscp;
 	snprintf(p->dst, sizeof(p->dst), "%s", dst);
 	snprintf(p->cc, sizeof(p->cc), "%s", cc);
 	for (unsigned int i = 0; i < connections; i++) {
@@ -278,6 +279,10 @@ static int open_tx(struct pair *p, uint16_t sport, bool wait)
 		p->port = find_listener(p->to, family, p->cc)->port;
 	net_enter(p->from);
 	fd = new_socket(family, p->cc);
+	if (p->dscp && family == AF_INET6)
+		set_int(fd, IPPROTO_IPV6, IPV6_TCLASS, p->dscp << 2, "IPV6_TCLASS");
+	else if (p->dscp)
+		set_int(fd, IPPROTO_IP, IP_TOS, p->dscp << 2, "IP_TOS");
 	len = make_addr(&a, family, NULL, sport);
 	if (sport && bind(fd, &a.sa, len))
 		die("port %u in namespace %s: %s", sport, net_ns_name(p->from), strerror(errno));

@@ -286,8 +286,9 @@ static void do_conn(char **rest)
 	const char *cc = take_word(rest);
 	unsigned int sport = take_number(rest);
 	bool fresh = take_number(rest);
+	int sample_id = take_number(rest);
 
-	load_pair(from, to, dst, n, cc, sport, fresh, take_number(rest));
+	load_pair(from, to, dst, n, cc, sport, fresh, sample_id, take_number(rest));
 }
 
 static void run_line(char *line)
@@ -341,7 +342,7 @@ static void run_line(char *line)
 		const char *family = take_word(&rest);
 
 		load_listen(ns, family, take_word(&rest));
-	} else if (IS("conn")) {		/* FROM TO ADDRESS N CC SPORT FRESH SAMPLE_ID|-1 */
+	} else if (IS("conn")) {		/* FROM TO ADDRESS N CC SPORT FRESH SAMPLE DSCP */
 		do_conn(&rest);
 	} else if (IS("settle")) {		/* lets the timers of the boot pass */
 		load_settle();
