@@ -76,7 +76,7 @@ class Refuses(unittest.TestCase):
         for key, value in (("topology.rate", "fast"), ("topology.rate", "1bit"), ("topology.mtu", "100"), ("topology.kind", "ring"),
                            ("topology.senders", "0"), ("topology.buffer", "0B"), ("topology.rtt", "-8us"), ("topology.ip", "5"),
                            ("duration", "0us"), ("duration", "10"), ("sample", "1ns"), ("seed", "-1"), ("seed", "1.5"),
-                           ("cc", "[]"), ("cc", "[\"Bolt\"]"), ("cc", "[\"bolt\", \"bolt\"]"), ("flow.0.bytes", "never"),
+                           ("cc", "[]"), ("cc", "[\"Bolt\"]"), ("cc", "[\"bolt\", \"bolt\"]"), ("flow.0.bytes", "never"), ("flow.0.dscp", "64"),
                            ("flow.0.bytes", "0B"), ("flow.0.connect", "later"), ("host.rto_min", "1.5ms"), ("memory", "lots"),
                            ("topology.ring", "true")):
             message = self.refused(key, f"{key}={value}")
