@@ -86,4 +86,11 @@
 #define bolt_softnet_dropped(sd) ((sd)->dropped)
 #endif
 
+/* 6.7 keeps the attributes of a dump's request with the rest of it */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define bolt_dump_attrs(cb) (genl_info_dump(cb)->attrs)
+#else
+#define bolt_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
+#endif
+
 #endif /* _BOLT_COMPAT_H */

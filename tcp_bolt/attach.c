@@ -8,6 +8,7 @@
 #include <net/tcp.h>
 
 #include "bolt.h"
+#include "trace.h"
 
 /* ACKs in a row without the option after which a middlebox must have begun to strip it */
 #define BOLT_ACK_MISSING_MAX	16
@@ -18,7 +19,9 @@ void bolt_set_cwnd(struct sock *sk, const struct bolt_flow *f, u32 cwnd)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	tcp_snd_cwnd_set(tp, clamp_t(u32, cwnd, 1, min(f->max_cwnd, tp->snd_cwnd_clamp)));
+	cwnd = clamp_t(u32, cwnd, 1, min(f->max_cwnd, tp->snd_cwnd_clamp));
+	trace_bolt_cwnd(sk, f, cwnd);
+	tcp_snd_cwnd_set(tp, cwnd);
 }
 EXPORT_SYMBOL_GPL(bolt_set_cwnd);
 

@@ -11,15 +11,39 @@
 #include <linux/siphash.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+#include <net/genetlink.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include <uapi/linux/bolt_netlink.h>
+#include "bolt_events.h"
 #include "bolt_option.h"
 #include "bolt_pause.h"
 #include "core.h"
 #include "mib.h"
 #include "swift.h"
+
+/* What happened to a flow, for people */
+struct bolt_flow_count {
+	u32	inc;		/* packets granted */
+	u32	ai;
+	u32	src;
+	u32	src_dec;
+	u32	loss_dec;
+	u32	rto_dec;
+	u32	pauses;
+};
+
+/* The newest SRC of a flow; at_ns is 0 when there was none */
+struct bolt_last_src {
+	u64	at_ns;
+	u32	queue_bytes;
+	u32	link_kbps;
+	u32	rtt_src_ns;
+	u32	switch_id;
+	u8	verdict;	/* enum bolt_src_verdict */
+};
 
 /**
  * struct bolt_flow - what Bolt knows of one socket
@@ -51,6 +75,7 @@ struct bolt_flow {
 	u32			cwnd;		/* Bolt's own window; TCP's may be less: Swift's */
 	u32			tcp_cwnd;	/* what we last made TCP's */
 	u32			last_inc;	/* inc_count taken so far; > 255: none yet */
+	struct bolt_flow_count	count;
 	u32			nic_kbps;	/* rate of the device below; 0: unknown */
 	u32			ns_per_byte;	/* of nic_kbps, see bolt_core_ns_per_byte() */
 	u32			init_cwnd;	/* packets; the path's BDP as configured */
@@ -89,6 +114,7 @@ struct bolt_flow {
 	/* Recent control messages, so that none counts twice */
 	struct { u32 t_data_tx, seq; } seen[8];
 	u8			seen_next;
+	struct bolt_last_src	src;
 
 	/* Cold */
 	struct sock		*sk;		/* the key; not a reference */
@@ -140,6 +166,7 @@ struct bolt_net {
 	struct list_head	pauses;		/* see pause.c */
 	spinlock_t		pause_lock;
 	u8			pause_closing;
+	struct bolt_events	events;
 
 	/* sysctls, net.bolt.*; see sysctl.c */
 	int			port;
@@ -186,6 +213,8 @@ void bolt_flow_defer(struct bolt_flow *f, struct sock *sk, int packets);
 bool bolt_flow_hold(struct bolt_flow *f);
 void bolt_flow_put(struct bolt_flow *f);
 void bolt_flow_take_up(struct bolt_flow *f, struct sock *sk);
+struct rhashtable *bolt_flow_table(void);
+unsigned int bolt_flow_buckets(void);
 
 /* Of a socket whose lock is held and whose congestion control is bolt; may be NULL */
 static inline struct bolt_flow *bolt_flow_locked(const struct sock *sk)
@@ -271,8 +300,8 @@ void bolt_brown_start(struct bolt_flow *f);
 void bolt_brown_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs);
 
 /* cc.c: the congestion control; called with the socket's spinlock held */
-void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
-		 u32 queue_bytes, u32 link_kbps);
+enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
+				  u32 queue_bytes, u32 link_kbps);
 void bolt_cc_adjust(struct sock *sk, struct bolt_flow *f, int packets);
 void bolt_cc_flow_init(struct bolt_flow *f);
 void bolt_cc_flow_stop(struct sock *sk, struct bolt_flow *f);
@@ -288,6 +317,17 @@ void bolt_control_exit(struct bolt_net *bn);
 struct bolt_msg;
 extern atomic_t bolt_pause_count;
 
+/* What pause.c knows of a socket, for people; see struct bolt_pause_clock */
+struct bolt_pause_info {
+	u64	until_ns;
+	u64	deaf_ns;
+	u64	granted_ns;	/* of all pauses */
+	u32	asked_ns;	/* by the newest BTS */
+	u32	switch_id;	/* whose that was */
+	u32	begun;
+	bool	from_cache;
+};
+
 unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr *th,
 			    unsigned int payload);
 enum bolt_mib_item bolt_pause_bts(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m);
@@ -296,6 +336,10 @@ void bolt_leaves_early(struct sk_buff *skb, struct sock *sk, struct tcphdr *th, 
 void bolt_pacing_timer(struct sock *sk, u64 when);
 void bolt_pause_init(struct bolt_net *bn);
 void bolt_pause_exit(struct bolt_net *bn);
+struct rhashtable *bolt_pause_table(void);
+struct sock *bolt_pause_sk(void *pause);
+bool bolt_pause_is(void *pause, const struct sock *sk);
+bool bolt_pause_look(const struct sock *sk, struct bolt_pause_info *i);
 int bolt_pause_module_init(void);
 void bolt_pause_module_exit(void);
 
@@ -317,6 +361,23 @@ void bolt_sysctl_exit(struct bolt_net *bn);
 /* mib.c */
 int bolt_mib_init(struct bolt_net *bn);
 void bolt_mib_exit(struct bolt_net *bn);
+const char *bolt_mib_name(enum bolt_mib_item item);
+u64 bolt_mib_sum(const struct bolt_net *bn, enum bolt_mib_item item);
+
+/* genl.c: generic netlink */
+extern struct genl_family bolt_genl_family;
+extern bool bolt_genl_on;
+int bolt_genl_put_id(struct sk_buff *skb, struct sock *sk);
+int bolt_genl_module_init(void);
+void bolt_genl_module_exit(void);
+
+/* events.c: what happens, for tracepoints and listeners; any context */
+void bolt_event_src(struct sock *sk, const struct bolt_flow *f);
+void bolt_event_pause(struct sock *sk, enum bolt_event_type type, const struct bolt_msg *m,
+		      u64 ns);
+void bolt_event_refusal(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
+			enum bolt_mib_item item);
+void bolt_event_fallback(struct sock *sk, enum bolt_mib_item item);
 
 /*
  * It leaves now, whatever departure TCP stamped it with.  skb_clear_delivery_time() is for packets

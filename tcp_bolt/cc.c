@@ -127,6 +127,7 @@ static bool bolt_ai_later(struct sock *sk, struct bolt_flow *f)
 static void bolt_ai_take(struct sock *sk, struct bolt_flow *f)
 {
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
+	f->count.ai++;
 	bolt_set(sk, f, f->cwnd + 1);
 }
 
@@ -178,6 +179,7 @@ static enum hrtimer_restart bolt_ai_timer(struct hrtimer *timer)
 	}
 	if (sock_owned_by_user(sk)) {
 		BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
+		f->count.ai++;
 		bolt_flow_defer(f, sk, 1);
 		goto out;
 	}
@@ -210,11 +212,12 @@ void bolt_cc_flow_stop(struct sock *sk, struct bolt_flow *f)
 }
 
 /* Reno from here on. */
-static void bolt_fall_back(struct sock *sk)
+static void bolt_fall_back(struct sock *sk, enum bolt_mib_item why)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	bolt_flow_release(sk);
+	bolt_event_fallback(sk, why);
 	WRITE_ONCE(inet_csk(sk)->icsk_ca_ops, &tcp_bolt_fallback);
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), Fallback);
 	/* a window of a BDP is no place to slow-start from */
@@ -251,10 +254,11 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	inc = bolt_take_inc(f);
 	if (bolt_peer_silent(sk, f)) {
 		BOLT_INC_STATS(bn, FallbackLate);
-		bolt_fall_back(sk);
+		bolt_fall_back(sk, BOLT_MIB_FallbackLate);
 		return;
 	}
 	if (inc) {
+		f->count.inc += inc;
 		BOLT_ADD_STATS(bn, IncGranted, inc);
 		bolt_set(sk, f, f->cwnd + inc);
 	} else {
@@ -271,8 +275,8 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
  * Called in softirq with the socket's spinlock held, whether a user owns the socket or not: the
  * decision is taken at arrival, only the subtraction waits.
  */
-void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
-		 u32 queue_bytes, u32 link_kbps)
+enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
+				  u32 queue_bytes, u32 link_kbps)
 {
 	struct bolt_net *bn = bolt_net(sock_net(sk));
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), pkt = bolt_pkt_bytes(sk), rate;
@@ -287,15 +291,20 @@ void bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_n
 	swift_told(&f->told, now_ns, max(f->swift.rtt_ns, rtt_src_ns), queue_bytes, link_kbps);
 	if (!bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16)) {
 		BOLT_INC_STATS(bn, SrcHeld);
-	} else if (sock_owned_by_user(sk)) {
+		return BOLT_SRC_VERDICT_HELD;
+	}
+	if (sock_owned_by_user(sk)) {
 		BOLT_INC_STATS(bn, SrcDeferred);
 		bolt_flow_defer(f, sk, -1);
-	} else if (cwnd > 1) {
+		return BOLT_SRC_VERDICT_DEFERRED;
+	}
+	if (cwnd > 1) {
 		BOLT_INC_STATS(bn, SrcDec);
 		bolt_set(sk, f, min(f->cwnd, cwnd) - 1);
-	} else {
-		BOLT_INC_STATS(bn, SrcFloor);
+		return BOLT_SRC_VERDICT_DEC;
 	}
+	BOLT_INC_STATS(bn, SrcFloor);
+	return BOLT_SRC_VERDICT_FLOOR;
 }
 
 /* --- loss, as in Swift --- */
@@ -334,6 +343,7 @@ static void bolt_set_state(struct sock *sk, u8 state)
 	case TCP_CA_CWR:
 	case TCP_CA_Recovery:
 		BOLT_INC_STATS(bn, LossDec);
+		f->count.loss_dec++;
 		bolt_cut(sk, f);
 		break;
 	case TCP_CA_Loss:
@@ -342,6 +352,7 @@ static void bolt_set_state(struct sock *sk, u8 state)
 			break;
 		/* TCP has set cwnd to what is in flight, one packet; Swift halves */
 		BOLT_INC_STATS(bn, RtoDec);
+		f->count.rto_dec++;
 		if (++f->rto_count >= BOLT_RTO_RESET)
 			f->loss_cwnd = 1;
 		bolt_cut(sk, f);
@@ -369,7 +380,7 @@ static void bolt_init(struct sock *sk)
 	bolt_control_want(bn);
 	f = bolt_negotiated(sk);
 	if (!f) {
-		bolt_fall_back(sk);
+		bolt_fall_back(sk, BOLT_MIB_Fallback);
 		return;
 	}
 	bolt_flow_set_locked(sk, f);

@@ -104,11 +104,24 @@ static enum bolt_mib_item bolt_control_src(struct sock *sk, const struct bolt_ms
 		return BOLT_MIB_CtlTime;
 	if (bolt_seen_before(f, m))
 		return BOLT_MIB_CtlReplay;
-	bolt_cc_src(sk, f, now_ns, rtt_src_ns, m->queue_bytes, m->link_rate);
+	f->src = (struct bolt_last_src){
+		.at_ns = now_ns,
+		.queue_bytes = m->queue_bytes,
+		.link_kbps = m->link_rate,
+		.rtt_src_ns = rtt_src_ns,
+		.switch_id = m->switch_id,
+		.verdict = bolt_cc_src(sk, f, now_ns, rtt_src_ns, m->queue_bytes, m->link_rate),
+	};
+	f->count.src++;
+	f->count.src_dec += f->src.verdict == BOLT_SRC_VERDICT_DEC ||
+			    f->src.verdict == BOLT_SRC_VERDICT_DEFERRED;
+	bolt_event_src(sk, f);
 	return BOLT_MIB_CtlRx;
 }
 
-static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buff *skb)
+/* In *@about, with a reference, the connection that a message is about, once one is found */
+static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buff *skb,
+					      struct sock **about)
 {
 	enum bolt_msg_verdict verdict;
 	enum bolt_mib_item ret;
@@ -140,10 +153,10 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 	sk = bolt_control_lookup(bn->net, skb, &m);
 	if (!sk)
 		return BOLT_MIB_CtlNoSocket;
+	*about = sk;
 	bh_lock_sock(sk);
 	ret = m.type == BOLT_CTL_BTS ? bolt_pause_bts(bn, sk, &m) : bolt_control_src(sk, &m);
 	bh_unlock_sock(sk);
-	sock_put(sk);
 	return ret;
 }
 
@@ -151,13 +164,18 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 static int bolt_control_rcv(struct sock *ctl, struct sk_buff *skb)
 {
 	struct bolt_net *bn = rcu_dereference_sk_user_data(ctl);
+	struct sock *about = NULL;
 	enum bolt_mib_item item;
 
 	if (bn) {
 		BOLT_INC_STATS(bn, CtlRx);
-		item = bolt_control_handle(bn, skb);
-		if (item != BOLT_MIB_CtlRx)
+		item = bolt_control_handle(bn, skb, &about);
+		if (item != BOLT_MIB_CtlRx) {
 			this_cpu_inc(bn->mib->v[item]);
+			bolt_event_refusal(bn, skb, about, item);
+		}
+		if (about)
+			sock_put(about);
 	}
 	consume_skb(skb);
 	return 0;

@@ -124,6 +124,22 @@ void bolt_flow_release(struct sock *sk)
 }
 EXPORT_SYMBOL_GPL(bolt_flow_release);
 
+/* For a walk; see genl.c */
+struct rhashtable *bolt_flow_table(void)
+{
+	return &bolt_flows;
+}
+
+unsigned int bolt_flow_buckets(void)
+{
+	unsigned int size;
+
+	rcu_read_lock();
+	size = rht_dereference_rcu(bolt_flows.tbl, &bolt_flows)->size;
+	rcu_read_unlock();
+	return size;
+}
+
 int bolt_flow_module_init(void)
 {
 	return rhashtable_init(&bolt_flows, &bolt_flow_params);

@@ -14,7 +14,8 @@
  *                                                          BTS from a switch -> pause.c
  *
  * flow.c holds the per-socket object, core.h the arithmetic of Algorithm 2, sysctl.c and
- * mib.c what a namespace can set and count.  attach.c is what bolt shares with other congestion
+ * mib.c what a namespace can set and count; genl.c shows it to programs, events.c tells what
+ * happens.  attach.c is what bolt shares with other congestion
  * controls that speak the option: swift, whose controller is swift.c (arithmetic in swift.h), and
  * whose congestion control is tcp_swift.ko (swift_cc.c).  This file ties them to the kernel.
  */
@@ -77,6 +78,8 @@ static int __net_init bolt_net_init(struct net *net)
 	xa_init(&bn->rates);
 	bolt_control_init(bn);
 	bolt_pause_init(bn);
+	bolt_events_init(&bn->events, net, &bolt_genl_family, &bolt_genl_on, bolt_wq,
+			 BOLT_EVENTS_RATE, BOLT_EVENTS_BURST);
 	err = bolt_mib_init(bn);
 	if (err)
 		return err;
@@ -108,6 +111,7 @@ static void __net_exit bolt_net_exit(struct net *net)
 	bolt_sysctl_exit(bn);
 	bolt_control_exit(bn);
 	bolt_pause_exit(bn);
+	bolt_events_exit(&bn->events);
 	bolt_mib_exit(bn);
 	xa_destroy(&bn->rates);
 }
@@ -145,8 +149,13 @@ static int __init bolt_module_init(void)
 	err = tcp_register_congestion_control(&tcp_bolt);
 	if (err)
 		goto err_rate;
+	err = bolt_genl_module_init();
+	if (err)
+		goto err_cc;
 	return 0;
 
+err_cc:
+	tcp_unregister_congestion_control(&tcp_bolt);
 err_rate:
 	bolt_rate_module_exit();
 err_net:
@@ -163,6 +172,7 @@ err_wq:
 /* Sockets hold the module, so there are none: only work that outlived one may still run. */
 static void __exit bolt_module_exit(void)
 {
+	bolt_genl_module_exit();
 	tcp_unregister_congestion_control(&tcp_bolt);
 	bolt_rate_module_exit();
 	unregister_pernet_subsys(&bolt_net_ops);

@@ -9,18 +9,28 @@
 #define BOLT_MIB_NAME(name)	#name,
 static const char * const bolt_mib_names[] = { BOLT_MIB_LIST(BOLT_MIB_NAME) };
 
+const char *bolt_mib_name(enum bolt_mib_item item)
+{
+	return bolt_mib_names[item];
+}
+
+u64 bolt_mib_sum(const struct bolt_net *bn, enum bolt_mib_item item)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(bn->mib, cpu)->v[item]);
+	return sum;
+}
+
 static int bolt_mib_show(struct seq_file *seq, void *v)
 {
 	struct bolt_net *bn = bolt_net(seq_file_single_net(seq));
-	int i, cpu;
+	int i;
 
-	for (i = 0; i < BOLT_MIB_MAX; i++) {
-		u64 sum = 0;
-
-		for_each_possible_cpu(cpu)
-			sum += READ_ONCE(per_cpu_ptr(bn->mib, cpu)->v[i]);
-		seq_printf(seq, "%s %llu\n", bolt_mib_names[i], sum);
-	}
+	for (i = 0; i < BOLT_MIB_MAX; i++)
+		seq_printf(seq, "%s %llu\n", bolt_mib_name(i), bolt_mib_sum(bn, i));
 	return 0;
 }
 

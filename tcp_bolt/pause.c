@@ -44,6 +44,8 @@ struct bolt_pause {
 		u8	flags;
 	} seen[BOLT_PAUSE_SEEN];
 	u8			seen_next;
+	struct bolt_pause_info	info;		/* but for what the clock says */
+	u64			began_ns;	/* this pause */
 
 	/* Written under the spinlock, read under the socket lock */
 	atomic64_t		until_ns;	/* clock.until_ns */
@@ -54,6 +56,7 @@ struct bolt_pause {
 	const struct tcp_congestion_ops *ops;	/* when the pause began */
 	u32			status;		/* sk_pacing_status before */
 	u8			held;		/* tcp_wstamp_ns and status are ours */
+	int			told;		/* listeners wait to hear of its end */
 
 	/* Cold */
 	struct delayed_work	work;		/* backstop of apply, and the end */
@@ -107,11 +110,24 @@ static bool bolt_pause_sends(const struct sock *sk)
 				      TCPF_CLOSE_WAIT | TCPF_LAST_ACK);
 }
 
+/* Listeners hear of the end once: from the first data after it, or when nobody remembers it */
+static void bolt_pause_tell_end(struct sock *sk, struct bolt_pause *p)
+{
+	u64 end_ns;
+
+	if (!xchg(&p->told, 0))
+		return;
+	end_ns = min_t(u64, atomic64_read(&p->until_ns), ktime_get_ns());
+	bolt_event_pause(sk, BOLT_EVENT_TYPE_PAUSE_END, NULL,
+			 end_ns > p->began_ns ? end_ns - p->began_ns : 0);
+}
+
 /* The pause is over, or gone: whoever decided about pacing before, decides again. */
 static void bolt_pause_release(struct sock *sk, struct bolt_pause *p)
 {
 	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
 
+	bolt_pause_tell_end(sk, p);
 	if (!p->held)
 		return;
 	p->held = 0;
@@ -387,6 +403,28 @@ static void bolt_pause_report(const struct sock *sk, const struct bolt_pause_con
 			     &sk->sk_daddr, ntohs(sk->sk_dport), pct, ms);
 }
 
+/* For people: a BTS has moved the end from @old_ns */
+static void bolt_pause_note(struct sock *sk, struct bolt_pause *p, const struct bolt_msg *m,
+			    bool begun, u64 old_ns, u64 now_ns)
+{
+	struct bolt_flow *f = bolt_sk_speaks(sk) ? bolt_flow_lookup(sk) : NULL;
+
+	p->info.asked_ns = m->pause_ns;
+	p->info.switch_id = m->switch_id;
+	p->info.from_cache = m->flags & BOLT_CTL_F_FROM_CACHE;
+	p->info.granted_ns += p->clock.until_ns - old_ns;
+	if (begun) {
+		bolt_pause_tell_end(sk, p);
+		p->began_ns = now_ns;
+		p->info.begun++;
+		if (f)
+			f->count.pauses++;
+		WRITE_ONCE(p->told, 1);
+	}
+	bolt_event_pause(sk, begun ? BOLT_EVENT_TYPE_PAUSE_BEGIN : BOLT_EVENT_TYPE_PAUSE_CHANGE, m,
+			 p->clock.until_ns - now_ns);
+}
+
 /* Returns the counter of what became of it. */
 enum bolt_mib_item bolt_pause_bts(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m)
 {
@@ -415,6 +453,7 @@ enum bolt_mib_item bolt_pause_bts(struct bolt_net *bn, struct sock *sk, const st
 	if (what == BOLT_PAUSE_TRIPPED) {
 		BOLT_INC_STATS(bn, WatchdogTrips);
 		bolt_pause_report(sk, &conf);
+		bolt_event_pause(sk, BOLT_EVENT_TYPE_WATCHDOG, m, 0);
 	}
 	if (what == BOLT_PAUSE_TRIPPED || what == BOLT_PAUSE_DEAF)
 		return BOLT_MIB_BtsDeaf;
@@ -426,6 +465,7 @@ enum bolt_mib_item bolt_pause_bts(struct bolt_net *bn, struct sock *sk, const st
 	BOLT_ADD_STATS(bn, PausedNs, p->clock.until_ns - old_ns);
 	if (p->clock.until_ns - now_ns < m->pause_ns)
 		BOLT_INC_STATS(bn, BtsClamped);
+	bolt_pause_note(sk, p, m, what == BOLT_PAUSE_BEGUN, old_ns, now_ns);
 	atomic64_set(&p->until_ns, p->clock.until_ns);
 	if (sock_owned_by_user(sk)) {
 		BOLT_INC_STATS(bn, BtsDeferred);
@@ -455,6 +495,40 @@ void bolt_pause_exit(struct bolt_net *bn)
 		mod_delayed_work(bolt_wq, &p->work, 0);
 	spin_unlock_bh(&bn->pause_lock);
 	flush_workqueue(bolt_wq);
+}
+
+/* --- for people; under RCU --- */
+
+struct rhashtable *bolt_pause_table(void)
+{
+	return &bolt_pauses;
+}
+
+/* Of an object that may have gone: not a reference */
+struct sock *bolt_pause_sk(void *pause)
+{
+	return ((struct bolt_pause *)pause)->sk;
+}
+
+/* Is that the object of @sk?  NULL stands for any. */
+bool bolt_pause_is(void *pause, const struct sock *sk)
+{
+	void *p = rhashtable_lookup(&bolt_pauses, &sk, bolt_pause_params);
+
+	return p && (!pause || p == pause);
+}
+
+/* The socket's spinlock held: what is known of it, or false */
+bool bolt_pause_look(const struct sock *sk, struct bolt_pause_info *i)
+{
+	const struct bolt_pause *p = rhashtable_lookup(&bolt_pauses, &sk, bolt_pause_params);
+
+	if (!p)
+		return false;
+	*i = p->info;
+	i->until_ns = p->clock.until_ns;
+	i->deaf_ns = p->clock.deaf_ns;
+	return true;
 }
 
 int bolt_pause_module_init(void)

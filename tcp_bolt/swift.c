@@ -187,6 +187,7 @@ void bolt_swift_rto(struct sock *sk, struct bolt_flow *f)
 	struct swift_bounds b = bolt_swift_bounds(sk, f);
 
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), RtoDec);
+	f->count.rto_dec++;
 	rcu_read_lock();
 	swift_on_rto(&f->swift, bolt_swift_conf(sk), &b, tcp_sk(sk)->tcp_clock_cache);
 	rcu_read_unlock();
@@ -199,6 +200,7 @@ void bolt_swift_recovery(struct sock *sk, struct bolt_flow *f)
 	struct swift_bounds b = bolt_swift_bounds(sk, f);
 
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), LossDec);
+	f->count.loss_dec++;
 	rcu_read_lock();
 	swift_on_recovery(&f->swift, bolt_swift_conf(sk), &b, tcp_sk(sk)->tcp_clock_cache);
 	rcu_read_unlock();
@@ -292,6 +294,7 @@ void bolt_swift_start_plain(struct sock *sk, struct bolt_flow *f)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), SwiftPlain);
+	bolt_event_fallback(sk, BOLT_MIB_SwiftPlain);
 	WRITE_ONCE(f->plain, 1);
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	bolt_swift_queue(sk, f);
@@ -310,6 +313,7 @@ EXPORT_SYMBOL_GPL(bolt_swift_start_plain);
 void bolt_swift_go_plain(struct sock *sk, struct bolt_flow *f)
 {
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), SwiftPlain);
+	bolt_event_fallback(sk, BOLT_MIB_SwiftPlain);
 	WRITE_ONCE(f->plain, 1);
 	bolt_unreserve(sk, f);
 }

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints of tcp_bolt, in /sys/kernel/tracing/events/bolt while the module is loaded; what each
+ * field means is in Documentation/tracing.rst.
+ *
+ * Addresses are 16 bytes, IPv4 as ::ffff:a.b.c.d; ports are in host order.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM bolt
+
+#if !defined(_TCP_BOLT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TCP_BOLT_TRACE_H
+
+#include <linux/tracepoint.h>
+#include <net/ipv6.h>
+
+#include "bolt.h"
+
+#ifndef _TCP_BOLT_TRACE_ADDR
+#define _TCP_BOLT_TRACE_ADDR
+/* The address of one end, @addr, which has room for 16 bytes */
+static inline void bolt_trace_addr(u8 *addr, const struct sock *sk, bool local)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		memcpy(addr, local ? &sk->sk_v6_rcv_saddr : &sk->sk_v6_daddr, 16);
+		return;
+	}
+#endif
+	ipv6_addr_set_v4mapped(local ? sk->sk_rcv_saddr : sk->sk_daddr, (struct in6_addr *)addr);
+}
+#endif
+
+#define BOLT_TRACE_SK							\
+		__field(const void *, skaddr)				\
+		__field(__u16, sport)					\
+		__field(__u16, dport)					\
+		__array(__u8, saddr, 16)				\
+		__array(__u8, daddr, 16)
+
+#define BOLT_TRACE_SK_ASSIGN						\
+		__entry->skaddr = sk;					\
+		__entry->sport = sk->sk_num;				\
+		__entry->dport = ntohs(sk->sk_dport);			\
+		bolt_trace_addr(__entry->saddr, sk, true);		\
+		bolt_trace_addr(__entry->daddr, sk, false);
+
+#define BOLT_TRACE_SK_FMT	"[%pI6c]:%u > [%pI6c]:%u "
+#define BOLT_TRACE_SK_ARGS						\
+		__entry->saddr, __entry->sport, __entry->daddr, __entry->dport
+
+TRACE_EVENT(bolt_src,
+
+	TP_PROTO(const struct sock *sk, const struct bolt_flow *f),
+
+	TP_ARGS(sk, f),
+
+	TP_STRUCT__entry(
+		BOLT_TRACE_SK
+		__field(__u32, queue_bytes)
+		__field(__u32, link_kbps)
+		__field(__u32, rtt_src_ns)
+		__field(__u32, switch_id)
+		__field(__u32, cwnd)
+		__field(__u32, srtt_ns)
+		__field(__u8, verdict)
+	),
+
+	TP_fast_assign(
+		BOLT_TRACE_SK_ASSIGN
+		__entry->queue_bytes = f->src.queue_bytes;
+		__entry->link_kbps = f->src.link_kbps;
+		__entry->rtt_src_ns = f->src.rtt_src_ns;
+		__entry->switch_id = f->src.switch_id;
+		__entry->cwnd = tcp_sk(sk)->snd_cwnd;
+		__entry->srtt_ns = f->core.srtt_ns;
+		__entry->verdict = f->src.verdict;
+	),
+
+	TP_printk(BOLT_TRACE_SK_FMT
+		  "queue_bytes=%u link_kbps=%u rtt_src_ns=%u switch_id=%u verdict=%s cwnd=%u srtt_ns=%u",
+		  BOLT_TRACE_SK_ARGS, __entry->queue_bytes, __entry->link_kbps,
+		  __entry->rtt_src_ns, __entry->switch_id,
+		  __print_symbolic(__entry->verdict, { 0, "dec" }, { 1, "held" }, { 2, "floor" },
+				   { 3, "deferred" }),
+		  __entry->cwnd, __entry->srtt_ns)
+);
+
+TRACE_EVENT(bolt_cwnd,
+
+	TP_PROTO(const struct sock *sk, const struct bolt_flow *f, u32 cwnd),
+
+	TP_ARGS(sk, f, cwnd),
+
+	TP_STRUCT__entry(
+		BOLT_TRACE_SK
+		__field(__u32, old_cwnd)
+		__field(__u32, cwnd)
+		__field(__u32, max_cwnd)
+		__field(__u32, srtt_ns)
+		__field(__u32, inflight)
+	),
+
+	TP_fast_assign(
+		BOLT_TRACE_SK_ASSIGN
+		__entry->old_cwnd = tcp_sk(sk)->snd_cwnd;
+		__entry->cwnd = cwnd;
+		__entry->max_cwnd = f->max_cwnd;
+		__entry->srtt_ns = f->core.srtt_ns;
+		__entry->inflight = tcp_packets_in_flight(tcp_sk(sk));
+	),
+
+	TP_printk(BOLT_TRACE_SK_FMT "old_cwnd=%u cwnd=%u max_cwnd=%u srtt_ns=%u inflight=%u",
+		  BOLT_TRACE_SK_ARGS, __entry->old_cwnd, __entry->cwnd, __entry->max_cwnd,
+		  __entry->srtt_ns, __entry->inflight)
+);
+
+DECLARE_EVENT_CLASS(bolt_pause_class,
+
+	TP_PROTO(const struct sock *sk, u32 asked_ns, u64 ns, u32 switch_id),
+
+	TP_ARGS(sk, asked_ns, ns, switch_id),
+
+	TP_STRUCT__entry(
+		BOLT_TRACE_SK
+		__field(__u32, asked_ns)
+		__field(__u32, switch_id)
+		__field(__u64, ns)
+	),
+
+	TP_fast_assign(
+		BOLT_TRACE_SK_ASSIGN
+		__entry->asked_ns = asked_ns;
+		__entry->switch_id = switch_id;
+		__entry->ns = ns;
+	),
+
+	TP_printk(BOLT_TRACE_SK_FMT "asked_ns=%u ns=%llu switch_id=%u", BOLT_TRACE_SK_ARGS,
+		  __entry->asked_ns, __entry->ns, __entry->switch_id)
+);
+
+DEFINE_EVENT(bolt_pause_class, bolt_pause_begin,
+	TP_PROTO(const struct sock *sk, u32 asked_ns, u64 ns, u32 switch_id),
+	TP_ARGS(sk, asked_ns, ns, switch_id));
+
+DEFINE_EVENT(bolt_pause_class, bolt_pause_change,
+	TP_PROTO(const struct sock *sk, u32 asked_ns, u64 ns, u32 switch_id),
+	TP_ARGS(sk, asked_ns, ns, switch_id));
+
+DEFINE_EVENT(bolt_pause_class, bolt_pause_end,
+	TP_PROTO(const struct sock *sk, u32 asked_ns, u64 ns, u32 switch_id),
+	TP_ARGS(sk, asked_ns, ns, switch_id));
+
+#endif /* _TCP_BOLT_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
