@@ -31,6 +31,8 @@
 #include <net/netns/generic.h>
 
 #include <bolt_msg.h>
+#include "events.h"
+#include "genl.h"
 #include "sfc.h"
 
 #define SFC_CACHE_BUCKETS	256	/* 1024 entries; the paper saw 15 in use */
@@ -62,12 +64,14 @@ struct sfc_cache {
  * @est:	likewise
  * @edges:	how many sfc marked "edge" a device has, by its ifindex
  * @holds:	the ports that hold
+ * @events:	for who listens
  */
 struct sfc_net {
 	struct sfc_cache	*cache;
 	struct sfc_estimator	*est;
 	struct xarray		edges;
 	struct sfc_holds	holds;
+	struct bolt_events	events;
 };
 
 static unsigned int sfc_net_id __read_mostly;
@@ -123,14 +127,51 @@ static struct sfc_bucket *sfc_bucket_of(struct sfc_cache *cache, const struct sf
 u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now)
 {
 	struct sfc_bucket *b = sfc_bucket_of(cache, key);
-	unsigned int seq;
+	unsigned int seq, way = 0;
 	u32 left;
 
 	do {
 		seq = read_seqcount_begin(&b->seq);
-		left = sfc_ways_find(b->ways, key, now);
+		left = sfc_ways_look(b->ways, key, now, &way);
 	} while (read_seqcount_retry(&b->seq, seq));
+	/* another CPU's may be lost: it is for people */
+	if (left)
+		WRITE_ONCE(b->ways[way].hits, READ_ONCE(b->ways[way].hits) + 1);
 	return left;
+}
+
+/* For people: the namespace's, or NULL */
+struct sfc_cache *sfc_net_cache(struct net *net)
+{
+	struct sfc_net *sn = net_generic(net, sfc_net_id);
+
+	/* pairs with the release in sfc_net_prepare() */
+	return smp_load_acquire(&sn->cache);
+}
+
+struct bolt_events *sfc_net_events(struct net *net)
+{
+	struct sfc_net *sn = net_generic(net, sfc_net_id);
+
+	return &sn->events;
+}
+
+unsigned int sfc_cache_size(void)
+{
+	return SFC_CACHE_BUCKETS * SFC_CACHE_WAYS;
+}
+
+/* What is at a place, below sfc_cache_size(); false when nothing ever was */
+bool sfc_cache_entry(struct sfc_cache *cache, unsigned int at, struct sfc_entry *e)
+{
+	struct sfc_bucket *b = &cache->buckets[at / SFC_CACHE_WAYS];
+	unsigned int seq;
+
+	do {
+		seq = read_seqcount_begin(&b->seq);
+		*e = b->ways[at % SFC_CACHE_WAYS];
+	} while (read_seqcount_retry(&b->seq, seq));
+	return e->end_ns;
 }
 
 static void sfc_cache_put(struct sfc_cache *cache, const struct sfc_key *key, u64 end_ns, u64 now)
@@ -238,8 +279,11 @@ void sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 	spin_lock_bh(&cache->lock);
 	if (v != SFC_MSG_BTS) {
 		cache->stats.refused++;
+		sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_REFUSAL, v == SFC_MSG_BAD ?
+			  SFC_VERDICT_MALFORMED : SFC_VERDICT_FORGED, NULL);
 	} else if (sfc_from_edge(sn, dev_net(qdisc_dev(sch)), skb->skb_iif)) {
 		cache->stats.ignored++;
+		sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_REFUSAL, SFC_VERDICT_EDGE, &m);
 	} else {
 		/* the congested receiver: by default the message's source as well (section 3.4) */
 		key = (struct sfc_key){ .family = m.family, .dscp = m.dscp };
@@ -306,9 +350,12 @@ int sfc_net_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 
 	ASSERT_RTNL();
 	if (sfc_wants_cache(cfg) && !sn->cache) {
-		sn->cache = sfc_cache_alloc();
-		if (!sn->cache)
+		struct sfc_cache *cache = sfc_cache_alloc();
+
+		if (!cache)
 			return -ENOMEM;
+		/* for those without RTNL: it is whole */
+		smp_store_release(&sn->cache, cache);
 	}
 	if (cfg->tau_ns && !sn->est) {
 		sn->est = sfc_estimator_alloc();
@@ -342,6 +389,7 @@ static int __net_init sfc_net_init(struct net *net)
 
 	xa_init(&sn->edges);
 	INIT_LIST_HEAD(&sn->holds.list);
+	sfc_genl_net_init(net, &sn->events);
 	return 0;
 }
 
@@ -349,6 +397,7 @@ static void __net_exit sfc_net_exit(struct net *net)
 {
 	struct sfc_net *sn = net_generic(net, sfc_net_id);
 
+	bolt_events_exit(&sn->events);
 	xa_destroy(&sn->edges);
 	kvfree(sn->est);
 	kvfree(sn->cache);

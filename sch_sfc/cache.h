@@ -40,10 +40,14 @@ struct sfc_key {
  * struct sfc_entry - one destination
  * @end_ns:	of its pause; from then on the entry is free
  * @key:	which
+ * @version:	BTS it is made of, for people
+ * @hits:	data packets that met it, for people; written without the lock
  */
 struct sfc_entry {
 	u64		end_ns;
 	struct sfc_key	key;
+	u32		version;
+	u32		hits;
 };
 
 enum sfc_put {
@@ -57,15 +61,26 @@ static inline bool sfc_key_equal(const struct sfc_key *a, const struct sfc_key *
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* Line 11: how long the pause still lasts, ns; 0: there is none */
-static inline u32 sfc_ways_find(const struct sfc_entry *ways, const struct sfc_key *key, u64 now)
+/* Line 11: how long the pause in *@way still lasts, ns; 0: there is none */
+static inline u32 sfc_ways_look(const struct sfc_entry *ways, const struct sfc_key *key, u64 now,
+				unsigned int *way)
 {
 	unsigned int i;
 
-	for (i = 0; i < SFC_CACHE_WAYS; i++)
-		if (ways[i].end_ns > now && sfc_key_equal(&ways[i].key, key))
-			return min_t(u64, ways[i].end_ns - now, U32_MAX);
+	for (i = 0; i < SFC_CACHE_WAYS; i++) {
+		if (ways[i].end_ns <= now || !sfc_key_equal(&ways[i].key, key))
+			continue;
+		*way = i;
+		return min_t(u64, ways[i].end_ns - now, U32_MAX);
+	}
 	return 0;
+}
+
+static inline u32 sfc_ways_find(const struct sfc_entry *ways, const struct sfc_key *key, u64 now)
+{
+	unsigned int way;
+
+	return sfc_ways_look(ways, key, now, &way);
 }
 
 /* Line 6: the later of the end that is known and @end_ns */
@@ -80,6 +95,7 @@ static inline enum sfc_put sfc_ways_put(struct sfc_entry *ways, const struct sfc
 			room = room ?: &ways[i];
 		} else if (sfc_key_equal(&ways[i].key, key)) {
 			ways[i].end_ns = max(ways[i].end_ns, end_ns);
+			ways[i].version++;
 			return SFC_PUT_UPDATED;
 		}
 	}
@@ -87,6 +103,8 @@ static inline enum sfc_put sfc_ways_put(struct sfc_entry *ways, const struct sfc
 		return SFC_PUT_FULL;
 	room->key = *key;
 	room->end_ns = end_ns;
+	room->version = 1;
+	room->hits = 0;
 	return SFC_PUT_INSERTED;
 }
 

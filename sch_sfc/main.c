@@ -24,6 +24,7 @@
 #include <linux/rtnetlink.h>
 #include <net/pkt_cls.h>
 
+#include "genl.h"
 #include "parse.h"
 #include "sfc.h"
 
@@ -567,30 +568,42 @@ static int __init sfc_module_init(void)
 {
 	int err;
 
-	err = sfc_net_register();
+	err = sfc_genl_wq_init();
 	if (err)
 		return err;
+	err = sfc_net_register();
+	if (err)
+		goto err_wq;
 	err = register_netdevice_notifier(&sfc_netdev_notifier);
 	if (err)
 		goto err_net;
 	err = register_qdisc(&sfc_qdisc_ops);
 	if (err)
 		goto err_notifier;
+	err = sfc_genl_register();
+	if (err)
+		goto err_qdisc;
 	return 0;
 
+err_qdisc:
+	unregister_qdisc(&sfc_qdisc_ops);
 err_notifier:
 	unregister_netdevice_notifier(&sfc_netdev_notifier);
 err_net:
 	sfc_net_unregister();
+err_wq:
+	sfc_genl_wq_exit();
 	return err;
 }
 
 /* No sfc exists any more: each holds a reference on the module. */
 static void __exit sfc_module_exit(void)
 {
+	sfc_genl_unregister();
 	unregister_qdisc(&sfc_qdisc_ops);
 	unregister_netdevice_notifier(&sfc_netdev_notifier);
 	sfc_net_unregister();
+	sfc_genl_wq_exit();
 }
 
 module_init(sfc_module_init);

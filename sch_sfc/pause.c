@@ -19,6 +19,7 @@
 #include <linux/siphash.h>
 
 #include <bolt_msg.h>
+#include "events.h"
 #include "sfc.h"
 
 /* The 5-tuple, hashed.  0: there is none. */
@@ -92,6 +93,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 		.pause_ns = sfc_pause_ns(&q->alg.rate, queue, q->pause.qtg, q->pause.max_ns),
 	};
 	u64 flow = sfc_pause_flow(q, skb, pkt);
+	enum sfc_signal_verdict verdict;
 
 	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 23-24 */
 		msg.pause_ns = max(local_ns, cached_ns);
@@ -100,10 +102,16 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 		msg.flags = BOLT_CTL_F_CACHEABLE;
 	}
 
-	if (!flow || sfc_pause_told(q, flow, now + msg.pause_ns, now))
+	if (!flow)
 		return;
+	if (sfc_pause_told(q, flow, now + msg.pause_ns, now)) {
+		sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_SUPPRESSED, SFC_VERDICT_SENT, &msg);
+		return;
+	}
 
-	switch (sfc_signal(sch, skb, pkt, &msg, now)) {
+	verdict = sfc_signal(sch, skb, pkt, &msg, now);
+	sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_BTS, sfc_event_verdict(verdict), &msg);
+	switch (verdict) {
 	case SFC_SIGNAL_SENT:
 		q->stats.bts_sent++;
 		if (msg.flags & BOLT_CTL_F_FROM_CACHE && cached_ns >= local_ns)
@@ -139,6 +147,15 @@ static u32 sfc_pause_cached(struct sfc_sched *q, const struct sfc_key *key, u64 
 	return left;
 }
 
+/* For listeners */
+static void sfc_pause_tell_hit(struct Qdisc *sch, const struct sk_buff *skb,
+			       const struct sfc_pkt *pkt, u32 cached_ns)
+{
+	const struct bolt_msg m = { .pause_ns = cached_ns, .queue_bytes = sfc_backlog(sch) };
+
+	sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_CACHE_HIT, SFC_VERDICT_SENT, &m);
+}
+
 /* Section 3.4, local_estimate: the pause that the estimated remote queue is worth */
 static u32 sfc_pause_local(struct sfc_sched *q, const struct sfc_key *key, u32 bytes, u64 now)
 {
@@ -170,6 +187,8 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		return;
 	if ((q->dre.decay || now < READ_ONCE(*q->until_ns)) && sfc_key_of(skb, pkt, &key)) {
 		cached_ns = sfc_pause_cached(q, &key, now);
+		if (cached_ns)
+			sfc_pause_tell_hit(sch, skb, pkt, cached_ns);
 		local_ns = sfc_pause_local(q, &key, qdisc_pkt_len(skb), now);
 	}
 	if (cached_ns || local_ns ||

@@ -30,6 +30,7 @@
 #include <net/ipv6.h>
 
 #include <bolt_msg.h>
+#include "events.h"
 #include "nat.h"
 #include "sfc.h"
 
@@ -344,8 +345,11 @@ bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 		.queue_bytes = queue,			/* line 6 */
 		.t_data_tx = pkt->t_data_tx,		/* line 8 */
 	};
+	enum sfc_signal_verdict verdict;
 
-	switch (sfc_signal(sch, skb, pkt, &msg, now)) {	/* line 9 */
+	verdict = sfc_signal(sch, skb, pkt, &msg, now);		/* line 9 */
+	sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_SRC, sfc_event_verdict(verdict), &msg);
+	switch (verdict) {
 	case SFC_SIGNAL_SENT:
 		q->stats.src_sent++;
 		return true;
