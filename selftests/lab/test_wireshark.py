@@ -119,10 +119,14 @@ class Option(unittest.TestCase):
         self.assertEqual(fields([tcp(option(length=4), flags=2)], "bolt.offer", "bolt.len", "bolt.flags"), [["1", "4", ""]])
 
     def test_an_ack_names_its_packet(self):
-        rows = fields([tcp(option(0x84, 0, 555), b"x"), tcp(option(0x84, 0, 556), b"x"),
-                       tcp(option(0x40, 1, 556), src=B, dst=A, sport=2000, dport=1000), tcp(option(0x40, 1, 999), src=B, dst=A, sport=2000, dport=1000)],
-                      "bolt.echo.frame", "bolt.echo.ns")
-        self.assertEqual(rows, [["", ""], ["", ""], ["2", "1500"], ["", ""]])
+        """The first on its way, in one pass as in two."""
+        def ack(stamp):
+            return tcp(option(0x40, 1, stamp), src=B, dst=A, sport=2000, dport=1000)
+        path = capture([ack(557), tcp(option(0x84, 0, 555), b"x"), tcp(option(0x84, 0, 556), b"x"), ack(556), ack(999),
+                        tcp(option(0x84, 0, 556), b"x"), ack(556), tcp(option(0x84, 0, 557), b"x")])
+        for passes in ((), ("-2",)):
+            said = tshark(path, *passes, "-T", "fields", "-E", "separator=|", "-e", "bolt.echo.frame", "-e", "bolt.echo.ns").splitlines()
+            self.assertEqual(said, ["|", "|", "|", "3|1500", "|", "|", "3|6000", "|"])
 
     def test_what_is_wrong_is_said(self):
         cases = (

@@ -66,7 +66,8 @@ bolt.experts = values(E)
 bolt.prefs.match = Pref.bool("Name the packet that an ACK or a control message answers", true,
 	"Takes memory for every data packet of the capture")
 
--- Data packets by flow and t_data_tx, and what was found for each frame: a second pass sees all of the first
+-- Data packets by flow and t_data_tx, and what was found for each frame: the first of them, in whatever order frames
+-- are looked at
 local sent, found
 
 function bolt.init()
@@ -80,11 +81,12 @@ end
 -- {frame, seconds since the capture began} of the data packet, remembered for this frame
 local function answer_of(pinfo, which, key)
 	local id = pinfo.number .. which
-	if not pinfo.visited and key and bolt.prefs.match and found[id] == nil then
+	if key and bolt.prefs.match and not found[id] then
 		local data = sent[key]
-		found[id] = data and { data[1], pinfo.rel_ts - data[2] } or false
+		-- a later pass knows packets that were sent after this
+		found[id] = data and data[1] < pinfo.number and { data[1], pinfo.rel_ts - data[2] } or nil
 	end
-	return found[id] or nil
+	return found[id]
 end
 
 local function add_answer(tree, answer, frame, time)
@@ -155,7 +157,7 @@ local function add_full(opt, tree, pinfo, n)
 		local src, dst = tostring(pinfo.net_src), tostring(pinfo.net_dst)
 		if data then
 			local key = flow_key(src, n.sport, dst, n.dport, stamp)
-			if bolt.prefs.match and not pinfo.visited and not sent[key] then
+			if bolt.prefs.match and (not sent[key] or sent[key][1] > pinfo.number) then
 				sent[key] = { pinfo.number, pinfo.rel_ts }
 			end
 		else
@@ -229,6 +231,10 @@ function bolt.dissector(_, pinfo, tree)
 end
 
 register_postdissector(bolt)
+
+-- Wireshark's first pass makes no fields unless somebody filters; data packets would not be remembered when their answers
+-- are shown
+local filters = Listener.new(nil, "tcp.options")
 
 -- ---- the control message ----
 
