@@ -1,0 +1,155 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# A clean Debian 12 with the two packages: the README's commands are run as they stand there, and
+# bolt is seen on a socket, sfc on a router's port.
+
+. ../net/lib.sh
+
+readme=../../README.md
+
+# The commands of section "On real machines" behind a line that has this
+readme_block() {
+	awk -v at="$1" '/^## / { on = /On real machines/ }
+		on && index($0, at) { found = 1; next }
+		found && /^    / { print; some = 1 }
+		found && some && !/^    / { exit }' "$readme"
+}
+
+# sudo_lines NS WHERE [PATTERN]: what has sudo there, in that namespace
+sudo_lines() {
+	local ns=$1 line n=0
+	while read -r line; do
+		line=${line%%#*}
+		n=$((n + 1))
+		# shellcheck disable=SC2086 # words
+		expect "README: $line" in_ns "$ns" ${line#sudo }
+	done < <(readme_block "$2" | sed -n 's/^ *\(sudo .*\)/\1/p' | grep -E "${3:-.}")
+	[ "$n" -gt 0 ] || fail "README: no commands behind \"$2\""
+}
+
+release=$(uname -r)
+
+test_installed() {
+	local p f m
+	for p in bolt-dkms bolt-tools; do
+		expect_eq "$p" "$(dpkg-query -W -f '${db:Status-Status}' "$p")" installed
+	done
+	for m in tcp_bolt tcp_swift sch_sfc; do
+		expect_eq "$m is dkms's" "$(modinfo -n "$m")" "/lib/modules/$release/updates/dkms/$m.ko"
+		expect_eq "$m is for this kernel" "$(modinfo -F vermagic "$m" | cut -d' ' -f1)" "$release"
+	done
+	expect "tc's plugin" test -f /usr/lib/x86_64-linux-gnu/tc/q_sfc.so
+	for f in man7/tcp_bolt.7 man8/tc-sfc.8 man8/boltctl.8; do
+		expect "$f" gzip -t "/usr/share/man/$f.gz"
+	done
+	expect "completion" bash -c '. /usr/share/bash-completion/completions/boltctl'
+}
+
+test_changes_nothing() {
+	expect_eq "loaded" "$(grep -E '^(tcp_bolt|tcp_swift|sch_sfc)' /proc/modules)" ""
+	expect_eq "default" "$(sysctl -n net.ipv4.tcp_congestion_control)" cubic
+}
+
+#	H1 eth0 -------- eth0  R  eth1 ------------- eth0 H2
+#	   192.0.2.1     .254     198.51.100.254     198.51.100.1
+#	                       eth9
+# The names are the README's
+test_readme() {
+	local ns
+	setup_router
+	ips "$R" <<-BATCH
+		link set r1 down
+		link set r1 name eth0
+		link set eth0 up
+		link set r2 down
+		link set r2 name eth1
+		link set eth1 up
+		link add eth9 type dummy
+		link set eth9 up
+		addr add 2001:db8:1::ff/64 dev eth0 nodad
+		addr add 2001:db8:2::ff/64 dev eth1 nodad
+	BATCH
+	wait_up
+
+	# namespaces are hosts here, and a host's modprobe is for all of them
+	for ns in "$H1" "$H2"; do
+		sudo_lines "$ns" "On the hosts, both ends"
+		expect_eq "congestion control" \
+			"$(in_ns "$ns" sysctl -n net.ipv4.tcp_congestion_control)" bolt
+	done
+	sudo_lines "$R" "On a Linux router, on every port"
+	expect_eq "rate of the port" "$(qdisc "$R" eth1 link_rate)" $((10 * 1000 * 1000 * 1000 / 8))
+
+	# veth has no queue to see: the port becomes one of 100 Mb/s
+	expect "a slower port" in_ns "$R" tc qdisc replace dev eth1 root sfc rate 100mbit
+	connect_and_look
+	sfc_as_well
+}
+
+# A connection of sockets that name no congestion control
+connect_and_look() {
+	local bytes=4000000
+	server "$H2" listen "$A2" 5001 recv "$bytes" recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		connect "$A2" 5001 send "$bytes" outq mark "$tmp/sent" wait "$tmp/seen" info
+	expect "all arrives" busywait test -e "$tmp/sent"
+	in_ns "$H1" ss -tin dst "$A2" >"$tmp/ss"
+	expect "ss names bolt" grep -qw bolt "$tmp/ss"
+	touch "$tmp/seen"
+	ended client "$CLIENT"
+	server_done
+
+	expect_eq "Negotiated" "$(bolt_stat "$H1" Negotiated)" 1
+	expect_eq "Fallback" "$(bolt_stat "$H1" Fallback)" 0
+	expect_ge "SRC heard" "$(bolt_stat "$H1" SrcRx)" 10
+	expect "tc shows the port" grep -q '^qdisc sfc .* rate 100Mbit' \
+		<(in_ns "$R" tc -s qdisc show dev eth1)
+	expect "tc -s has the counters" grep -qE 'src_sent [1-9]' <(in_ns "$R" tc -s qdisc show dev eth1)
+	expect_ge "tc -s -j: data" "$(qdisc "$R" eth1 data)" $((bytes / 1500))
+	expect_eq "SRC sent" "$(qdisc "$R" eth1 src_sent)" "$(bolt_stat "$H1" CtlRx)"
+	expect_eq "boltctl qdisc has the same" \
+		"$(in_ns "$R" boltctl -j qdisc eth1 | jq '.[0].sfc.src_sent')" "$(qdisc "$R" eth1 src_sent)"
+}
+
+sfc_as_well() {
+	local where="Source Flow Control is off until"
+	sudo_lines "$H1" "$where" '# hosts|their own port'
+	sudo_lines "$R" "$where" 'eth1|eth9'
+	expect_eq "SFC at the host" "$(in_ns "$H1" sysctl -n net.bolt.sfc)" 1
+	expect_eq "hold" "$(qdisc "$H1" eth0 hold)" true
+	expect_eq "edge" "$(qdisc "$R" eth1 edge)" true
+	expect_eq "cache" "$(qdisc "$R" eth9 cache)" true
+	# 0: all is well; 5: something that this network of veths lacks
+	in_ns "$R" boltctl doctor switch >"$tmp/doctor"
+	expect "boltctl doctor: the module" grep -qE '^ok .*sch_sfc' "$tmp/doctor"
+	expect "boltctl doctor: the plugin" grep -qE '^ok .*tc' "$tmp/doctor"
+}
+
+# Every setting there is has its paragraph in the page that came with it
+test_pages() {
+	local name n=0
+	modprobe tcp_bolt
+	for name in /proc/sys/net/bolt/*; do
+		n=$((n + 1))
+		expect "tcp_bolt(7) on ${name##*/}" grep -q "^\.BR net\.bolt\.${name##*/} " \
+			<(zcat /usr/share/man/man7/tcp_bolt.7.gz)
+	done
+	expect_ge "settings" "$n" 20
+}
+
+# Copied as the documentation says, with every line that is commented out as well
+test_examples() {
+	local at=/usr/share/doc/bolt-tools/examples m
+	setup_ns H1
+	while read -r m; do
+		expect "modules-load.d: $m" modprobe "$m"
+	done < <(sed -n 's/^#\{0,1\}\([a-z_]*\)$/\1/p' "$at"/modules-load.d/bolt.conf)
+	expect "swift is loaded" test -d /sys/module/tcp_swift
+	sed 's/^#\(net\.\)/\1/' "$at"/sysctl.d/60-bolt.conf >"$tmp/sysctl"
+	expect "sysctl.d" in_ns "$H1" sysctl -p "$tmp/sysctl"
+	expect_eq "base_rtt_ns" "$(in_ns "$H1" sysctl -n net.bolt.base_rtt_ns)" 8000
+	expect_eq "sfc" "$(in_ns "$H1" sysctl -n net.bolt.sfc)" 1
+}
+
+run_tests installed changes_nothing readme pages examples
