@@ -5,7 +5,7 @@ import struct
 import unittest
 
 import context  # noqa: F401
-from boltlab import lablink, series, stats
+from boltlab import charts, lablink, series, stats
 from boltlab.guest import RunError
 
 
@@ -67,6 +67,13 @@ class Series(unittest.TestCase):
 
     def test_throughput(self):
         self.assertEqual(series.throughput([0, 100, 200], [0, 1250, 1250], 100), ([50, 150], [100.0, 0.0]))
+        # the last window is left out unless it is whole; slow links keep their digits
+        self.assertEqual(series.throughput([0, 40, 80, 120, 160, 200], [0, 1, 2, 3, 4, 5], 100), ([60], [0.2]))
+        self.assertEqual(series.throughput([0, 10**9], [0, 5000], 1), ([5 * 10**8], [0.00004]))
+        self.assertEqual(series.throughput([], [], 100), ([], []))
+
+    def test_stretches_of_time_have_units(self):
+        self.assertEqual([charts.span(ns) for ns in (100, 1600, 16 * 10**6, 2 * 10**9)], ["100 ns", "1.6 us", "16 ms", "2 s"])
 
 
 class LinkDevice(unittest.TestCase):

@@ -55,7 +55,7 @@ def rate_unit(lines):
 
 
 def span(ns):
-    return f"{ns / 1000:g} us" if ns >= 1000 else f"{ns} ns"
+    return next((f"{ns / d:g} {u}" for u, d in reversed(TIME_UNITS) if ns >= d), f"{ns} ns")
 
 
 def table_of(t, lines):

@@ -77,11 +77,11 @@ def swatch(run, label):
 def header(named):
     if len(named) == 1:
         result = named[0][1]
-        first = result["runs"][0]
+        first, exact = result["runs"][0], result["backend"] == "uml"
         return (f"<header><h1>{esc(result['scenario'])}</h1><p class=about>{esc(result.get('about') or '')}</p>"
-                f"<p class=lead>{units.format_time(first['sim_ns'])} of {'virtual ' if result['backend'] == 'uml' else ''}time on "
-                f"Linux {esc(result['kernel'])}, seed {result['seed']}. The same command gives the same"
-                f"{' numbers, to the byte' if result['backend'] == 'uml' else ' again'}:</p>{command_line(result)}</header>")
+                f"<p class=lead>{units.format_time(first['sim_ns'])} of {'virtual ' if exact else ''}time on "
+                f"Linux {esc(result['kernel'])}, seed {result['seed']}{'' if exact else ', backend ' + esc(result['backend'])}. "
+                f"{'The same command gives the same numbers, to the byte' if exact else 'The command'}:</p>{command_line(result)}</header>")
     rows = [[name, result["scenario"], units.format_time(result["runs"][0]["sim_ns"]), result["kernel"], result["seed"],
              Raw(f"<code>{esc(result['command'])}</code>")] for name, result, _ in named]
     return ("<header><h1>Several runs side by side</h1><p class=about>Runs are named after their directories.</p>"
@@ -119,7 +119,7 @@ def summary(runs):
             row += [times(r["fct_p50"]), times(r["fct_p99"]), times(r["last_over_ideal"]), r["unfinished"]]
         body.append(Row(i, row))
         if run.entry["max_lateness_ns"] or run.entry["softnet_drops"]:
-            body.append(Row(i, [Raw("<span class=warn>not exact</span>"), f"{run.entry['max_lateness_ns']} ns late",
+            body.append(Row(i, [Raw("<span class=warn>not exact</span>"), f"{charts.span(run.entry['max_lateness_ns'])} late",
                                 f"{run.entry['softnet_drops']} lost by the lab"] + [""] * (len(row) - 3)))
     ports = sorted({r["port"] for r in rows if r["port"]})
     where = f"<p class=hint>Queue and link are those of port {esc(', '.join(ports))}, the bottleneck, over the measured time.</p>" if ports else ""

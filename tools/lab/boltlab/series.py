@@ -55,6 +55,6 @@ def throughput(times, cumulative, width_ns):
     while (after := bisect.bisect_left(times, times[at] + width_ns, at + 1)) < last:
         start, end = times[at], times[after]
         t_out.append((end + start) // 2)
-        v_out.append(round((cumulative[after] - cumulative[at]) * 8 / (end - start), 3))
+        v_out.append(round((cumulative[after] - cumulative[at]) * 8 / (end - start), 6))
         at = after
     return t_out, v_out
