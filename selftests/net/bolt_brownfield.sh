@@ -133,6 +133,19 @@ test_sfc_is_bolts() {
 	expect_eq "SwiftLimits" "$(bolt_stat "$H1" SwiftLimits)" 0
 }
 
+# ... unless its SRC do not come through
+test_sfc_unheard() {
+	setup sfc rate "${MBIT}mbit" ccthresh $((2 * PACKET))
+	in_ns "$H1" sysctl -qw net.bolt.min_ttl=255
+	flow 2000000
+	expect "well under way" busywait sent 400
+	expect_le "window" "$(cwnd)" 14
+	flow_done
+	expect_ge "CtlTtl" "$(bolt_stat "$H1" CtlTtl)" 50
+	expect_eq "SrcRx" "$(bolt_stat "$H1" SrcRx)" 0
+	expect_ge "SwiftLimits" "$(bolt_stat "$H1" SwiftLimits)" 500
+}
+
 # Data in both directions: ACKs that ride on data have no echo; the others do
 test_both_directions() {
 	fifo
@@ -161,4 +174,5 @@ test_path_outgrown() {
 	expect_ge "window" "$(info "$tmp/client" cwnd)" 10
 }
 
-run_tests fifo_is_controlled off changed_under_way starts_at_line_rate sfc_is_bolts both_directions path_outgrown
+run_tests fifo_is_controlled off changed_under_way starts_at_line_rate sfc_is_bolts sfc_unheard \
+	both_directions path_outgrown
