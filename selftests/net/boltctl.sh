@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
+# modules: tcp_swift
+#
 # boltctl: what it shows is what tc, ss and /proc say; each thing that doctor finds is
 # provoked; bad input, missing permissions and answers that are not whole end in one line and the
 # right status.
@@ -31,6 +33,25 @@ test_usage() {
 		2|--netns: "" is no name|qdisc --netns=
 		2|"router" is neither host nor switch|doctor router
 		2|what is "switch"\?|doctor host switch
+		2|--addr: "192.0.2" is no address|flows -a 192.0.2
+		2|--local: "33" is not a number from 0 to 32|flows -l 192.0.2.0/33
+		2|--remote: "" is not a number|flows --remote 2001:db8::/
+		2|--port: "0" is not a number from 1 to 65535|flows -p 0
+		2|--local-port: "65536" is not a number|flows --local-port 65536
+		2|--remote-port: "-1" is not a number|flows --remote-port=-1
+		2|--cc: ".*" is no name|flows -c a_name_of_sixteen
+		2|what is "tcp"\?|flows tcp
+		2|--delta: "0" is not a number of seconds|stats -d0
+		2|--delta: "1x" is not a number of seconds|stats --delta=1x
+		2|--delta: "nan" is not a number of seconds|stats --delta=nan
+		2|--count wants --delta|stats -c 1
+		2|--count: "0" is not a number|stats -d -c 0
+		2|no counter "Nothing"|stats SrcRx Nothing
+		2|no event "nothing"|events nothing
+		2|--timeout: "-1" is not a number of seconds|events -t -1
+		2|--count: "x" is not a number|events -c x
+		2|what is "x"\?|cache x
+		4|no device eth99|flows -d eth99
 		4|no namespace nowhere|-n nowhere qdisc
 		4|no namespace 999999999|qdisc -n 999999999
 		4|/dev/null is no network namespace|qdisc -n /dev/null
@@ -150,9 +171,291 @@ test_qdisc_where() {
 	expect_eq "no sfc, as text" "$status:$(cat "$tmp/out")" "0:"
 }
 
+# --- flows ---
+
+# connected NAME SERVER-WORDS -- CLIENT-WORDS: a connection that lasts until let_go
+connected() {
+	local name=$1 i
+	shift
+	for ((i = 1; i <= $#; i++)); do
+		[ "${!i}" = -- ] && break
+	done
+	server "$H2" "${@:1:i-1}" recv-eof
+	servers+=("$SERVER")
+	spawn "${name^^}" "$tmp/$name" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		"${@:i+1}" mark "$tmp/up.$name" wait "$tmp/go" send 1000
+	expect "$name" busywait test -e "$tmp/up.$name"
+}
+
+let_go() {
+	local pid
+	touch "$tmp/go"
+	for pid in "${servers[@]}"; do
+		wait "$pid" || fail "a server failed"
+	done
+	servers=()
+	rm -f "$tmp/go" "$tmp/up."*
+}
+servers=()
+
+# A connection of each kind; what is shown of it is what ss shows
+test_flows() {
+	local flow ss
+	setup_pair
+	in_ns "$H1" sysctl -qw net.bolt.base_rtt_ns=100000
+	connected four cc bolt listen "$A2" 5001 -- cc bolt connect "$A2" 5001
+	connected six cc bolt listen "$B2" 5002 -- cc swift connect "$B2" 5002
+	# without the option, and not paused: none of ours
+	connected other cc cubic listen "$A2" 5003 -- cc cubic connect "$A2" 5003
+	ctl -j -n "$H1" flows
+	expect_eq "flows ($err)" "$(json '[.[] | "\(.congestion) \(.remote_addr) \(.remote_port)"] |
+		sort | join(", ")')" "bolt $A2 5001, swift $B2 5002"
+	flow=$(json '.[] | select(.remote_port == 5001) |
+		"\(.local_addr):\(.local_port) ino:\(.inode) sk:\(.cookie) cwnd:\(.cwnd) \(.state)"')
+	ss=$(in_ns "$H1" ss -Htnie 'dport = :5001')
+	expect_eq "as ss has it" "$flow" "$(printf '%s ino:%s sk:%d cwnd:%s %s' \
+		"$(awk 'NR == 1 { print $4 }' <<<"$ss")" \
+		"$(grep -oE 'ino:[0-9]+' <<<"$ss" | cut -d: -f2)" \
+		"0x$(grep -oE 'sk:[0-9a-f]+' <<<"$ss" | cut -d: -f2)" \
+		"$(grep -oE ' cwnd:[0-9]+' <<<"$ss" | cut -d: -f2)" ESTAB)"
+	expect_eq "TCP's" "$(json '.[] | select(.remote_port == 5001).tcp |
+		"mss:\(.mss) pmtu:\(.pmtu)"')" \
+		"$(grep -oE '(mss|pmtu):[0-9]+' <<<"$ss" | grep -E '^(mss|pmtu)' | head -2 |
+			sort | paste -sd' ')"
+	expect_eq "the option" "$(json '[.[].flags[]] | unique | join(" ")')" option
+	expect_eq "swift's windows" "$(json '[.[] | has("swift_fabric") and has("swift_endpoint")] |
+		sort | map(tostring) | join(" ")')" "false true"
+
+	ctl -n "$H1" flows -p 5001
+	expect_eq "lines of text ($(<"$tmp/out"))" "$(grep -cE '^ESTAB ' "$tmp/out")" 1
+	expect "as text" grep -qE '^	 bolt cwnd:[0-9]+ window:' "$tmp/out"
+	expect "TCP's as text" grep -qE ' mss:[0-9]+ pmtu:1500 ' "$tmp/out"
+	# the other end is another namespace's
+	ctl -j -n "$H2" flows
+	expect_eq "the other end" "$(json '[.[].local_port] | sort | map(tostring) | join(" ")')" \
+		"5001 5002"
+	ctl -j flows
+	expect_eq "nothing leaks" "$(json length)" 0
+	filters
+	flows_faulty
+	let_go
+	expect_eq "gone" "$(busywait no_flows && echo yes)" yes
+}
+
+no_flows() {
+	[ "$("$boltctl" -j -n "$H1" flows | jq length)" = 0 ]
+}
+
+# How many flows pass which filters
+filters() {
+	local want args
+	while read -r want args; do
+		# shellcheck disable=SC2086 # words
+		ctl -j -n "$H1" flows $args
+		expect_eq "flows $args ($err)" "$(json '[.[].remote_port - 5000] | sort |
+			map(tostring) | join(",")' | sed 's/^$/-/')" "$want"
+	done <<-TABLE
+		1 -4
+		2 -6
+		1 -c bolt
+		2 --cc swift
+		- --cc cubic
+		1 -p 5001
+		1 --remote-port 5001
+		- --local-port 5001
+		1 -p $(in_ns "$H1" ss -Htn 'dport = :5001' | awk '{ sub(".*:", "", $4); print $4 }')
+		1 -a $A1
+		1 -l $A1
+		- -r $A1
+		1 -r 192.0.2.0/24
+		1 -r 192.0.2.2/31
+		- -r 192.0.2.0/31
+		2 -r 2001:db8::/32
+		2 -a ::/0
+		- -a 2001:db9::/32
+		2 -l $B1 -r $B2 -p 5002 -c swift -6
+		- -l $B1 -r $A2
+		- --paused
+		- -d eth0
+	TABLE
+}
+
+# A dump that is not whole, of either kind
+flows_faulty() {
+	local as='' type
+	for type in "$(genl_id)" "$SOCK_DIAG"; do
+		faulty "$type:fail:100"
+		ctl_fails "flows, fail" 1 'the kernel says: Cannot allocate memory' -j -n "$H1" flows
+		faulty "$type:intr:100"
+		ctl_fails "flows, intr" 1 'changed each of 20 times' -n "$H1" flows
+		faulty "$type:cut:100"
+		ctl_fails "flows, cut" 1 'the answer is not whole' -j -n "$H1" flows
+		faulty "$type:intr:2"
+		ctl -j -n "$H1" flows
+		expect_eq "interrupted twice ($err)" "$(json length)" 2
+	done
+}
+
+genl_id() {
+	genl ctrl list 2>/dev/null | sed -n '/Name: bolt$/{n;s/.*ID: \(0x[0-9a-f]*\).*/\1/p}'
+}
+
+#	H1 ---- R, 1 Mbit/s, pauses ---- H2
+setup_switch() {
+	setup_router
+	in_ns "$H1" sysctl -qw net.bolt.sfc=1 net.bolt.max_pause_us=1000000 net.bolt.base_rtt_ns=100000
+	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc rate 1mbit sfc qth 6000b qtg 3000b \
+		switch_id 77 maxpause 1s
+	# time stands still on the way, else: an SRC would be back at once
+	in_ns "$H1" tc qdisc add dev eth0 root netem delay 1ms
+}
+
+# listen NS LOG ARGS...: boltctl events, from here on
+listen() {
+	local ns=$1 log=$2
+	shift 2
+	spawn LISTEN "$tmp/$log" env BOLTCTL_READY=1 "$boltctl" -n "$ns" -j events "$@"
+	busywait file_has "$tmp/$log" '^listening' || fail "events: $(cat "$tmp/$log")"
+	listeners+=("$LISTEN")
+}
+listeners=()
+
+# What they have printed, as JSON
+listened() {
+	local pid
+	for pid in "${listeners[@]}"; do
+		kill -INT "$pid"
+		wait "$pid" || fail "boltctl events: status $?"
+	done
+	listeners=()
+	sed -i /^listening/d "$tmp/host" "$tmp/switch"
+	cat "$tmp/host" "$tmp/switch" >>"$tmp/json"
+}
+
+# many FILE TYPE [FILTER]: events
+many() {
+	jq -s "[.[] | select(.type == \"$2\" and (${3:-true}))] | length" <"$tmp/$1"
+}
+
+flows_are() {
+	ctl -j -n "$H1" flows "${@:2}"
+	[ "$(jq length <"$tmp/out")" = "$1" ]
+}
+
+src_heard_of() {
+	ctl -j -n "$H1" flows -c bolt
+	jq -e '.[0].last_src' <"$tmp/out"
+}
+
+# A switch that signals: seen by flows, by each event, by the counters, and they agree
+test_signals() {
+	local pids=() cc n
+	setup_switch
+	listen "$H1" host
+	listen "$R" switch
+	bolt_stats_save "$H1"
+	for cc in bolt cubic; do
+		server "$H2" cc "$cc" listen "$A2" "$((5001 + ${#pids[@]}))" recv-eof
+		spawn CLIENT "$tmp/client.$cc" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+			cc "$cc" connect "$A2" "$((5001 + ${#pids[@]}))" send 60000
+		pids+=("$CLIENT" "$SERVER")
+	done
+	expect "a paused flow" busywait flows_are 1 --paused -c cubic
+	expect_eq "paused ($(<"$tmp/out"))" "$(json '.[0] | "\(.flags | join(",")) \(.pause.switch_id)
+		\(.pause.remaining_ns > 0 and .pause.remaining_ns <= .pause.asked_ns)" | gsub("\n\t*"; " ")')" \
+		"paused 77 true"
+	ctl -n "$H1" flows -c cubic --paused
+	expect "an SRC" busywait src_heard_of
+	expect_eq "last SRC ($(<"$tmp/out"))" "$(json '.[0].last_src |
+		"\(.switch_id) \(.link_rate) \(.queue_bytes > 0) \(.rtt_src_ns > 0)"')" "77 1000 true true"
+	for n in "${pids[@]}"; do
+		wait "$n" || fail "a transfer failed"
+	done
+	expect "the queue drains" busywait qdisc_is "$R" r2 qlen 0
+	in_ns "$H1" bash -c 'echo >/dev/udp/127.0.0.1/45079'
+	expect "pauses end" busywait flows_are 0 --paused
+	listened
+	bolt_stats_diff "$H1" >"$tmp/diff"
+	expect_eq "lost" "$(cat "$tmp/host" "$tmp/switch" | grep -c '"lost"')" 0
+	expect_ge "SRC" "$(many host src)" 2
+	expect_eq "SRC" "$(many host src)" "$(sed -n 's/^SrcRx=//p' "$tmp/diff")"
+	expect_eq "SRC that counted" "$(many host src '.verdict == "dec"')" \
+		"$(sed -n 's/^SrcDec=//p' "$tmp/diff")"
+	expect_eq "pauses" "$(many host pause-begin)" "$(sed -n 's/^Pauses=//p' "$tmp/diff")"
+	expect_eq "refusals" "$(many host refusal '.reason == "CtlShort"')" 1
+	expect_eq "SRC of the switch" "$(many switch src '.verdict == "sent" and .dev == "r2"')" \
+		"$(qdisc "$R" r2 src_sent)"
+	expect_eq "BTS of the switch" "$(many switch bts '.verdict == "sent"')" \
+		"$(qdisc "$R" r2 bts_sent)"
+	expect_eq "one flow each" "$(jq -s '[.[] | select(.type == "src") | .flow.remote_port] |
+		unique | .[]' <"$tmp/host")" 5001
+}
+
+# --- counters ---
+
+test_stats() {
+	setup_pair
+	# refused
+	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
+	ctl -j -n "$H1" stats
+	expect "as /proc has them" diff <(in_ns "$H1" cat /proc/net/bolt_stat) \
+		<(json 'to_entries[] | select(.key | startswith("Switch") | not) | "\(.key) \(.value)"')
+	expect_eq "SYN" "$(json .SynTx)" 1
+	expect_eq "the switch's" "$(json .SwitchCacheInserts)" 0
+	ctl -n "$H1" stats
+	expect "as text" diff <(in_ns "$H1" grep -v ' 0$' /proc/net/bolt_stat) <(awk '{ print $1, $2 }' "$tmp/out")
+	ctl -n "$H1" stats CtlRx SynTx
+	expect_eq "named" "$(awk '{ print $1, $2 }' "$tmp/out" | paste -sd' ')" "SynTx 1 CtlRx 0"
+	ctl -j -n "$H2" stats SynTx
+	expect_eq "of another namespace" "$(<"$tmp/out")" '{"SynTx":0}'
+	in_ns "$H1" sysctl -qw net.bolt.sfc=1
+	spawn DELTA "$tmp/delta" "$boltctl" -j -n "$H1" stats -d0.5 -c 3 CtlRx CtlShort SynTx
+	expect "first interval" busywait file_has "$tmp/delta" interval_ns
+	in_ns "$H1" bash -c 'for i in 1 2 3; do echo >/dev/udp/127.0.0.1/45079; done'
+	wait "$DELTA" || fail "stats --delta failed"
+	cat "$tmp/delta" >>"$tmp/json"
+	expect_eq "intervals" "$(wc -l <"$tmp/delta")" 3
+	expect_eq "changes" "$(jq -sc '[.[].delta | [.CtlRx, .CtlShort, .SynTx]] | transpose |
+		map(add)' <"$tmp/delta")" "[3,3,0]"
+	expect_le "each half a second" \
+		"$(jq -s '[.[].interval_ns - 500000000 | fabs] | max | floor' <"$tmp/delta")" 50000000
+}
+
+# --- the cache ---
+
+test_cache() {
+	local FAR=198.51.100.9
+	setup_router
+	ctl -j -n "$R" cache
+	expect_eq "none" "$(json '"\(.size) \(.entries)"')" "0 []"
+	ctl -n "$R" cache
+	expect_eq "none ($(<"$tmp/out"))" "$(grep -c 'no port of this namespace has a cache' "$tmp/out")" 1
+	addr "$H2" eth0 "$FAR"/24 2001:db8:2::9/64
+	expect "$FAR" busywait refused "$FAR"
+	expect "r1" in_ns "$R" tc qdisc add dev r1 root sfc nobolt sfc cache edge maxpause 4s
+	expect "r2" in_ns "$R" tc qdisc add dev r2 root sfc nobolt sfc cache maxpause 4s
+	inject "$H2" "$FAR" "$A1" dscp=10 bts=3000000000
+	inject "$H1" "$A1" "$FAR" bflags=none len=100 n=1 tos=40
+	ctl -j -n "$R" cache
+	expect_eq "entry ($(<"$tmp/out"))" "$(json '.entries[] | "\(.addr) \(.dscp) \(.version) \(.hits)
+		\(.remaining_ns > 2000000000 and .remaining_ns < 3000000000)" | gsub("\n\t*"; " ")')" \
+		"$FAR 10 1 1 true"
+	expect_ge "room" "$(json .size)" 2
+	ctl -n "$R" cache
+	expect "as text" grep -qE "^$FAR +dscp 10 +[23]\.[0-9]+s yet" "$tmp/out"
+	ctl -j -n "$H1" cache
+	expect_eq "of another namespace" "$(json '.entries | length')" 0
+	expect "forgotten" busywait cache_is_empty
+}
+
+cache_is_empty() {
+	[ "$("$boltctl" -j -n "$R" cache | jq '.entries | length')" = 0 ]
+}
+
 # --- answers that are not whole ---
 
 RTM_NEWQDISC=36
+SOCK_DIAG=20
 
 faulty() {
 	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_NLFAULT=$1"
@@ -180,4 +483,32 @@ test_dumps() {
 	expect_eq "interrupted three times" "$status $(json length)" "0 1"
 }
 
-run_tests usage help qdisc_as_tc qdisc_where dumps json
+# Whoever may see the namespace's sockets sees flows, and counters; events and the cache are root's
+test_user() {
+	local as='setpriv --reuid=65534 --regid=65534 --clear-groups'
+	setup_pair
+	connected four cc bolt listen "$A2" 5001 -- cc bolt connect "$A2" 5001
+	as="nsenter --net=/run/netns/$H1 -- $as"
+	ctl -j flows
+	expect_eq "flows ($err)" "$(json length)" 1
+	ctl -j stats
+	expect_eq "stats ($err)" "$(json .SynTx)" 1
+	ctl -j qdisc
+	expect_eq "qdisc ($err)" "$(json length)" 0
+	ctl_fails "events" 3 'permission missing' events
+	ctl_fails "cache" 3 'permission missing' cache
+	let_go
+}
+
+# Without the modules each says which is missing
+test_absent() {
+	rmmod tcp_swift tcp_bolt sch_sfc || fail "cannot unload"
+	ctl_fails "flows" 4 'tcp_bolt is not loaded: sudo modprobe tcp_bolt' flows
+	ctl_fails "cache" 4 'sch_sfc is not loaded: sudo modprobe sch_sfc' -j cache
+	ctl_fails "stats" 4 'neither tcp_bolt nor sch_sfc is loaded' stats
+	ctl_fails "events" 4 'neither tcp_bolt nor sch_sfc is loaded' events
+	ctl -j qdisc
+	expect_eq "qdisc" "$status $(<"$tmp/out")" "0 []"
+}
+
+run_tests usage help qdisc_as_tc qdisc_where flows signals stats cache dumps user json absent

@@ -12,6 +12,7 @@
 #include <netlink/netlink.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "boltctl.h"
@@ -204,6 +205,7 @@ static int dump_once(struct nl_sock *sk, struct answer *a)
 
 int bc_nl_dump(struct nl_sock *sk, const struct bc_dump *d)
 {
+	struct timespec wait = { 0 };
 	int i, err;
 
 	for (i = 0; i < DUMP_TRIES; i++) {
@@ -213,6 +215,9 @@ int bc_nl_dump(struct nl_sock *sk, const struct bc_dump *d)
 		err = dump_once(sk, &a);
 		if (err || !a.interrupted)
 			return err;
+		/* whoever changes it gets done: a table that grows, for instance */
+		wait.tv_nsec = (i + 1) * 1000 * 1000;
+		nanosleep(&wait, NULL);
 	}
 	d->reset(d->arg);
 	return bc_error(BC_FAIL, "%s: changed each of %d times it was read; nothing is shown",
