@@ -454,7 +454,7 @@ static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 		sfc_shape(q, skb, now);
 	if (sfc_has_bands(q))
 		band = sfc_count_sent(q, skb);
-	if (unlikely(sfc_backlog_drain(sch, band) > q->pause.qth_out))
+	if (unlikely(sfc_backlog_beyond(sch, band, q->pause.qth_out)))
 		sfc_pause_departure(sch, skb, band, now ?: ktime_get_ns());
 	qdisc_bstats_update(sch, skb);
 	return skb;
@@ -463,6 +463,7 @@ static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 static void sfc_reset(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	int i;
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_queue_purge(sch);
@@ -473,6 +474,8 @@ static void sfc_reset(struct Qdisc *sch)
 	q->next_ns = 0;
 	q->next_frac = 0;
 	q->stats.backlog_peak = 0;
+	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
+		q->stats.band[i].backlog_peak = 0;
 }
 
 static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)

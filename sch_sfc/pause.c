@@ -192,7 +192,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		local_ns = sfc_pause_local(q, &key, qdisc_pkt_len(skb), now);
 	}
 	if (cached_ns || local_ns ||
-	    sfc_backlog_drain(sch, pkt->band) > q->pause.qth_in)		/* line 12 */
+	    sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in))		/* line 12 */
 		sfc_pause_tell(sch, skb, pkt, cached_ns, local_ns, now);
 }
 

@@ -304,6 +304,16 @@ static inline u32 sfc_backlog_drain(struct Qdisc *sch, unsigned int band)
 	return sfc_backlog(sch);
 }
 
+/* Lines 10 and 12 of SFC's Algorithm 1; a threshold of SFC_QUEUE_NEVER costs bands nothing more */
+static inline bool sfc_backlog_beyond(struct Qdisc *sch, unsigned int band, u32 threshold)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	if (sfc_has_bands(q) && threshold == SFC_QUEUE_NEVER)
+		return false;
+	return sfc_backlog_drain(sch, band) > threshold;
+}
+
 /* What a packet that waits here, queued or held, remembers: its band, if there are more */
 struct sfc_skb_cb {
 	u8	band;
@@ -320,7 +330,7 @@ static inline bool sfc_pause_armed(struct Qdisc *sch, unsigned int band, u64 now
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 
-	return unlikely(sfc_backlog_drain(sch, band) > q->pause.qth_in ||	/* line 10 */
+	return unlikely(sfc_backlog_beyond(sch, band, q->pause.qth_in) ||	/* line 10 */
 			now < READ_ONCE(*q->until_ns) ||		/* line 11 */
 			q->dre.decay);
 }
