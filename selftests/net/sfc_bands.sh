@@ -108,6 +108,13 @@ test_filters() {
 	v4 0 n=6 bflags=none dport=2004
 	counters "$R" r2 drop_filter=6 drops=6 qlen=17 drop_data=0
 	expect_eq "what was dropped" "$(bands qlen)" "4 6 7"
+	# taken elsewhere: no drop
+	ip -n "$R" link add d0 up type dummy
+	expect "filter that steals" tc_ filter add dev r2 parent 1: protocol ip prio 5 u32 \
+		match ip dport 2005 0xffff action mirred egress redirect dev d0
+	v4 0 n=3 bflags=none dport=2005
+	counters "$R" r2 drop_filter=6 drops=6 qlen=17
+	expect_eq "stolen" "$(ip -n "$R" -j -s link show d0 | jq '.[0].stats64.tx.packets')" 3
 	expect_fail "a filter at a band" 'filters belong to the qdisc|block' \
 		tc_ filter add dev r2 parent 1:2 protocol ip matchall classid 1:1
 	# filters stay while there is one band, and are not asked
