@@ -52,9 +52,10 @@ demo: ## install what is missing, build, and show flow-join and incast for cubic
 check: ## every test; ends with "N passed, N failed, N skipped"
 	selftests/check
 
-bench: ## what a packet costs, in instructions, and how fast the lab is
+bench: ## what a packet costs, in instructions, how fast the lab and boltctl are
 	selftests/bench/run
 	selftests/bench/lab
+	selftests/bench/boltctl
 
 clean: ## remove what was built
 	rm -rf $(O)

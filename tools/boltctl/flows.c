@@ -337,12 +337,13 @@ static void print_text(struct nlattr **tb, const struct diag_sock *s)
 
 static int print_all(void)
 {
-	struct diag_table socks;
+	struct diag_table socks = { 0 };
 	struct nlattr *tb[ATTRS_MAX + 1];
 	unsigned int i;
-	int status;
+	int status = BC_OK;
 
-	status = diag_read(&socks, DIAG_STATES_CONNECTED, true);
+	if (flows.n)
+		status = diag_read(&socks, DIAG_STATES_CONNECTED, true);
 	if (status)
 		return status;
 	if (conf.json)

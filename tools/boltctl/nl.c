@@ -65,8 +65,7 @@ int bc_nl_status(const char *what, int err, const char *extack)
 	case ENOENT:
 		return bc_error(BC_ABSENT, "%s: %s", what, words ? extack : strerror(-err));
 	}
-	return bc_error(BC_FAIL, "%s: %s%s%s", what, words ? extack : "the kernel says: ",
-			words ? "" : strerror(-err), "");
+	return bc_error(BC_FAIL, "%s: the kernel says: %s", what, words ? extack : strerror(-err));
 }
 
 static void take_extack(struct answer *a, const struct nlmsghdr *nlh, unsigned int skip)
