@@ -320,7 +320,7 @@ test_limit_by_weight() {
 # under PARENT: bands come and go while packets wait: none is lost, the parents know, order stays
 bands_change() {
 	local dev_parent=$1 n sum
-	for n in 8 2 1 3 1 8 4; do
+	for n in 8 2 1 4; do
 		# shellcheck disable=SC2086 # words
 		expect "bands $n" tc_ qdisc change dev r2 $dev_parent sfc bands "$n" default 1 dscp none
 		counters "$R" r2 qlen=24 backlog=$((24 * PACKET)) drops=0
