@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# bolt and swift between this machine and another: see lib.sh for who that is.  Every byte is
+# verified, and the counters of both ends say what carried them.
+
+. "$(dirname "$0")/lib.sh"
+
+BYTES=4000000
+
+# one DIRECTION CC FAMILY: the counters of sender and receiver, before and after
+one() {
+	local to=$1 cc=$2 family=$3 from address n mtu
+	local -A before
+	from=remote address=LOCAL_$family
+	[ "$to" = local ] || from=local address=REMOTE_$family
+	address=${!address}
+	for n in Negotiated Fallback FallbackLate OptTx; do before[$n]=$(counter "$from" "$n"); done
+	for n in OptRx OptBad; do before[$n]=$(counter "$to" "$n"); done
+	transfer "$to" "$cc" "$address" "$BYTES"
+
+	expect_eq "sender: congestion control" "$(info "$tmp/client" cc)" "$cc"
+	expect_eq "sender: Negotiated" $(($(counter "$from" Negotiated) - before[Negotiated])) 1
+	expect_eq "sender: Fallback" $(($(counter "$from" Fallback) - before[Fallback])) 0
+	expect_eq "sender: FallbackLate" $(($(counter "$from" FallbackLate) - before[FallbackLate])) 0
+	expect_ge "sender: OptTx" $(($(counter "$from" OptTx) - before[OptTx])) 10
+	# counted as segments; none is larger than the link
+	mtu=$(cat "/sys/class/net/$NETIF/mtu")
+	expect_ge "receiver: OptRx" $(($(counter "$to" OptRx) - before[OptRx])) $((BYTES / mtu))
+	expect_eq "receiver: OptBad" $(($(counter "$to" OptBad) - before[OptBad])) 0
+}
+
+# each CC: both directions, the families that there are
+each() {
+	local family here
+	for family in V4 V6; do
+		here=LOCAL_$family
+		[ -n "${!here:-}" ] || continue
+		one remote "$1" "$family"
+		one local "$1" "$family"
+	done
+}
+
+test_bolt() {
+	each bolt
+}
+
+test_swift() {
+	expect "tcp_swift here" modprobe_or_insmod tcp_swift
+	remote modprobe tcp_swift 2>/dev/null
+	each swift
+}
+
+modprobe_or_insmod() {
+	[ ! -d "/sys/module/$1" ] || return 0
+	if [ -f "${BOLT_MODULES:-}/$1.ko" ]; then
+		insmod "$BOLT_MODULES/$1.ko"
+	else
+		modprobe "$1"
+	fi
+}
+
+# port WORDS...: sfc on the device here; what it shows of @name
+port() {
+	defer tc qdisc del dev "$NETIF" root
+	expect "sfc on $NETIF" tc qdisc replace dev "$NETIF" root sfc "$@"
+}
+
+shown() {
+	tc -j -s qdisc show dev "$NETIF" |
+		jq --arg n "$1" '[.[] | select(.kind == "sfc")][0] | (. + (.options // {}))[$n]'
+}
+
+some_remote() {
+	echo "${REMOTE_V4:-$REMOTE_V6}"
+}
+
+# This machine's own port is the first that a packet meets: SRC from there
+test_src() {
+	local before
+	port rate 20mbit
+	before=$(counter local SrcRx)
+	setting local net.bolt.base_rtt_ns 2000000
+	transfer remote bolt "$(some_remote)" "$BYTES"
+	expect_ge "data with the option" "$(shown data)" $((BYTES / 65536))
+	expect_ge "SRC sent" "$(shown src_sent)" 1
+	expect_ge "SRC heard" $(($(counter local SrcRx) - before)) 1
+}
+
+# ... and BTS, which pause a socket of any congestion control
+test_pause() {
+	local before
+	port rate 20mbit sfc rtt 1ms
+	setting local net.bolt.sfc 1
+	before=$(counter local Pauses)
+	transfer remote reno "$(some_remote)" "$BYTES"
+	expect_ge "BTS sent" "$(shown bts_sent)" 1
+	expect_ge "pauses" $(($(counter local Pauses) - before)) 1
+}
+
+endpoints
+run_tests bolt swift src pause
