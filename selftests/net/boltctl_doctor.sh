@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# flavour: lab
 #
 # boltctl doctor: each thing that may be missing is taken away, in a namespace, and must be
 # found, and nothing else; where the command that mends it can be run here, it is, and mends it.
