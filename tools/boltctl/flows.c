@@ -240,7 +240,8 @@ static void print_windows(struct nlattr **tb)
 	printf(" cwnd:%llu", (unsigned long long)at_num(tb[BOLT_A_FLOW_CWND]));
 	if (tb[BOLT_A_FLOW_WINDOW])
 		printf(" window:%s", tx_fixed(at_num(tb[BOLT_A_FLOW_WINDOW])));
-	if (tb[BOLT_A_FLOW_MAX_CWND])
+	/* swift has none */
+	if (tb[BOLT_A_FLOW_MAX_CWND] && at_num(tb[BOLT_A_FLOW_MAX_CWND]) != UINT32_MAX)
 		printf(" max:%llu", (unsigned long long)at_num(tb[BOLT_A_FLOW_MAX_CWND]));
 	if (tb[BOLT_A_FLOW_INIT_CWND])
 		printf(" init:%llu", (unsigned long long)at_num(tb[BOLT_A_FLOW_INIT_CWND]));
