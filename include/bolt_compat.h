@@ -93,4 +93,13 @@
 #define bolt_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
 #endif
 
+/* 6.9 tells a family that somebody joins a group; before, take it that somebody has */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#define BOLT_GENL_BIND(fn) .bind = (fn)
+#define BOLT_GENL_JOINED false
+#else
+#define BOLT_GENL_BIND(fn) .resv_start_op = 0
+#define BOLT_GENL_JOINED true
+#endif
+
 #endif /* _BOLT_COMPAT_H */

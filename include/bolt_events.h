@@ -11,8 +11,8 @@
  * Nothing is sent where it happens: that would wake readers, and pass through a tap (nlmon) and its
  * qdisc, with the lock of a socket or of a qdisc held.
  *
- * Lost is what comes faster than the rate, what there is no memory for, and what a listener had no
- * room for (who hears of it from its socket as well, ENOBUFS).
+ * Lost is what comes faster than the rate, and what there is no memory for.  A listener that has no
+ * room hears of it from its own socket: ENOBUFS.
  */
 #ifndef _BOLT_EVENTS_H
 #define _BOLT_EVENTS_H

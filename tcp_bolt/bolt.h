@@ -366,7 +366,7 @@ u64 bolt_mib_sum(const struct bolt_net *bn, enum bolt_mib_item item);
 
 /* genl.c: generic netlink */
 extern struct genl_family bolt_genl_family;
-extern bool bolt_genl_on;
+extern bool bolt_genl_on, bolt_genl_joined;
 int bolt_genl_put_id(struct sk_buff *skb, struct sock *sk);
 int bolt_genl_module_init(void);
 void bolt_genl_module_exit(void);

@@ -33,9 +33,8 @@ static int bolt_put_sock(struct sk_buff *skb, struct sock *sk)
 	return 0;
 }
 
-/* False when nobody listens, or the event is lost.  @sk may be NULL. */
-static bool bolt_event_begin(struct bolt_event *e, struct bolt_net *bn, struct sock *sk,
-			     enum bolt_event_type type)
+static noinline bool bolt_event_new(struct bolt_event *e, struct bolt_net *bn, struct sock *sk,
+				    enum bolt_event_type type)
 {
 	u64 now_ns;
 	u32 lost;
@@ -55,6 +54,13 @@ static bool bolt_event_begin(struct bolt_event *e, struct bolt_net *bn, struct s
 		return false;
 	}
 	return true;
+}
+
+/* False when nobody listens, or the event is lost.  @sk may be NULL. */
+static __always_inline bool bolt_event_begin(struct bolt_event *e, struct bolt_net *bn,
+					     struct sock *sk, enum bolt_event_type type)
+{
+	return unlikely(READ_ONCE(bolt_genl_joined)) && bolt_event_new(e, bn, sk, type);
 }
 
 static void bolt_event_end(struct bolt_event *e, int err)

@@ -25,6 +25,8 @@
 #define BOLT_WALK_BATCH		1024
 
 bool bolt_genl_on __read_mostly;
+/* Somebody has joined the group since the module was loaded; who leaves need not have joined */
+bool bolt_genl_joined __read_mostly = BOLT_GENL_JOINED;
 
 /* --- a flow, as attributes --- */
 
@@ -763,6 +765,12 @@ static const struct genl_multicast_group bolt_genl_groups[] = {
 	{ .name = BOLT_MCGRP_EVENTS, .flags = GENL_MCAST_CAP_NET_ADMIN },
 };
 
+static int __maybe_unused bolt_genl_join(int group)
+{
+	WRITE_ONCE(bolt_genl_joined, true);
+	return 0;
+}
+
 struct genl_family bolt_genl_family __ro_after_init = {
 	.name		= BOLT_FAMILY_NAME,
 	.version	= BOLT_FAMILY_VERSION,
@@ -773,6 +781,7 @@ struct genl_family bolt_genl_family __ro_after_init = {
 	.n_ops		= ARRAY_SIZE(bolt_genl_ops),
 	.mcgrps		= bolt_genl_groups,
 	.n_mcgrps	= ARRAY_SIZE(bolt_genl_groups),
+	BOLT_GENL_BIND(bolt_genl_join),
 };
 
 /* Last: requests come from here on */
