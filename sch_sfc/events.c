@@ -17,23 +17,6 @@
 /* More than all attributes of an event */
 #define SFC_EVENT_SIZE	512
 
-static bool sfc_event_traced(enum sfc_event_type type)
-{
-	switch (type) {
-	case SFC_EVENT_TYPE_SRC:
-		return trace_sfc_src_enabled();
-	case SFC_EVENT_TYPE_BTS:
-		return trace_sfc_bts_enabled();
-	case SFC_EVENT_TYPE_CACHE_HIT:
-		return trace_sfc_cache_hit_enabled();
-	case SFC_EVENT_TYPE_SUPPRESSED:
-		return trace_sfc_suppressed_enabled();
-	case SFC_EVENT_TYPE_REFUSAL:
-		return trace_sfc_refusal_enabled();
-	}
-	return false;
-}
-
 static void sfc_event_trace(const struct sfc_event *e)
 {
 	switch (e->type) {
@@ -134,23 +117,23 @@ static int sfc_event_put(struct sk_buff *skb, const struct sfc_event *e, u64 now
 	return nla_put_u32(skb, SFC_A_EVENT_VERDICT, e->verdict);
 }
 
-void sfc_event(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-	       enum sfc_event_type type, enum sfc_verdict verdict, const struct bolt_msg *msg)
+void sfc_event_tell(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		    enum sfc_event_type type, enum sfc_verdict verdict, const struct bolt_msg *msg)
 {
 	struct bolt_events *ev = sfc_net_events(dev_net(qdisc_dev(sch)));
-	bool wanted = bolt_events_wanted(ev), traced = sfc_event_traced(type);
-	struct sfc_event e = { .type = type, .verdict = verdict };
+	bool wanted = bolt_events_wanted(ev);
+	struct sfc_event e;
 	struct sk_buff *n;
 	u64 now_ns;
 	void *hdr;
 	u32 lost;
 
-	if (likely(!wanted && !traced))
+	if (!wanted && !sfc_event_traced(type))
 		return;
+	e = (struct sfc_event){ .type = type, .verdict = verdict };
 	sfc_event_flow(&e, skb, pkt);
 	sfc_event_make(&e, sch, msg);
-	if (traced)
-		sfc_event_trace(&e);
+	sfc_event_trace(&e);
 	if (!wanted)
 		return;
 	now_ns = ktime_get_ns();

@@ -4,6 +4,7 @@
 #define _SFC_EVENTS_H
 
 #include <linux/in6.h>
+#include <linux/tracepoint-defs.h>
 #include <uapi/linux/sfc_netlink.h>
 
 #include "sfc.h"
@@ -52,7 +53,40 @@ static inline enum sfc_verdict sfc_event_verdict(enum sfc_signal_verdict v)
  * The qdisc is locked.  @msg: the message, sent or not; or what there is to say of a hit, a
  * refusal.
  */
-void sfc_event(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-	       enum sfc_event_type type, enum sfc_verdict verdict, const struct bolt_msg *msg);
+void sfc_event_tell(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		    enum sfc_event_type type, enum sfc_verdict verdict, const struct bolt_msg *msg);
+
+extern bool sfc_genl_joined;
+DECLARE_TRACEPOINT(sfc_src);
+DECLARE_TRACEPOINT(sfc_bts);
+DECLARE_TRACEPOINT(sfc_cache_hit);
+DECLARE_TRACEPOINT(sfc_suppressed);
+DECLARE_TRACEPOINT(sfc_refusal);
+
+static __always_inline bool sfc_event_traced(enum sfc_event_type type)
+{
+	switch (type) {
+	case SFC_EVENT_TYPE_SRC:
+		return tracepoint_enabled(sfc_src);
+	case SFC_EVENT_TYPE_BTS:
+		return tracepoint_enabled(sfc_bts);
+	case SFC_EVENT_TYPE_CACHE_HIT:
+		return tracepoint_enabled(sfc_cache_hit);
+	case SFC_EVENT_TYPE_SUPPRESSED:
+		return tracepoint_enabled(sfc_suppressed);
+	case SFC_EVENT_TYPE_REFUSAL:
+		return tracepoint_enabled(sfc_refusal);
+	}
+	return false;
+}
+
+/* One load and a test, while nobody has ever asked */
+static __always_inline void sfc_event(struct Qdisc *sch, const struct sk_buff *skb,
+				      const struct sfc_pkt *pkt, enum sfc_event_type type,
+				      enum sfc_verdict verdict, const struct bolt_msg *msg)
+{
+	if (unlikely(READ_ONCE(sfc_genl_joined)) || sfc_event_traced(type))
+		sfc_event_tell(sch, skb, pkt, type, verdict, msg);
+}
 
 #endif /* _SFC_EVENTS_H */

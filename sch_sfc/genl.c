@@ -9,6 +9,7 @@
 #include <net/genetlink.h>
 #include <net/ipv6.h>
 
+#include "events.h"
 #include "genl.h"
 #include "sfc.h"
 
@@ -18,6 +19,8 @@
 static struct genl_family sfc_genl_family;
 static struct workqueue_struct *sfc_genl_wq;
 static bool sfc_genl_on __read_mostly;
+/* Somebody has joined the group since the module was loaded; who leaves need not have joined */
+bool sfc_genl_joined __read_mostly = BOLT_GENL_JOINED;
 
 static int sfc_put_entry(struct sk_buff *skb, const struct sfc_entry *e, u64 now)
 {
@@ -117,6 +120,12 @@ static const struct genl_multicast_group sfc_genl_groups[] = {
 	{ .name = SFC_MCGRP_EVENTS, .flags = GENL_MCAST_CAP_NET_ADMIN },
 };
 
+static int __maybe_unused sfc_genl_join(int group)
+{
+	WRITE_ONCE(sfc_genl_joined, true);
+	return 0;
+}
+
 static struct genl_family sfc_genl_family __ro_after_init = {
 	.name		= SFC_FAMILY_NAME,
 	.version	= SFC_FAMILY_VERSION,
@@ -127,6 +136,7 @@ static struct genl_family sfc_genl_family __ro_after_init = {
 	.n_ops		= ARRAY_SIZE(sfc_genl_ops),
 	.mcgrps		= sfc_genl_groups,
 	.n_mcgrps	= ARRAY_SIZE(sfc_genl_groups),
+	BOLT_GENL_BIND(sfc_genl_join),
 };
 
 void sfc_genl_net_init(struct net *net, struct bolt_events *ev)
