@@ -80,6 +80,7 @@ void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns)
 {
 	u32 min_ns = f->core.min_rtt_ns;
 
+	f->last_ack_ns = tcp_sk(sk)->tcp_clock_cache;
 	bolt_core_rtt_sample(&f->core, tcp_sk(sk)->tcp_clock_cache, rtt_ns);
 	if (f->core.min_rtt_ns != min_ns)
 		bolt_update_max_cwnd(sk, f);

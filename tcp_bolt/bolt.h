@@ -93,6 +93,7 @@ struct bolt_flow {
 	u32			syn_ack;	/* what the SYN-ACK acknowledged */
 	__be16			syn_sport;	/* its port: the socket may have been reused */
 	u16			hdr_reserved;	/* icsk_ext_hdr_len as we left it */
+	u32			src_queue_ns;	/* of the newest SRC: the queue, as time */
 	u8			ready;		/* init() is through; SRC may come */
 	u8			own_queue;	/* the newest SRC: packets of the queue are ours */
 	u8			ai_owed;	/* an additive increase waits for DEC to end */
@@ -108,8 +109,10 @@ struct bolt_flow {
 
 	/* swift.c, under the socket lock */
 	struct swift		swift;
+	u32			prior_wait_ns;	/* before the latest loss, for undo: bolt */
 	u64			prior_q32[2];	/* its windows before the latest loss, for undo */
 	u64			pace_ns;	/* a departure that a window below one puts off */
+	u64			last_ack_ns;	/* newest ACK that brought a RTT: bolt */
 
 	/* Recent control messages, so that none counts twice */
 	struct { u32 t_data_tx, seq; } seen[8];
@@ -174,6 +177,7 @@ struct bolt_net {
 	u32			rate_mbps;
 	u32			max_bdp_pct;
 	u32			burst_segs;
+	u32			min_cwnd_milli;
 	u32			max_pause_us;
 	u32			watchdog_pct;
 	u32			watchdog_interval_us;
@@ -298,6 +302,14 @@ void bolt_swift_pass(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 void bolt_swift_depart(struct sock *sk, struct bolt_flow *f);
 void bolt_brown_start(struct bolt_flow *f);
 void bolt_brown_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs);
+void bolt_repace(struct sock *sk, struct bolt_flow *f, u64 due_ns);
+
+/* below_one.c: bolt's windows below one packet; socket locked, or its spinlock held */
+bool bolt_below_allowed(const struct sock *sk, const struct bolt_flow *f);
+void bolt_below_depart(struct sock *sk, struct bolt_flow *f);
+void bolt_below_src(struct sock *sk, struct bolt_flow *f);
+bool bolt_below_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs, u32 inc);
+void bolt_below_cut(struct sock *sk, struct bolt_flow *f);
 
 /* cc.c: the congestion control; called with the socket's spinlock held */
 enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,

@@ -3,6 +3,7 @@
  * The congestion control "bolt": TCP's side of Algorithm 2 (core.h).
  *
  *   SRC received                       cwnd - 1, at most target_q times per rtt_src
+ *   the same at one packet or less     below_one.c, as for ACKs there
  *   ACK: inc_count has moved by n      cwnd + n
  *   ACK: one window since the last     cwnd + 1, when the window is the limit
  *   fast recovery                      cwnd / 2, once per window    (Swift, Algorithm 1)
@@ -56,6 +57,7 @@ static bool bolt_is_limit(const struct sock *sk, const struct bolt_flow *f)
 void bolt_cc_adjust(struct sock *sk, struct bolt_flow *f, int packets)
 {
 	u32 cwnd = min(f->cwnd, tcp_snd_cwnd(tcp_sk(sk)));
+	bool below = packets < 0 && cwnd <= (u32)-packets && bolt_below_allowed(sk, f);
 
 	/* the bounds of every change of cwnd: one packet, and what fills the path */
 	if (packets < 0)
@@ -64,6 +66,8 @@ void bolt_cc_adjust(struct sock *sk, struct bolt_flow *f, int packets)
 		f->cwnd = max(f->cwnd, min3(f->cwnd + packets, f->max_cwnd,
 					    tcp_sk(sk)->snd_cwnd_clamp));
 	bolt_apply(sk, f);
+	if (below)
+		bolt_below_src(sk, f);
 }
 
 static void bolt_take_rtt(struct sock *sk, struct bolt_flow *f)
@@ -106,7 +110,10 @@ static bool bolt_ai_small(const struct bolt_flow *f)
 /* Congestion is being dealt with: the increase is postponed, not skipped */
 static bool bolt_ai_postponed(const struct bolt_flow *f)
 {
-	return READ_ONCE(f->ack_dec) && (f->own_queue || !bolt_ai_small(f));
+	if (!READ_ONCE(f->ack_dec))
+		return false;
+	return f->own_queue || !bolt_ai_small(f) ||
+	       bolt_core_queue_is_long(&f->core, f->src_queue_ns);
 }
 
 /* Place the additive increase at a random moment of the round trip; see bolt_ai_timer(). */
@@ -126,6 +133,9 @@ static bool bolt_ai_later(struct sock *sk, struct bolt_flow *f)
 
 static void bolt_ai_take(struct sock *sk, struct bolt_flow *f)
 {
+	/* due from a larger window, and late */
+	if (f->core.wait_ns)
+		return;
 	BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
 	f->count.ai++;
 	bolt_set(sk, f, f->cwnd + 1);
@@ -260,11 +270,14 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	if (inc) {
 		f->count.inc += inc;
 		BOLT_ADD_STATS(bn, IncGranted, inc);
-		bolt_set(sk, f, f->cwnd + inc);
-	} else {
-		bolt_apply(sk, f);
 	}
-	bolt_additive_increase(sk, f, rs);
+	if (!bolt_below_ack(sk, f, rs, inc)) {
+		if (inc)
+			bolt_set(sk, f, f->cwnd + inc);
+		else
+			bolt_apply(sk, f);
+		bolt_additive_increase(sk, f, rs);
+	}
 	if (rs->acked_sacked > 0 && inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery)
 		f->rto_count = 0;
 }
@@ -281,6 +294,7 @@ enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_
 	struct bolt_net *bn = bolt_net(sock_net(sk));
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), pkt = bolt_pkt_bytes(sk), rate;
 	u64 target_q16;
+	bool below;
 
 	BOLT_INC_STATS(bn, SrcRx);
 	rate = bolt_core_rate(cwnd, pkt, f->core.srtt_ns, f->nic_kbps);
@@ -288,8 +302,11 @@ enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_
 	target_q16 = min_t(u64, bolt_core_target_q(queue_bytes, pkt, rate, link_kbps),
 			   (u64)cwnd << 16);
 	f->own_queue = target_q16 >= BOLT_AI_OWN_QUEUE << 16;
+	f->src_queue_ns = bolt_core_queue_ns(queue_bytes, link_kbps);
 	swift_told(&f->told, now_ns, max(f->swift.rtt_ns, rtt_src_ns), queue_bytes, link_kbps);
-	if (!bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16)) {
+	below = cwnd == 1 && bolt_below_allowed(sk, f);
+	/* a window below one hears once a packet, and takes its share of target_q each time */
+	if (!bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16) && !below) {
 		BOLT_INC_STATS(bn, SrcHeld);
 		return BOLT_SRC_VERDICT_HELD;
 	}
@@ -301,6 +318,12 @@ enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_
 	if (cwnd > 1) {
 		BOLT_INC_STATS(bn, SrcDec);
 		bolt_set(sk, f, min(f->cwnd, cwnd) - 1);
+		return BOLT_SRC_VERDICT_DEC;
+	}
+	if (below) {
+		BOLT_INC_STATS(bn, SrcBelow);
+		bolt_set(sk, f, 1);
+		bolt_below_src(sk, f);
 		return BOLT_SRC_VERDICT_DEC;
 	}
 	BOLT_INC_STATS(bn, SrcFloor);
@@ -321,6 +344,7 @@ static u32 bolt_ssthresh(struct sock *sk)
 	if (f) {
 		f->prior_cwnd = f->cwnd;
 		f->loss_cwnd = tcp_snd_cwnd(tcp_sk(sk));
+		f->prior_wait_ns = f->core.wait_ns;
 	}
 	return tcp_sk(sk)->snd_ssthresh;
 }
@@ -328,6 +352,8 @@ static u32 bolt_ssthresh(struct sock *sk)
 /* max_mdf = 0.5 */
 static void bolt_cut(struct sock *sk, struct bolt_flow *f)
 {
+	if (f->loss_cwnd == 1)
+		bolt_below_cut(sk, f);
 	f->loss_cwnd = max_t(u32, f->loss_cwnd / 2, 1);
 	bolt_set(sk, f, f->loss_cwnd);
 }
@@ -364,8 +390,10 @@ static u32 bolt_undo_cwnd(struct sock *sk)
 {
 	struct bolt_flow *f = bolt_flow_locked(sk);
 
-	if (f)
+	if (f) {
+		f->core.wait_ns = min(f->core.wait_ns, f->prior_wait_ns);
 		bolt_set(sk, f, max(f->cwnd, f->prior_cwnd));
+	}
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 

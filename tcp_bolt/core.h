@@ -36,6 +36,8 @@
  * @min_rtt_stamp_ns:	when @min_rtt_ns was taken
  * @srtt_ns:		smoothed RTT (gain 1/8) from echoed t_data_tx; 0: no sample yet
  * @min_rtt_ns:		smallest sample of the last BOLT_MIN_RTT_WIN_NS; 0: none
+ * @rtt_ns:		newest sample, not smoothed; 0: none yet
+ * @wait_ns:		of a window below one packet, see below; else 0
  * @ai_seq:		seq_no_at_last_ai
  */
 struct bolt_core {
@@ -43,6 +45,8 @@ struct bolt_core {
 	u64	min_rtt_stamp_ns;
 	u32	srtt_ns;
 	u32	min_rtt_ns;
+	u32	rtt_ns;
+	u32	wait_ns;
 	u32	ai_seq;
 };
 
@@ -148,6 +152,7 @@ static inline u32 bolt_core_rtt_src_max(const struct bolt_core *c)
 static inline void bolt_core_rtt_sample(struct bolt_core *c, u64 now_ns, u32 rtt_ns)
 {
 	rtt_ns = max_t(u32, rtt_ns, 1);
+	c->rtt_ns = rtt_ns;
 	if (!c->srtt_ns)
 		c->srtt_ns = rtt_ns;
 	else
@@ -177,6 +182,88 @@ static inline bool bolt_core_ai_due(const struct bolt_core *c, u32 ack_seq)
 static inline void bolt_core_ai_taken(struct bolt_core *c, u32 snd_nxt)
 {
 	c->ai_seq = snd_nxt;
+}
+
+/*
+ * Windows below one packet (Swift, section 3.4)
+ *
+ * One packet is in flight; once it is acknowledged the next one waits.  A packet leaves every
+ *
+ *   gap = rtt + wait		the window is rtt / gap, and 1 where wait is 0
+ *
+ *   SRC:	wait += min(queue, gap) / 2
+ *   ACK:	wait -= gap / 16;  gap / 2 where queue < gap / 32
+ *   INC:	wait = 0
+ *
+ * with the queue as the time that the link takes to send it.  It is Algorithm 2 by the gap instead
+ * of the RTT, as a flow hears no more often than it sends: queue / gap is target_q, and no more of
+ * the queue is a flow's than the one packet.  But an increase of a packet per gap would hold a
+ * packet of each flow in the queue.  At a sixteenth, against half of target_q, the queue settles at
+ * an eighth of one per flow, however many there are.  The larger window loses more by the same
+ * queue, so windows become equal.  With a quarter of that queue, or none, others have left room,
+ * and a flow may double.
+ *
+ * The queue is also part of the RTT, and so of the gap: that damps the loop.  With time in gaps and
+ * q the queue in packets per flow, the sum of rates r follows r' = -q / 2 and q' = r - 1 - q, half
+ * a gap late on average: the gain is 1 at 1.1 rad, 0.6 rad before it oscillates.
+ *
+ * All is ns in 32 bits.  The smallest window is @milli thousandths of the smallest RTT seen, from
+ * 0.001; no wait is longer than BOLT_WAIT_MAX_NS.
+ */
+#define BOLT_WAIT_MAX_NS	1000000000U
+#define BOLT_WAIT_SRC_SHIFT	1
+#define BOLT_WAIT_ACK_SHIFT	4
+#define BOLT_WAIT_SHORT_SHIFT	5
+
+/* Between two packets; 1 at the least, saturating */
+static inline u32 bolt_core_gap_ns(const struct bolt_core *c)
+{
+	return clamp_t(u64, (u64)c->rtt_ns + c->wait_ns, 1, U32_MAX);
+}
+
+/* How long a link takes to send a queue; truncated, saturating; 0 where its rate is unknown */
+static inline u32 bolt_core_queue_ns(u32 queue_bytes, u32 link_kbps)
+{
+	if (!link_kbps)
+		return 0;
+	return min_t(u64, div_u64(8000000ULL * queue_bytes, link_kbps), U32_MAX);
+}
+
+/* The wait of the smallest window, @milli thousandths of a packet (1 to 1000); 0: there is none */
+static inline u32 bolt_core_wait_max_ns(const struct bolt_core *c, u32 milli)
+{
+	return min_t(u64, div_u64((u64)c->min_rtt_ns * (1000 - milli), milli), BOLT_WAIT_MAX_NS);
+}
+
+/* SRC.  The increment is truncated to a ns, as are the others. */
+static inline void bolt_core_wait_src(struct bolt_core *c, u32 queue_ns, u32 max_ns)
+{
+	u64 more = min(queue_ns, bolt_core_gap_ns(c)) >> BOLT_WAIT_SRC_SHIFT;
+
+	c->wait_ns = min_t(u64, c->wait_ns + more, max_ns);
+}
+
+/* An ACK that finds data waiting; @queue_ns of the SRC that came for its packet, 0: none came */
+static inline void bolt_core_wait_ack(struct bolt_core *c, u32 queue_ns)
+{
+	u32 gap_ns = bolt_core_gap_ns(c);
+	u32 less = gap_ns >> (queue_ns < gap_ns >> BOLT_WAIT_SHORT_SHIFT ? 1 : BOLT_WAIT_ACK_SHIFT);
+
+	c->wait_ns -= min(less, c->wait_ns);
+}
+
+/* Loss: half the window (Swift, Algorithm 1) */
+static inline void bolt_core_wait_cut(struct bolt_core *c, u32 max_ns)
+{
+	c->wait_ns = min_t(u64, (u64)c->wait_ns + bolt_core_gap_ns(c), max_ns);
+}
+
+/*
+ * A queue that lasts longer than a round trip: no window need grow for the link to stay full.
+ */
+static inline bool bolt_core_queue_is_long(const struct bolt_core *c, u32 queue_ns)
+{
+	return c->min_rtt_ns && queue_ns > c->min_rtt_ns;
 }
 
 /**

@@ -32,6 +32,7 @@
 	X(DecRx)		/* data packets that arrived with DEC */	\
 	X(IncGranted)		/* packets added to windows for INC */		\
 	X(AiTaken)		/* additive increases */			\
+	X(BelowTx)		/* data packets sent with a window below one */	\
 	X(FirstTx)		/* data packets sent with FIRST */		\
 	X(LastTx)		/* data packets sent with LAST */		\
 	X(LastFalse)		/* flows that went on after LAST */		\
@@ -40,7 +41,8 @@
 	X(SrcRx)		/* SRC accepted */				\
 	X(SrcDec)		/* of those: cwnd smaller by one packet */	\
 	X(SrcHeld)		/* of those: too soon after the last (line 6) */ \
-	X(SrcFloor)		/* of those: cwnd already at one packet */	\
+	X(SrcBelow)		/* of those: a window below one, smaller yet */	\
+	X(SrcFloor)		/* of those: cwnd as small as may be */		\
 	X(SrcDeferred)		/* of those: socket owned by a user */		\
 	X(CtlShort)		/* refused: cut off */				\
 	X(CtlLength)		/* refused: longer than it says */		\

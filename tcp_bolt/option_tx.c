@@ -361,6 +361,17 @@ static bool bolt_is_last(const struct sock *sk, u32 seq)
 	return !sock || !test_bit(SOCK_NOSPACE, &sock->flags);
 }
 
+/* A new flow, or one that comes back after more than a round trip of silence */
+static bool bolt_is_first(const struct sock *sk, const struct bolt_flow *f, u64 now_ns)
+{
+	u64 due_ns = max(f->last_tx_ns, f->pace_ns);
+
+	if (!f->last_tx_ns)
+		return true;
+	return !tcp_sk(sk)->packets_out && now_ns > due_ns + 2ULL * f->core.min_rtt_ns &&
+	       now_ns > f->last_ack_ns + f->core.wait_ns + f->core.min_rtt_ns;
+}
+
 /* FIRST, LAST or INC (sections 3.2 and 4.2): exactly one of them asks something of a switch. */
 static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow *f,
 			  u32 seq, u32 end_seq, u64 now_ns)
@@ -368,11 +379,10 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u8 flags = 0;
 
-	/* A new flow, or one that comes back after more than a round trip of silence */
-	if (!f->last_tx_ns ||
-	    (!tp->packets_out && now_ns - f->last_tx_ns > 2ULL * f->core.min_rtt_ns)) {
+	if (bolt_is_first(sk, f, now_ns)) {
 		/* it sends at the link's rate again, whatever the round trip was */
 		f->core.srtt_ns = 0;
+		f->core.wait_ns = 0;
 		f->in_first = 1;
 		f->first_end = seq + min_t(u64, (u64)tcp_snd_cwnd(tp) * tp->mss_cache,
 					   1U << 30);
@@ -396,8 +406,8 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
 		f->last_open = 0;
 	}
 	/* a window that may not grow, or is not the limit, leaves the tokens to others */
-	if (!(flags & (BOLT_F_FIRST | BOLT_F_LAST)) && f->cwnd < f->max_cwnd &&
-	    f->cwnd <= tcp_snd_cwnd(tp))
+	if (!(flags & (BOLT_F_FIRST | BOLT_F_LAST)) && f->cwnd <= tcp_snd_cwnd(tp) &&
+	    (f->cwnd < f->max_cwnd || f->core.wait_ns))
 		flags |= BOLT_F_INC;
 	return flags;
 }
@@ -508,6 +518,8 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 		bolt_space(sk, f, skb, now_ns);
 		if (!bolt_sk_uses(sk))
 			bolt_swift_depart(sk, f);
+		else
+			bolt_below_depart(sk, f);
 	}
 }
 

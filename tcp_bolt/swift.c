@@ -81,20 +81,24 @@ void bolt_swift_depart(struct sock *sk, struct bolt_flow *f)
 }
 
 /* The window has changed.  Never before the newest packet: fq may hold that still. */
-static void bolt_swift_repace(struct sock *sk, struct bolt_flow *f)
+void bolt_repace(struct sock *sk, struct bolt_flow *f, u64 due_ns)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 due_ns;
 
 	if (!bolt_swift_paced(tp, f))
 		return;
-	due_ns = max(f->last_tx_ns + swift_pace_ns(&f->swift), f->next_tx_ns);
+	due_ns = max(due_ns, f->next_tx_ns);
 	if (due_ns == f->pace_ns)
 		return;
 	tp->tcp_wstamp_ns = due_ns;
 	f->pace_ns = due_ns;
 	if (tcp_send_head(sk))
 		bolt_pacing_timer(sk, due_ns);
+}
+
+static void bolt_swift_repace(struct sock *sk, struct bolt_flow *f)
+{
+	bolt_repace(sk, f, f->last_tx_ns + swift_pace_ns(&f->swift));
 }
 
 /* LOCAL_OUT: what leaves during the wait, but for new data that fq is to hold. */

@@ -10,7 +10,7 @@ static const int bolt_port_max = 65535;
 static const u32 bolt_rtt_max = 1000 * 1000 * 1000;
 static const u32 bolt_rate_max = 4000 * 1000;
 static const u32 bolt_pct_min = 100, bolt_pct_max = 1000;
-static const u32 bolt_burst_max = 64, bolt_one = 1;
+static const u32 bolt_burst_max = 64, bolt_one = 1, bolt_milli_max = 1000;
 static const u32 bolt_pause_max = BOLT_PAUSE_ABSURD_NS / 1000, bolt_share_max = 100;
 static const u32 bolt_watchdog_min = 1000, bolt_watchdog_max = 60 * 1000 * 1000;
 
@@ -176,6 +176,8 @@ static const struct ctl_table bolt_table[] = {
 		    .extra1 = (void *)&bolt_pct_min, .extra2 = (void *)&bolt_pct_max),
 	BOLT_SYSCTL(burst_segs, u32, proc_douintvec_minmax,
 		    .extra1 = (void *)&bolt_one, .extra2 = (void *)&bolt_burst_max),
+	BOLT_SYSCTL(min_cwnd_milli, u32, proc_douintvec_minmax,
+		    .extra1 = (void *)&bolt_one, .extra2 = (void *)&bolt_milli_max),
 	BOLT_SYSCTL(ai, u8, proc_dou8vec_minmax, .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(ai_spread, u8, proc_dou8vec_minmax,
 		    .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
@@ -210,6 +212,7 @@ int bolt_sysctl_init(struct bolt_net *bn)
 	bn->port = BOLT_CTL_PORT;
 	bn->max_bdp_pct = 125;
 	bn->burst_segs = 1;
+	bn->min_cwnd_milli = 1;
 	bn->ai = 1;
 	bn->ai_spread = 1;
 	bn->brownfield = 1;

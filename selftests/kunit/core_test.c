@@ -390,6 +390,165 @@ static void bolt_core_ai_once_per_rtt_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, increases, 20);
 }
 
+/* --- windows below one packet --- */
+
+struct wait_case {
+	const char *name;
+	u32 rtt, wait, queue, max, src, ack, cut;
+};
+
+/* What SRC, ACK and loss make of a wait, in ns */
+static const struct wait_case wait_cases[] = {
+	{ "a whole window, queue of 1 us", 6000, 0, 1000, 99000, 500, 0, 6000 },
+	{ "queue beyond the gap: its half", 6000, 0, 500000, 99000, 3000, 0, 6000 },
+	{ "an eighth of the gap: both are even", 6000, 10000, 2000, 99000, 11000, 9000, 26000 },
+	{ "no queue: half the gap", 6000, 10000, 0, 99000, 10000, 2000, 26000 },
+	{ "just below a 32nd", 6000, 10000, 499, 99000, 10249, 2000, 26000 },
+	{ "a 32nd", 6000, 10000, 500, 99000, 10250, 9000, 26000 },
+	{ "the last half ends at a whole window", 6000, 5000, 0, 99000, 5000, 0, 16000 },
+	{ "0.001 is the smallest", 6000, 5994000, 6000000, 5994000, 5994000, 5619000, 5994000 },
+	{ "2 ms: 5000 flows at 6 us", 6000, 1994000, 250000, 5994000, 2119000, 1869000, 3994000 },
+	{ "saturates",
+	  U32_MAX, 1000000000, U32_MAX, 1000000000, 1000000000, 731564545, 1000000000 },
+	{ "no RTT: a ns", 0, 0, 100, 1000, 0, 0, 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(wait, wait_cases, name);
+
+static void bolt_core_wait_test(struct kunit *test)
+{
+	const struct wait_case *p = test->param_value;
+	const struct bolt_core start = { .rtt_ns = p->rtt, .wait_ns = p->wait };
+	struct bolt_core c = start;
+
+	bolt_core_wait_src(&c, p->queue, p->max);
+	KUNIT_EXPECT_EQ(test, c.wait_ns, p->src);
+	c = start;
+	bolt_core_wait_ack(&c, p->queue);
+	KUNIT_EXPECT_EQ(test, c.wait_ns, p->ack);
+	c = start;
+	bolt_core_wait_cut(&c, p->max);
+	KUNIT_EXPECT_EQ(test, c.wait_ns, p->cut);
+}
+
+/* Each step is right to a ns: SRC adds half of min(queue, gap), an ACK takes a share of the gap */
+static void bolt_core_wait_error_test(struct kunit *test)
+{
+	u64 s = 6;
+	int i;
+
+	for (i = 0; i < RANDOM_ROWS; i++) {
+		struct bolt_core c = { .rtt_ns = any_magnitude(&s, 30) | 1,
+				       .wait_ns = any_magnitude(&s, 29) };
+		u32 queue = any_magnitude(&s, 32), wait = c.wait_ns;
+		u64 gap = (u64)c.rtt_ns + wait;
+		s64 twice = 2 * (s64)wait + min_t(u64, queue, gap);
+		u32 share = 32ULL * queue < gap - gap % 32 ? 2 : 16;
+
+		bolt_core_wait_src(&c, queue, BOLT_WAIT_MAX_NS);
+		if (c.wait_ns != BOLT_WAIT_MAX_NS &&
+		    (2 * (s64)c.wait_ns > twice || 2 * (s64)c.wait_ns < twice - 1))
+			KUNIT_FAIL(test, "rtt %u wait %u queue %u: SRC makes it %u",
+				   c.rtt_ns, wait, queue, c.wait_ns);
+		c.wait_ns = wait;
+		bolt_core_wait_ack(&c, queue);
+		if (c.wait_ns && ((u64)(wait - c.wait_ns) * share > gap ||
+				  (u64)(wait - c.wait_ns + 1) * share <= gap))
+			KUNIT_FAIL(test, "rtt %u wait %u queue %u: ACK makes it %u",
+				   c.rtt_ns, wait, queue, c.wait_ns);
+	}
+}
+
+struct wait_max_case {
+	const char *name;
+	u32 min_rtt, milli, want;
+};
+
+static const struct wait_max_case wait_max_cases[] = {
+	{ "0.001 of 6 us", 6000, 1, 5994000 },
+	{ "0.25 of 6 us", 6000, 250, 18000 },
+	{ "0.3: truncated", 1000, 300, 2333 },
+	{ "a whole packet: none", 6000, 1000, 0 },
+	{ "no sample: none", 0, 1, 0 },
+	{ "a second is the longest", 2000000, 1, BOLT_WAIT_MAX_NS },
+	{ "largest of all", U32_MAX, 1, BOLT_WAIT_MAX_NS },
+};
+
+KUNIT_ARRAY_PARAM_DESC(wait_max, wait_max_cases, name);
+
+static void bolt_core_wait_max_test(struct kunit *test)
+{
+	const struct wait_max_case *p = test->param_value;
+	const struct bolt_core c = { .min_rtt_ns = p->min_rtt };
+
+	KUNIT_EXPECT_EQ(test, bolt_core_wait_max_ns(&c, p->milli), p->want);
+}
+
+static void bolt_core_queue_ns_test(struct kunit *test)
+{
+	const struct bolt_core c = { .min_rtt_ns = 6000 }, none = { };
+
+	KUNIT_EXPECT_EQ(test, bolt_core_queue_ns(12500, 100 * GBPS), 1000);
+	KUNIT_EXPECT_EQ(test, bolt_core_queue_ns(1, 3 * GBPS), 2);
+	KUNIT_EXPECT_EQ(test, bolt_core_queue_ns(U32_MAX, U32_MAX), 8000000);
+	KUNIT_EXPECT_EQ(test, bolt_core_queue_ns(U32_MAX, 1), U32_MAX);
+	KUNIT_EXPECT_EQ(test, bolt_core_queue_ns(1000, 0), 0);
+	KUNIT_EXPECT_FALSE(test, bolt_core_queue_is_long(&c, 6000));
+	KUNIT_EXPECT_TRUE(test, bolt_core_queue_is_long(&c, 6001));
+	KUNIT_EXPECT_FALSE(test, bolt_core_queue_is_long(&none, U32_MAX));
+}
+
+/*
+ * Flows that send in turns through one link: wherever they start, each ends at the same gap and the
+ * queue at an eighth of a packet a flow, with the link full.
+ */
+static void bolt_core_wait_settles_test(struct kunit *test)
+{
+	enum { FLOWS = 100, PKT_NS = 400, RTT_NS = 6000 };
+	static struct { struct bolt_core c; u64 due; } flows[FLOWS];
+	u64 now = 0, busy = 0, sum = 0, n = 0;
+	u32 least = U32_MAX, most = 0;
+	int i, j;
+
+	for (i = 0; i < FLOWS; i++) {
+		flows[i].c = (struct bolt_core) { .rtt_ns = RTT_NS, .min_rtt_ns = RTT_NS,
+						  .wait_ns = 1000 * i };
+		flows[i].due = 17 * i;
+	}
+	for (j = 0; j < 300 * FLOWS; j++) {
+		struct bolt_core *c;
+		u32 queue;
+		int next = 0;
+
+		for (i = 1; i < FLOWS; i++)
+			if (flows[i].due < flows[next].due)
+				next = i;
+		c = &flows[next].c;
+		now = flows[next].due;
+		queue = busy > now ? busy - now : 0;
+		if (j > 200 * FLOWS) {
+			sum += queue;
+			n++;
+		}
+		busy = max(busy, now) + PKT_NS;
+		c->rtt_ns = RTT_NS + queue;
+		if (queue >= 2 * PKT_NS)
+			bolt_core_wait_src(c, queue, bolt_core_wait_max_ns(c, 1));
+		bolt_core_wait_ack(c, queue >= 2 * PKT_NS ? queue : 0);
+		flows[next].due = now + bolt_core_gap_ns(c);
+	}
+	for (i = 0; i < FLOWS; i++) {
+		least = min(least, bolt_core_gap_ns(&flows[i].c));
+		most = max(most, bolt_core_gap_ns(&flows[i].c));
+	}
+	/* a full link serves each of them once in FLOWS * PKT_NS */
+	KUNIT_EXPECT_GE(test, least, FLOWS * PKT_NS * 95 / 100);
+	KUNIT_EXPECT_LE(test, most, FLOWS * PKT_NS * 105 / 100);
+	KUNIT_EXPECT_GE(test, (u32)div64_u64(sum, n), FLOWS * PKT_NS / 10);
+	KUNIT_EXPECT_LE(test, (u32)div64_u64(sum, n), FLOWS * PKT_NS / 6);
+	KUNIT_EXPECT_GT(test, busy, now);
+}
+
 /* --- the start at the path's BDP --- */
 
 struct bdp_case {
@@ -492,6 +651,11 @@ static struct kunit_case bolt_core_cases[] = {
 	KUNIT_CASE(bolt_core_min_rtt_expires_test),
 	KUNIT_CASE_PARAM(bolt_core_ai_due_test, ai_gen_params),
 	KUNIT_CASE(bolt_core_ai_once_per_rtt_test),
+	KUNIT_CASE_PARAM(bolt_core_wait_test, wait_gen_params),
+	KUNIT_CASE(bolt_core_wait_error_test),
+	KUNIT_CASE_PARAM(bolt_core_wait_max_test, wait_max_gen_params),
+	KUNIT_CASE(bolt_core_queue_ns_test),
+	KUNIT_CASE(bolt_core_wait_settles_test),
 	KUNIT_CASE_PARAM(bolt_core_bdp_pkts_test, bdp_gen_params),
 	KUNIT_CASE(bolt_core_tx_ns_error_test),
 	KUNIT_CASE_PARAM(bolt_core_next_tx_test, next_gen_params),

@@ -240,8 +240,9 @@ def interval():
 
 
 def floor():
-    """The window never falls below one packet"""
+    """The window never falls below one packet where it may not"""
     f = Flow()
+    f.h1.sysctl("bolt.min_cwnd_milli", 1000)
     start = f.cwnd()
     for _ in range(start - 1):
         time.sleep(0.0001)
@@ -249,6 +250,9 @@ def floor():
     expect("cwnd", f.cwnd(), 1)
     time.sleep(0.001)
     expect("at the floor", f.send(f.message()), ({"SrcRx": 1, "SrcFloor": 1}, 0))
+    f.h1.sysctl("bolt.min_cwnd_milli", 1)
+    time.sleep(0.001)
+    expect("below it", f.send(f.message()), ({"SrcRx": 1, "SrcBelow": 1}, 0))
     f.close()
 
 

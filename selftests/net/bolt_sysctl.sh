@@ -32,6 +32,7 @@ test_defaults() {
 	expect_eq "ai" "$(get "$H1" ai)" 1
 	expect_eq "brownfield" "$(get "$H1" brownfield)" 1
 	expect_eq "max_bdp_pct" "$(get "$H1" max_bdp_pct)" 125
+	expect_eq "min_cwnd_milli" "$(get "$H1" min_cwnd_milli)" 1
 	expect_eq "min_ttl" "$(get "$H1" min_ttl)" 0
 	expect_eq "tag_key" "$(get "$H1" tag_key)" off
 }
@@ -46,6 +47,7 @@ test_ranges() {
 	refuse port 0 65536 -1 x
 	refuse burst_segs 0 65
 	refuse max_bdp_pct 99 1001
+	refuse min_cwnd_milli 0 1001
 	refuse ai 2
 	refuse brownfield 2 -1 x
 	refuse min_ttl 256

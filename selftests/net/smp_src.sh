@@ -50,7 +50,7 @@ did() {
 # Every SRC that was accepted has come to one of its four ends
 none_lost() {
 	local n sum=0
-	for n in SrcDec SrcHeld SrcFloor SrcDeferred; do
+	for n in SrcDec SrcHeld SrcBelow SrcFloor SrcDeferred; do
 		sum=$((sum + $(bolt_stat "$H1" "$n")))
 	done
 	expect_eq "SRC accounted for" "$sum" "$(bolt_stat "$H1" SrcRx)"

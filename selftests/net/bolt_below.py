@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""bolt's windows below one packet: neither a stall nor a burst, on the way down or up.
+
+SRC come by hand, while a packet's successor waits.  An ACK without DEC finds no queue, so that the
+gap between packets halves with each that is not followed by SRC.
+"""
+
+import sys
+import time
+
+import bolt_ctl
+from bolt_ctl import expect, failures, poll, sh
+from lib_pause import MS, Host, Packet, nstat
+
+RTT = 2 * MS
+LEAST = 10			# net.bolt.min_cwnd_milli: a packet every hundred round trips
+GAP = RTT * 1000 // LEAST
+CLOCK = 20000			# ns; what system calls add to virtual time between two packets
+NO_INC = "sfc rate 10gbit nosm nopru ccthresh 1000000"
+
+
+def near(what, got, want, slack=CLOCK):
+    if abs(got - want) > slack:
+        failures.append(f"{what}: {got}, not {want}")
+
+
+def flow(qdisc=NO_INC, least=LEAST, size=400000):
+    h = Host(qdisc, delay="2ms")
+    h.h1.sysctl("bolt.min_cwnd_milli", least)
+    h.h1.sysctl("ipv4.tcp_early_retrans", 0)
+    sh(f"ip -n {h.h1.name} route replace 192.0.2.0/24 dev eth0 initcwnd 4 rto_min 20ms")
+    h.transfer("bolt", size)
+    return h
+
+
+def acked(h):
+    """The newest data packet, once its ACK is in"""
+    newest = h.last()
+    poll(lambda: any(not p.out and p.proto == 6 and p.ack == newest.seq + newest.len & 0xffffffff
+                     for p in (h.capture(), h.packets)[1]), "its ACK")
+    return newest
+
+
+def src(h, p, n=1):
+    """SRC that quote what follows packet p, each of another moment so that none is a replay"""
+    for _ in range(n):
+        head = bytearray(p.quote())
+        head[p.l4 + 4:p.l4 + 8] = ((p.seq + p.len) & 0xffffffff).to_bytes(4)
+        p.tx = (p.tx + 1) & 0xffffffff
+        h.udp.sendto(h.message(0, p, type=1, head=bytes(head), queue=100000000, rate=1000),
+                     (h.ip[0], bolt_ctl.PORT))
+
+
+def squeeze(h):
+    """SRC after SRC until the window is the smallest; some of the first are too soon"""
+    h.running(20)
+    for _ in range(1000):
+        if h.stat("SrcBelow") >= 30:
+            break
+        src(h, h.last())
+        time.sleep(0.0003)
+    p = acked(h)
+    src(h, p, 5)
+    return p
+
+
+def floor():
+    """A packet every hundred round trips at 0.01, to the microseconds that system calls take"""
+    h = flow()
+    p = squeeze(h)
+    for _ in range(3):
+        before = p.when
+        p = h.first_data(before)
+        near("gap at the floor", p.when - before, GAP, GAP // 100)
+        src(h, acked(h), 5)
+    expect("timeouts", nstat(h.h1, "TcpExtTCPTimeouts"), 0)
+    expect("FIRST: an idle flow", h.stat("FirstTx") <= 6, True)
+    h.finish()
+    h.close()
+
+
+def grows_back():
+    """Half the gap a packet, then as Algorithm 2 does: an increase a window, which of a small one may be two a
+    round trip"""
+    h = flow()
+    p = squeeze(h)
+    gap = None
+    while not failures:
+        before, p = p.when, h.first_data(p.when)
+        # departures while TCP has one packet in flight
+        if gap and gap > 4 * RTT:
+            near("half the gap before", p.when - before, gap // 2, gap // 50 + CLOCK)
+        gap = p.when - before
+        if gap < RTT + CLOCK:
+            break
+    start = p.when
+    h.finish()
+    times = [d.when for d in h.sent(start)]
+    last = 1
+    for k in range(1, 10):
+        n = sum(abs(t - start - k * RTT) < RTT // 2 for t in times)
+        if not last <= n <= last + 2:
+            failures.append(f"round trip {k}: {n} packets, {last} in the one before")
+        last = n
+    expect("in the tenth, at least", last >= 5, True)
+    expect("sent again", nstat(h.h1, "TcpRetransSegs"), 0)
+    h.close()
+
+
+def grows_by_inc():
+    """The ACK that brings INC ends the wait, with one packet"""
+    h = flow()
+    p = squeeze(h)
+    sh(f"tc -n {h.h1.name} qdisc del dev eth0 root")    # and nobody takes INC off
+    p = h.first_data(p.when)
+    start = p.when
+    h.finish()
+    times = [d.when for d in h.sent(start)]
+    last = 1
+    for k in range(1, 6):
+        n = sum(abs(t - start - k * RTT) < RTT // 2 for t in times)
+        # each packet brings one; the additive increase is one more
+        if not last <= n <= 2 * last + (k > 1) or k == 1 and n > 1:
+            failures.append(f"round trip {k}: {n} packets, {last} in the one before")
+        last = n
+    h.close()
+
+
+def lost():
+    """A timeout sends again: TCP counts it from the departure that comes next"""
+    h = flow()
+    p = squeeze(h)
+    sh(f"tc -n {h.h2.name} qdisc change dev eth0 root netem delay 2ms loss 100% limit 100000")
+    p = h.first_data(p.when)
+    again = h.first_data(p.when)
+    expect("the same", again.seq, p.seq)
+    if not GAP + 15 * MS <= again.when - p.when <= GAP + 60 * MS:
+        failures.append(f"sent again after {again.when - p.when} ns")
+    sh(f"tc -n {h.h2.name} qdisc change dev eth0 root netem delay 2ms loss 0% limit 100000")
+    poll(lambda: h.last().seq != p.seq, "goes on")
+    expect("RtoDec, at least", h.stat("RtoDec") >= 1, True)
+    h.finish()
+    h.close()
+
+
+def off():
+    """With a floor of one packet there is no wait"""
+    h = flow(least=1000)
+    h.running(20)
+    for _ in range(100):
+        src(h, h.last())
+        time.sleep(0.0003)
+    expect("SrcBelow", h.stat("SrcBelow"), 0)
+    expect("BelowTx", h.stat("BelowTx"), 0)
+    expect("SrcDec, at least", h.stat("SrcDec") >= 5, True)
+    h.finish()
+    h.close()
+
+
+TESTS = [floor, grows_back, grows_by_inc, lost, off]
+
+if __name__ == "__main__":
+    sys.exit(bolt_ctl.main(TESTS))
