@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# flavour: lab
 #
 # modules: tcp_swift
 #
