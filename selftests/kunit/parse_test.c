@@ -98,6 +98,8 @@ static struct sk_buff *packet(struct kunit *test, const u8 *bytes, unsigned int 
 
 	KUNIT_ASSERT_NOT_NULL(test, skb);
 	skb_reserve(skb, 2);
+	/* what lies behind the first piece is not what another packet left there */
+	memset(skb->data, 0x5a, skb_tailroom(skb));
 	skb_put_data(skb, bytes, min(len, linear));
 	if (len > linear) {
 		page = alloc_page(GFP_KERNEL);
