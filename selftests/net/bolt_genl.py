@@ -29,6 +29,9 @@ NLA_TYPES = {"flag": 1, "u8": 2, "u16": 3, "u32": 4, "u64": 5, "binary": 10, "st
 
 
 def refused(what, err, words, function, *args, **kwargs):
+    # Linux 6.1 has no words for a dump that a family refuses to begin
+    if function.__name__ == "dump" and os.uname().release.startswith("6.1."):
+        words = ""
     try:
         function(*args, **kwargs)
     except Refused as e:
