@@ -358,7 +358,7 @@ test_signals() {
 	for cc in bolt cubic; do
 		server "$H2" cc "$cc" listen "$A2" "$((5001 + ${#pids[@]}))" recv-eof
 		spawn CLIENT "$tmp/client.$cc" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
-			cc "$cc" connect "$A2" "$((5001 + ${#pids[@]}))" send 60000
+			cc "$cc" connect "$A2" "$((5001 + ${#pids[@]}))" send 60000 wait "$tmp/go"
 		pids+=("$CLIENT" "$SERVER")
 	done
 	expect "a paused flow" busywait flows_are 1 --paused -c cubic
@@ -369,9 +369,11 @@ test_signals() {
 	expect "an SRC" busywait src_heard_of
 	expect_eq "last SRC ($(<"$tmp/out"))" "$(json '.[0].last_src |
 		"\(.switch_id) \(.link_rate) \(.queue_bytes > 0) \(.rtt_src_ns > 0)"')" "77 1000 true true"
+	touch "$tmp/go"
 	for n in "${pids[@]}"; do
 		wait "$n" || fail "a transfer failed"
 	done
+	rm "$tmp/go"
 	expect "the queue drains" busywait qdisc_is "$R" r2 qlen 0
 	in_ns "$H1" bash -c 'echo >/dev/udp/127.0.0.1/45079'
 	expect "pauses end" busywait flows_are 0 --paused
