@@ -221,6 +221,14 @@ static inline u32 bolt_core_gap_ns(const struct bolt_core *c)
 	return clamp_t(u64, (u64)c->rtt_ns + c->wait_ns, 1, U32_MAX);
 }
 
+/* The window in packets, 32 bits of fraction, truncated: @cwnd, or what the wait makes of one */
+static inline u64 bolt_core_window_q32(const struct bolt_core *c, u32 cwnd)
+{
+	if (!c->wait_ns)
+		return (u64)cwnd << 32;
+	return div_u64((u64)c->rtt_ns << 32, bolt_core_gap_ns(c));
+}
+
 /* How long a link takes to send a queue; truncated, saturating; 0 where its rate is unknown */
 static inline u32 bolt_core_queue_ns(u32 queue_bytes, u32 link_kbps)
 {

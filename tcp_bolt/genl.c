@@ -125,7 +125,7 @@ static void bolt_genl_look(struct sock *sk, struct bolt_genl_flow *g)
 		g->nic_kbps = f->nic_kbps;
 		g->flags = f->plain ? BOLT_FLOW_FLAG_PLAIN : BOLT_FLOW_FLAG_OPTION;
 		if (bolt_sk_uses(sk))
-			g->window_q32 = (u64)f->cwnd << 32;
+			g->window_q32 = bolt_core_window_q32(&f->core, f->cwnd);
 		else
 			g->window_q32 = min(f->swift.fabric.cwnd_q32, f->swift.endpoint.cwnd_q32);
 	}

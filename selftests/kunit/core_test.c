@@ -484,6 +484,17 @@ static void bolt_core_wait_max_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bolt_core_wait_max_ns(&c, p->milli), p->want);
 }
 
+static void bolt_core_window_test(struct kunit *test)
+{
+	struct bolt_core c = { .rtt_ns = 6000 };
+
+	KUNIT_EXPECT_EQ(test, bolt_core_window_q32(&c, 7), 7ULL << 32);
+	c.wait_ns = 18000;
+	KUNIT_EXPECT_EQ(test, bolt_core_window_q32(&c, 1), 1ULL << 30);
+	c.wait_ns = 5994000;
+	KUNIT_EXPECT_EQ(test, bolt_core_window_q32(&c, 1), (1ULL << 32) / 1000);
+}
+
 static void bolt_core_queue_ns_test(struct kunit *test)
 {
 	const struct bolt_core c = { .min_rtt_ns = 6000 }, none = { };
@@ -654,6 +665,7 @@ static struct kunit_case bolt_core_cases[] = {
 	KUNIT_CASE_PARAM(bolt_core_wait_test, wait_gen_params),
 	KUNIT_CASE(bolt_core_wait_error_test),
 	KUNIT_CASE_PARAM(bolt_core_wait_max_test, wait_max_gen_params),
+	KUNIT_CASE(bolt_core_window_test),
 	KUNIT_CASE(bolt_core_queue_ns_test),
 	KUNIT_CASE(bolt_core_wait_settles_test),
 	KUNIT_CASE_PARAM(bolt_core_bdp_pkts_test, bdp_gen_params),
