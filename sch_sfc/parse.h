@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The packet that nearly all are: TCP right behind an IPv4 header without options or an IPv6
- * header without extensions, its header in one piece, with timestamps and Bolt's option where the
- * stack and tcp_bolt put them, or without.  It is read in place, and sfc_parse() would say the same.
+ * header without extensions, its header in one piece, with timestamps and Bolt's option where
+ * the stack and tcp_bolt put them, or without.  It is read in place, and sfc_parse() would say the
+ * same.
  */
 #ifndef _SFC_PARSE_H
 #define _SFC_PARSE_H
