@@ -49,14 +49,17 @@ static bool driver_is(const char *dev, const char * const *names)
 	return false;
 }
 
-/* Byte queue limits keep a ring short, where the driver has them. */
+/*
+ * Byte queue limits keep a ring short, where the driver has them.  Older kernels show them for any
+ * device; those at work are above zero from the first packets on.
+ */
 static bool has_bql(const char *dev)
 {
 	char path[128], s[32];
 	int sys = bc_sysfs();
 
-	snprintf(path, sizeof(path), "class/net/%s/queues/tx-0/byte_queue_limits/limit_max", dev);
-	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0;
+	snprintf(path, sizeof(path), "class/net/%s/queues/tx-0/byte_queue_limits/limit", dev);
+	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0 && atoi(s);
 }
 
 static void check_ring(const struct qdisc_port *p)
