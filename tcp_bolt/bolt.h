@@ -105,7 +105,6 @@ struct bolt_flow {
 	u8			ack_missing;	/* ACKs in a row without the option */
 	u8			plain;		/* swift on a connection without the option */
 	struct swift_told	told;		/* by SRC: bolt */
-	struct swift_path	path;		/* where base_rtt_ns is 0: bolt */
 
 	/* swift.c, under the socket lock */
 	struct swift		swift;

@@ -255,7 +255,7 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 		bolt_flow_take_up(f, sk);
 	bolt_limit_bursts(sk);
 	bolt_take_cwnd(sk, f);
-	if (READ_ONCE(bn->brownfield)) {
+	if (READ_ONCE(bn->brownfield) && READ_ONCE(bn->base_rtt_ns)) {
 		bolt_brown_ack(sk, f, rs);
 	} else {
 		bolt_brown_start(f);

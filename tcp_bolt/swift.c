@@ -236,8 +236,8 @@ void bolt_brown_start(struct bolt_flow *f)
 }
 
 /*
- * An ACK of a bolt socket, before Bolt looks at it.  Where nobody says what the round trip of an
- * empty path is, it is guessed, and a flow that is down to one packet guesses anew.
+ * An ACK of a bolt socket, before Bolt looks at it.  Only where base_rtt_ns says what the round
+ * trip of an empty path is: the smallest one seen may be that of a packet which overtook others.
  */
 void bolt_brown_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
 {
@@ -252,11 +252,6 @@ void bolt_brown_ack(struct sock *sk, struct bolt_flow *f, const struct rate_samp
 
 	if (!bolt_swift_sample(sk, f, &a) && !bolt_swift_sample_tcp(sk, rs, &a))
 		return;
-	if (!b.rtt_ns) {
-		swift_path_learn(&f->path, a.rtt_ns, cwnd == 1 && f->swift.fabric.cwnd_q32 ==
-				 SWIFT_ONE);
-		b.rtt_ns = swift_path_ns(&f->path);
-	}
 	told_ns = swift_told_ns(&f->told, a.now_ns, a.rtt_ns);
 	rcu_read_lock();
 	if (swift_beside_ack(&f->swift, bolt_swift_conf(sk), &b, &a, (u64)cwnd << 32,

@@ -389,44 +389,6 @@ static inline void swift_told(struct swift_told *t, u64 now_ns, u32 rtt_ns, u32 
 	t->ns = max_t(u32, t->ns, min_t(u64, ns, U32_MAX));
 }
 
-/* Round trips with the smallest window, all beyond the target: it is the path that is so long */
-#define SWIFT_PATH_FLOOR	16
-
-/**
- * struct swift_path - the round trip of an empty path, where nobody says it
- * @ns:		smallest seen; 0: none yet
- * @floor_ns:	smallest of those in a row with the smallest window
- * @floor:	how many those are
- */
-struct swift_path {
-	u32	ns;
-	u32	floor_ns;
-	u8	floor;
-};
-
-/*
- * @floor: the flow has one packet in flight, and finds the delay too long all the same.  So there
- * is an ACK per round trip, and no queue of the flow's own.
- */
-static inline void swift_path_learn(struct swift_path *p, u32 rtt_ns, bool floor)
-{
-	if (!p->ns || rtt_ns <= p->ns) {
-		*p = (struct swift_path){ .ns = rtt_ns };
-	} else if (!floor) {
-		p->floor = 0;
-	} else {
-		p->floor_ns = p->floor ? min(p->floor_ns, rtt_ns) : rtt_ns;
-		if (++p->floor >= SWIFT_PATH_FLOOR)
-			*p = (struct swift_path){ .ns = p->floor_ns };
-	}
-}
-
-/* It is a guess: a quarter more */
-static inline u32 swift_path_ns(const struct swift_path *p)
-{
-	return min_t(u64, (u64)p->ns + p->ns / 4, U32_MAX);
-}
-
 /* No opinion: the window is whatever Bolt says, until a delay is beyond the target */
 static inline void swift_beside_start(struct swift *s)
 {

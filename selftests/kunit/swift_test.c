@@ -674,34 +674,6 @@ static void swift_beside_ceiling_test(struct kunit *test)
 	expect_near(test, "window", s.fabric.cwnd_q32, MILLI(49000));
 }
 
-/* The smallest, until the smallest window has known nothing better for long enough */
-static void swift_path_test(struct kunit *test)
-{
-	struct swift_path p = { };
-	int i;
-
-	swift_path_learn(&p, 80 * US, false);
-	KUNIT_EXPECT_EQ(test, swift_path_ns(&p), 100 * US);
-	swift_path_learn(&p, 40 * US, false);
-	for (i = 0; i < 100; i++)
-		swift_path_learn(&p, 2000 * US, false);
-	KUNIT_EXPECT_EQ(test, swift_path_ns(&p), 50 * US);
-	for (i = 0; i < SWIFT_PATH_FLOOR - 1; i++)
-		swift_path_learn(&p, (2000 + i) * US, true);
-	/* interrupted */
-	swift_path_learn(&p, 1000 * US, false);
-	for (i = 0; i < SWIFT_PATH_FLOOR - 1; i++)
-		swift_path_learn(&p, (2100 - i) * US, true);
-	KUNIT_EXPECT_EQ(test, swift_path_ns(&p), 50 * US);
-	swift_path_learn(&p, 2100 * US, true);
-	KUNIT_EXPECT_EQ(test, p.ns, (2100 - SWIFT_PATH_FLOOR + 2) * US);
-	swift_path_learn(&p, 40 * US, true);
-	KUNIT_EXPECT_EQ(test, p.ns, 40 * US);
-	swift_path_learn(&p, U32_MAX, false);
-	p.ns = U32_MAX;
-	KUNIT_EXPECT_EQ(test, swift_path_ns(&p), U32_MAX);
-}
-
 /* A queue that was reported counts in its round trip and the next, the longest of them */
 static void swift_told_test(struct kunit *test)
 {
@@ -752,7 +724,6 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(swift_beside_scaling_test),
 	KUNIT_CASE(swift_beside_once_test),
 	KUNIT_CASE(swift_beside_ceiling_test),
-	KUNIT_CASE(swift_path_test),
 	KUNIT_CASE(swift_told_test),
 	{ }
 };

@@ -156,8 +156,8 @@ test_both_directions() {
 	expect_le "window" "$(info "$tmp/client" cwnd)" 14
 }
 
-# Nobody says how long the path is, and it becomes longer: by one packet a round trip, the flow would need 2 s
-test_path_outgrown() {
+# Nobody says how long the path is: a delay says nothing of a queue, and Bolt is alone
+test_path_unknown() {
 	setup_pair
 	ip -n "$H1" route replace 192.0.2.0/24 dev eth0 initcwnd 40
 	server "$H2" cc bolt listen "$A2" 5001 recv-eof
@@ -165,14 +165,12 @@ test_path_outgrown() {
 		cc bolt connect "$A2" 5001 send 100000 outq mark "$tmp/up" wait "$tmp/go" send 1450000 outq info
 	expect "first part" busywait test -e "$tmp/up"
 	in_ns "$H2" tc qdisc replace dev eth0 root netem delay "${RTT_MS}ms" limit 10000
-	began=$EPOCHREALTIME
 	touch "$tmp/go"
 	flow_done
 	rm "$tmp/up" "$tmp/go"
-	expect_ge "SwiftDec" "$(bolt_stat "$H1" SwiftDec)" 1
-	expect_le "time" "$took" 400000
-	expect_ge "window" "$(info "$tmp/client" cwnd)" 10
+	expect_eq "SwiftDec" "$(bolt_stat "$H1" SwiftDec)" 0
+	expect_ge "window" "$(info "$tmp/client" cwnd)" 40
 }
 
 run_tests fifo_is_controlled off changed_under_way starts_at_line_rate sfc_is_bolts sfc_unheard \
-	both_directions path_outgrown
+	both_directions path_unknown

@@ -50,7 +50,7 @@ void doctor_sysctls(void)
 		      "net.bolt.* is missing: tcp_bolt is loaded, but not of this version");
 	else if (!rtt)
 		found(D_NOTE, "sysctl", "sudo sysctl -w net.bolt.base_rtt_ns=8000   # the fabric's round trip without queues",
-		      "net.bolt.base_rtt_ns is 0: flows start with ten packets, unless their route says initcwnd");
+		      "net.bolt.base_rtt_ns is 0: flows start with ten packets, unless their route says initcwnd, and switches without sfc are not controlled");
 	else
 		found(D_OK, "sysctl", NULL, "base round trip %s", tx_ns(rtt));
 }
