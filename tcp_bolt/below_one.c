@@ -2,9 +2,9 @@
 /*
  * bolt's windows below one packet: TCP's side of what core.h decides.
  *
- * snd_cwnd stays at 1.  What is longer than a round trip is put off in tcp_wstamp_ns, TCP's own: its
- * pacing timer does the rest (swift.c).  With each packet that leaves, the next departure is set
- * by the newest RTT; the ACK then says what the RTT was, so that the wait counts from there.
+ * snd_cwnd stays at 1.  What is longer than a round trip is put off in tcp_wstamp_ns, TCP's own:
+ * its pacing timer does the rest (swift.c).  With each packet that leaves, the next departure is
+ * set by the newest RTT; the ACK then says what the RTT was, so that the wait counts from there.
  *
  * A flow that has nothing to send keeps its wait, and after a silence starts with a whole packet
  * (FIRST, option_tx.c): what it knew of the path is as old as that.
