@@ -156,6 +156,14 @@ static struct Qdisc *sfc_class_leaf(struct Qdisc *sch, unsigned long cl)
 	return NULL;
 }
 
+/* There for its words: without it the user reads what init() of the new qdisc had to say. */
+static int sfc_class_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new,
+			   struct Qdisc **old, struct netlink_ext_ack *extack)
+{
+	NL_SET_ERR_MSG(extack, "a band of sfc has no place for another qdisc");
+	return -EOPNOTSUPP;
+}
+
 static unsigned long sfc_class_find(struct Qdisc *sch, u32 classid)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
@@ -225,6 +233,7 @@ static void sfc_class_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 }
 
 const struct Qdisc_class_ops sfc_class_ops = {
+	.graft		= sfc_class_graft,
 	.leaf		= sfc_class_leaf,
 	.find		= sfc_class_find,
 	.walk		= sfc_class_walk,

@@ -38,7 +38,7 @@ test_no_children() {
 	for kind in choke skbprio etf plug sfc; do
 		expect "$kind" leaf_only "$kind" root handle 10:
 		before=$(tc_ -s qdisc show dev d0)
-		expect_fail "$kind above sfc" 'not supported|Operation|class' \
+		expect_fail "$kind above sfc" 'not supported|Operation|class|a band of sfc has no place' \
 			tc_ qdisc add dev d0 parent 10:1 handle 21: sfc
 		expect_eq "$kind afterwards" "$(tc_ -s qdisc show dev d0)" "$before"
 		tc_ qdisc del dev d0 root
