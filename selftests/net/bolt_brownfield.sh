@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# flavour: lab
 #
 # Brownfield (section 6): Swift's window beside Bolt's, and the smaller is TCP's.  The router is a switch that
 # sends no SRC, or one that does; its queue is what the flow's window makes.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# flavour: lab
 #
 # Routers that translate, track or filter: who hears an SRC that quotes translated addresses, what
 # connection tracking sees of it, and what filters do to segments with the option.
