@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attrs.h"
 #include "boltctl.h"
 #include "qdisc.h"
 
@@ -237,9 +238,9 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port))
 		struct qdisc_port port = {
 			.root = p->parent == TC_H_ROOT,
 			.st = &p->st,
-			.udp_port = p->tb[TCA_SFC_PORT] ? qdisc_value(p->tb[TCA_SFC_PORT]) : 0,
-			.rate = p->tb[TCA_SFC_RATE64] ? qdisc_value(p->tb[TCA_SFC_RATE64]) : 0,
-			.addr4 = p->tb[TCA_SFC_ADDR4] && qdisc_value(p->tb[TCA_SFC_ADDR4]),
+			.udp_port = at_num(p->tb[TCA_SFC_PORT]),
+			.rate = at_num(p->tb[TCA_SFC_RATE64]),
+			.addr4 = at_num(p->tb[TCA_SFC_ADDR4]),
 		};
 
 		if (p->tb[TCA_SFC_FLAGS])

@@ -22,7 +22,6 @@ struct port {
 	struct nlmsghdr *msg;	/* what tb points into */
 };
 
-uint64_t qdisc_value(const struct nlattr *a);
 void qdisc_options(const struct port *p);
 void qdisc_counters(const struct port *p, bool all);
 

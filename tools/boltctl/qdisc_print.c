@@ -9,6 +9,8 @@
 #include <netlink/attr.h>
 #include <string.h>
 
+#include "../tc/sfc_names.h"
+#include "attrs.h"
 #include "boltctl.h"
 #include "qdisc.h"
 
@@ -53,27 +55,6 @@ static const struct {
 	{ "addr6",	TCA_SFC_ADDR6,		ADDR6 },
 };
 
-static const struct {
-	const char *on, *off, *json;
-	uint32_t flag;
-} switches[] = {
-	{ "bolt",	"nobolt",	"bolt",		TC_SFC_F_BOLT },
-	{ "src",	"nosrc",	"src",		TC_SFC_F_SRC },
-	{ "pru",	"nopru",	"pru",		TC_SFC_F_PRU },
-	{ "sm",		"nosm",		"sm",		TC_SFC_F_SM },
-	{ "split-gso",	"no-split-gso",	"split_gso",	TC_SFC_F_SPLIT_GSO },
-	{ "sfc",	"nosfc",	"sfc",		TC_SFC_F_SFC },
-	{ "edge",	"noedge",	"edge",		TC_SFC_F_EDGE },
-	{ "cache",	"nocache",	"cache",	TC_SFC_F_CACHE },
-	{ "hold",	"nohold",	"hold",		TC_SFC_F_HOLD },
-};
-
-static const char * const bts_names[] = {
-	[TC_SFC_BTS_INGRESS]	= "ingress",
-	[TC_SFC_BTS_EGRESS]	= "egress",
-	[TC_SFC_BTS_OFF]	= "off",
-};
-
 static void word(const char *name, const char *value)
 {
 	if (conf.json)
@@ -99,37 +80,16 @@ static void print_switches(const struct nla_bitfield32 *f)
 {
 	unsigned int i;
 
-	for (i = 0; i < N(switches); i++) {
-		bool on = f->value & switches[i].flag;
+	for (i = 0; i < N_SWITCHES; i++) {
+		bool on = f->value & sfc_switches[i].flag;
 
-		if (!(f->selector & switches[i].flag))
+		if (!(f->selector & sfc_switches[i].flag))
 			continue;
 		if (conf.json)
-			js_bool(switches[i].json, on);
+			js_bool(sfc_switches[i].json, on);
 		else
-			printf(" %s", on ? switches[i].on : switches[i].off);
+			printf(" %s", on ? sfc_switches[i].on : sfc_switches[i].off);
 	}
-}
-
-/* The attribute's first bytes; 0 in those that a shorter one has not */
-uint64_t qdisc_value(const struct nlattr *a)
-{
-	uint64_t v64 = 0;
-	uint32_t v32 = 0;
-
-	switch (nla_len(a)) {
-	case 1:
-		return *(uint8_t *)nla_data(a);
-	case 2:
-		return *(uint16_t *)nla_data(a);
-	case 4:
-		memcpy(&v32, nla_data(a), sizeof(v32));
-		return v32;
-	case 8:
-		memcpy(&v64, nla_data(a), sizeof(v64));
-		return v64;
-	}
-	return 0;
 }
 
 static void print_option(const char *name, enum kind kind, const struct nlattr *a)
@@ -138,7 +98,7 @@ static void print_option(const char *name, enum kind kind, const struct nlattr *
 	static const char * const times[] = { "ns", "us", "ms", NULL };
 	static const char * const rates[] = { "bit", "Kbit", "Mbit", "Gbit", NULL };
 	struct nla_bitfield32 flags = { 0 };
-	uint64_t v = qdisc_value(a);
+	uint64_t v = at_num(a);
 	char s[INET6_ADDRSTRLEN];
 
 	switch (kind) {
@@ -183,7 +143,7 @@ static void print_option(const char *name, enum kind kind, const struct nlattr *
 			exact(name, v, 1000, times, v);
 		return;
 	case BTS:
-		word(name, v < N(bts_names) ? bts_names[v] : "?");
+		word(name, v < N_BTS ? sfc_bts[v] : "?");
 		return;
 	default:
 		if (conf.json)
@@ -259,7 +219,7 @@ static void print_dscp(const struct nlattr *a)
 
 static void print_bands(const struct port *p)
 {
-	unsigned int n = qdisc_value(p->tb[TCA_SFC_BANDS]);
+	unsigned int n = at_num(p->tb[TCA_SFC_BANDS]);
 
 	if (conf.json)
 		js_u64("bands", n);
