@@ -6,6 +6,7 @@
 . ../ktap.sh
 PATH=$PATH:/usr/sbin:/sbin
 ns=peer
+home=~root
 
 #	eth0 --------------- eth0 peer, with an sshd
 #	192.0.2.1            192.0.2.2
@@ -21,14 +22,14 @@ setup() {
 	ip -n $ns link set eth0 up
 	ip -n $ns link set lo up
 
-	mkdir -p /root/.ssh /run/sshd
-	chmod 700 /root/.ssh
-	ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519
-	cp /root/.ssh/id_ed25519.pub /root/.ssh/authorized_keys
+	mkdir -p "$home"/.ssh /run/sshd
+	chmod 700 "$home"/.ssh
+	ssh-keygen -q -t ed25519 -N '' -f "$home"/.ssh/id_ed25519
+	cp "$home"/.ssh/id_ed25519.pub "$home"/.ssh/authorized_keys
 	printf '%s\n' 'Host *' ' StrictHostKeyChecking accept-new' ' ControlMaster auto' \
-		' ControlPath /root/.ssh/%C' ' ControlPersist yes' >/root/.ssh/config
-	ssh-keygen -q -t ed25519 -N '' -f /root/host_key
-	ip netns exec $ns /usr/sbin/sshd -o HostKey=/root/host_key -o ListenAddress=192.0.2.2 \
+		' ControlPath ~/.ssh/%C' ' ControlPersist yes' >"$home"/.ssh/config
+	ssh-keygen -q -t ed25519 -N '' -f "$home"/host_key
+	ip netns exec $ns /usr/sbin/sshd -o HostKey="$home"/host_key -o ListenAddress=192.0.2.2 \
 		-o PidFile=/run/sshd.pid -o UsePAM=no -o PermitRootLogin=yes
 	until ssh -q root@192.0.2.2 true; do
 		[ $SECONDS -lt 200 ] || { echo "no ssh"; return 1; }
