@@ -8,6 +8,8 @@
 
 setup_port() {
 	setup_ns H1 H2
+	# a port that nobody sends to
+	in_ns "$H1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1
 	ip link add name eth0 netns "$H1" type veth peer name eth0 netns "$H2"
 	ip -n "$H1" link set eth0 up
 	ip -n "$H2" link set eth0 up
