@@ -20,7 +20,7 @@ import time
 import bolt_ctl
 from bolt_ctl import TCP_CONGESTION, Flow, Namespace, expect, failures, poll, sh
 from lib_pause import MS, Host
-from lib_ynl import INTEGERS, Family, Refused, Spec, attr
+from lib_ynl import INTEGERS, Family, Refused, Spec, attr, specification
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 SO_COOKIE, SO_NETNS_COOKIE = 57, 71
@@ -444,6 +444,9 @@ def unprivileged(function):
 def permissions():
     """Flows and counters for everybody of the namespace, events and the cache for its administrator"""
     p = Pairs()
+    # nobody need not be allowed to read the tree
+    for name in "bolt", "sfc":
+        specification(name)
     with p.ns:
         p.connect("127.0.0.1", "127.0.0.2", 5001)
         expect("flows", unprivileged(lambda: len(Family("bolt").dump("flow-get"))), "2")

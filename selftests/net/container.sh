@@ -13,6 +13,7 @@
 
 ANYBODY=(setpriv --reuid 1000 --regid 1000 --clear-groups)
 programs=$tmp/programs
+plugin=${TC_LIB_DIR:+$TC_LIB_DIR/q_sfc.so}
 
 # user COMMAND...: of nobody in particular, who cannot look into root's directories
 user() {
@@ -37,6 +38,7 @@ setup_container() {
 	mkdir -p "$programs"
 	chmod 755 "$tmp" "$programs"
 	cp "$BOLT_PROGRAMS"/bolt_{xfer,inject} "$programs"
+	[ -z "$plugin" ] || { cp "$plugin" "$programs" && TC_LIB_DIR=$programs; }
 	spawn CONTAINER "$tmp/container" user unshare --user --map-root-user --net sleep 100000
 	busywait entered || fail "no container: $(cat "$tmp/container")"
 	ip link add name eth0 netns "$CONTAINER" type veth peer name eth0 netns "$H2"

@@ -5,6 +5,7 @@ Family("bolt") reads Documentation/netlink/specs/bolt.yaml; names of operations 
 the specification's.  Nothing here knows a number but generic netlink's own.
 """
 
+import functools
 import os
 import socket
 import struct
@@ -45,12 +46,17 @@ def attrs(data):
         raise ValueError(f"{len(data)} bytes behind the last attribute")
 
 
+@functools.cache
+def specification(name):
+    with open(f"{SPECS}/{name}.yaml", encoding="utf-8") as f:
+        return yaml.safe_load(f)
+
+
 class Spec:
     """A specification with the values that its rules give each name"""
 
     def __init__(self, name):
-        with open(f"{SPECS}/{name}.yaml", encoding="utf-8") as f:
-            self.yaml = yaml.safe_load(f)
+        self.yaml = specification(name)
         self.name = self.yaml["name"]
         self.consts, self.enums, self.sets, self.ops = {}, {}, {}, {}
         for d in self.yaml["definitions"]:
