@@ -16,42 +16,6 @@ setup_host() {
 	in_ns "$H1" sysctl -qw net.bolt.base_rtt_ns=8000 net.bolt.sfc=1
 }
 
-# doctor ARGS...: in H1.  As text, taken apart without another program: those are dear in a guest
-doctor() {
-	ctl -n "$H1" doctor "$@"
-	mapfile -t lines <"$tmp/out"
-}
-
-# finds CHECK STATUS PATTERN
-finds() {
-	local line
-	for line in "${lines[@]}"; do
-		[[ $line =~ ^"$2"\ +"$1"\ +(.*) && ${BASH_REMATCH[1]} =~ $3 ]] && return
-	done
-	fail "$1: no $2 '$3': $(grep -v '^ok' "$tmp/out") $err"
-}
-
-# only CHECK: is to be mended, and the status says so
-only() {
-	local line found=
-	for line in "${lines[@]}"; do
-		[[ $line =~ ^mend\ +([a-z]+) ]] || continue
-		[[ " $found" == *" ${BASH_REMATCH[1]} "* ]] || found+="${BASH_REMATCH[1]} "
-	done
-	expect_eq "to mend" "${found% }" "$*"
-	expect_eq "status" "$status" "$([ -n "$*" ] && echo 5 || echo 0)"
-}
-
-# how CHECK: the command that mends the first finding of it
-how() {
-	local i
-	for ((i = 0; i < ${#lines[@]}; i++)); do
-		[[ ${lines[i]} =~ ^mend\ +"$1" && ${lines[i + 1]} =~ ^\ +-\>\ (.*) ]] || continue
-		echo "${BASH_REMATCH[1]}"
-		return
-	done
-}
-
 # Runs it, in H1
 mend() {
 	local how

@@ -31,6 +31,45 @@ json() {
 	jq -r "$1" <"$tmp/out" || fail "no JSON: $(head -c 300 "$tmp/out") $err"
 }
 
+# --- doctor ---
+
+# doctor ARGS...: in H1, if there is one.  As text, taken apart without another program: those are
+# dear in a guest
+doctor() {
+	ctl ${H1:+-n "$H1"} doctor "$@"
+	mapfile -t lines <"$tmp/out"
+}
+
+# finds CHECK STATUS PATTERN
+finds() {
+	local line
+	for line in "${lines[@]}"; do
+		[[ $line =~ ^"$2"\ +"$1"\ +(.*) && ${BASH_REMATCH[1]} =~ $3 ]] && return
+	done
+	fail "$1: no $2 '$3': $(grep -v '^ok' "$tmp/out") $err"
+}
+
+# only CHECK: is to be mended, and the status says so
+only() {
+	local line found=
+	for line in "${lines[@]}"; do
+		[[ $line =~ ^mend\ +([a-z]+) ]] || continue
+		[[ " $found" == *" ${BASH_REMATCH[1]} "* ]] || found+="${BASH_REMATCH[1]} "
+	done
+	expect_eq "to mend" "${found% }" "$*"
+	expect_eq "status" "$status" "$([ -n "$*" ] && echo 5 || echo 0)"
+}
+
+# how CHECK: the command that mends the first finding of it
+how() {
+	local i
+	for ((i = 0; i < ${#lines[@]}; i++)); do
+		[[ ${lines[i]} =~ ^mend\ +"$1" && ${lines[i + 1]} =~ ^\ +-\>\ (.*) ]] || continue
+		echo "${BASH_REMATCH[1]}"
+		return
+	done
+}
+
 # All that was printed with -j so far, to the last byte; the last test
 test_json() {
 	python3 - "$tmp/json" <<-'END' || fail "not JSON"

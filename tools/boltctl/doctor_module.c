@@ -15,6 +15,7 @@
 /* as include/bolt_compat.h and dkms.conf have it */
 #define KERNEL_MIN	"6.1"
 #define KERNEL_MAX	"6.12"
+#define DKMS_MODULE	"bolt/0.1"
 
 static struct utsname host;
 
@@ -112,7 +113,8 @@ static void doctor_signature(const char *name, const char *why)
 	is_signed = !run_command(words("modinfo -F sig_id %s 2>/dev/null", name), out,
 				 sizeof(out)) && strspn(out, "\n") != strlen(out);
 	if (!is_signed)
-		found(D_MEND, "signing", words("sudo dkms build --force bolt && %s", enroll),
+		found(D_MEND, "signing",
+		      words("sudo dkms install --force " DKMS_MODULE " && %s", enroll),
 		      "%s: %s is not signed and will not be loaded%s", why, name,
 		      secure_boot() == 1 ? " (Secure Boot)" : "");
 	else if (refused_before())
