@@ -28,6 +28,22 @@ sudo_lines() {
 	[ "$n" -gt 0 ] || fail "README: no commands behind \"$2\""
 }
 
+# asks COMMAND: the README's line with that command of boltctl, without sudo
+asks() {
+	readme_block "What is missing" | sed -nE "s/^ *(sudo )?(boltctl $1)( .*|$)/\2\3/p" | sed 's/ *#.*//'
+}
+
+# told NS COMMAND: its answer is in $tmp/COMMAND; told_on: one that goes on, until the test ends
+told() {
+	# shellcheck disable=SC2046 # words
+	in_ns "$1" $(asks "$2") >"$tmp/$2" 2>&1
+}
+
+told_on() {
+	# shellcheck disable=SC2046 # words
+	spawn TOLD "$tmp/$2" in_ns "$1" env BOLTCTL_READY=1 $(asks "$2")
+}
+
 release=$(uname -r)
 
 test_installed() {
@@ -92,12 +108,20 @@ connect_and_look() {
 	local bytes=4000000
 	# what an emulated CPU adds to a round trip is far beyond the 8 us, and Swift takes it for a queue
 	in_ns "$H1" sysctl -qw net.bolt.brownfield=0
+	told_on "$H1" stats
+	told_on "$H1" events
+	expect "boltctl events" busywait file_has "$tmp/events" listening
 	server "$H2" listen "$A2" 5001 recv "$bytes" recv-eof
 	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
 		connect "$A2" 5001 send "$bytes" outq mark "$tmp/sent" wait "$tmp/seen" info
 	expect "all arrives" busywait test -e "$tmp/sent"
 	in_ns "$H1" ss -tin dst "$A2" >"$tmp/ss"
 	expect "ss names bolt" grep -qw bolt "$tmp/ss"
+	told "$H1" flows
+	expect "boltctl flows: one" grep -qE "^ESTAB .* $A1:[0-9]+ +$A2:5001$" "$tmp/flows"
+	expect "boltctl flows: bolt" grep -qE '^\s bolt cwnd:[0-9]' "$tmp/flows"
+	expect "boltctl flows: the newest SRC" grep -qE '^\s last_src:.* rate:100Mbps ' "$tmp/flows"
+	expect_eq "boltctl flows: SRC" "$(grep -oE ' src:[0-9]+' "$tmp/flows")" " src:$(bolt_stat "$H1" SrcRx)"
 	touch "$tmp/seen"
 	ended client "$CLIENT"
 	server_done
@@ -110,7 +134,11 @@ connect_and_look() {
 	expect "tc -s has the counters" grep -qE 'src_sent [1-9]' <(in_ns "$R" tc -s qdisc show dev eth1)
 	expect_ge "tc -s -j: data" "$(qdisc "$R" eth1 data)" $((bytes / 1500))
 	expect_eq "SRC sent" "$(qdisc "$R" eth1 src_sent)" "$(bolt_stat "$H1" CtlRx)"
-	expect_eq "boltctl qdisc has the same" \
+	expect "boltctl stats" busywait grep -qE '^SrcRx +[1-9]' "$tmp/stats"
+	expect "boltctl events: SRC" busywait grep -qE "\\bsrc\\b.*$A2:5001" "$tmp/events"
+	told "$R" qdisc
+	expect "boltctl qdisc" grep -qE "src_sent[: ]$(qdisc "$R" eth1 src_sent)\\b" "$tmp/qdisc"
+	expect_eq "boltctl -j qdisc has the same" \
 		"$(in_ns "$R" boltctl -j qdisc eth1 | jq '.[0].sfc.src_sent')" "$(qdisc "$R" eth1 src_sent)"
 }
 
@@ -123,9 +151,11 @@ sfc_as_well() {
 	expect_eq "edge" "$(qdisc "$R" eth1 edge)" true
 	expect_eq "cache" "$(qdisc "$R" eth9 cache)" true
 	# 0: all is well; 5: something that this network of veths lacks
-	in_ns "$R" boltctl doctor switch >"$tmp/doctor"
+	told "$R" doctor
 	expect "boltctl doctor: the module" grep -qE '^ok .*sch_sfc' "$tmp/doctor"
 	expect "boltctl doctor: the plugin" grep -qE '^ok .*tc' "$tmp/doctor"
+	told "$H1" doctor
+	expect "boltctl doctor: the host" grep -qE '^ok .*tcp_bolt' "$tmp/doctor"
 }
 
 # Every setting there is has its paragraph in the page that came with it
