@@ -182,6 +182,7 @@ enum lab_window_state { LAB_IDLE, LAB_ARMED, LAB_RUNNING, LAB_DONE };
 /**
  * struct lab_window - the time that is measured
  * @next_row_ns: when the next sample is due; U64_MAX when none is
+ * @edge_ns: when it begins, then when it ends; U64_MAX when neither is to come
  */
 struct lab_window {
 	enum lab_window_state state;
@@ -189,6 +190,7 @@ struct lab_window {
 	u64 end_ns;
 	u64 interval_ns;
 	u64 next_row_ns;
+	u64 edge_ns;
 	u64 trace_hash;
 	u64 max_lateness_ns;
 	u64 events;
@@ -207,6 +209,7 @@ void lab_unsock(void);
 void lab_measure_forget(void);
 void lab_window_begin(void);
 void lab_window_end(void);
+void lab_window_catch_up(u64 now);
 void lab_fill_rows(u64 now);
 void lab_observe(struct lablink *l, u64 now, u32 extra_bytes);
 void lab_show_global(struct seq_file *m);
@@ -216,9 +219,14 @@ u64 lab_qdisc_drops(const struct net_device *dev);
 int lab_copy_part(char __user **to, size_t *count, loff_t *pos, u64 *offset,
 		  const void *part, u64 bytes);
 
-/* Samples that are due at or before now, before anything changes. */
+/*
+ * Samples that are due at or before now, before anything changes. In real time another CPU may come
+ * here ahead of the timer that the window's edge waits for.
+ */
 static inline void lab_before_change(u64 now)
 {
+	if (unlikely(lab_window.edge_ns < now))
+		lab_window_catch_up(now);
 	if (unlikely(lab_window.next_row_ns <= now))
 		lab_fill_rows(now);
 }

@@ -34,7 +34,7 @@ static unsigned int samples_max_mb = 512;
 module_param(samples_max_mb, uint, 0644);
 MODULE_PARM_DESC(samples_max_mb, "memory a measurement may take for samples (512 MB)");
 
-struct lab_window lab_window = { .next_row_ns = U64_MAX };
+struct lab_window lab_window = { .next_row_ns = U64_MAX, .edge_ns = U64_MAX };
 
 /*
  * Queue lengths by time, log-linear: exact below 64 bytes, then 64 bins to each power of
@@ -346,6 +346,7 @@ void lab_window_begin(void)
 	struct lablink *l;
 
 	lab_window.state = LAB_RUNNING;
+	lab_window.edge_ns = lab_window.end_ns;
 	lab_window.softnet_drops = lab_softnet_drops();
 	list_for_each_entry(l, &lab_links, list)
 		l->at_begin = lab_counters_at(l, lab_window.begin_ns);
@@ -377,7 +378,22 @@ void lab_window_end(void)
 		l->at_end = lab_counters_at(l, lab_window.end_ns);
 	lab_window.softnet_drops = lab_softnet_drops() - lab_window.softnet_drops;
 	lab_window.next_row_ns = U64_MAX;
+	lab_window.edge_ns = U64_MAX;
 	lab_window.state = LAB_DONE;
+}
+
+/* Under lab_lock: edges whose event is late. */
+void lab_window_catch_up(u64 now)
+{
+	if (lab_window.state == LAB_ARMED) {
+		lab_event_cancel(&begin_event);
+		lab_window_begin();
+	}
+	if (lab_window.state == LAB_RUNNING && lab_window.end_ns < now) {
+		lab_fill_rows(lab_window.end_ns);
+		lab_event_cancel(&end_event);
+		lab_window_end();
+	}
 }
 
 /* ---- samples ---- */
@@ -503,6 +519,7 @@ void lab_measure_forget(void)
 	lab_event_cancel(&end_event);
 	memset(&lab_window, 0, sizeof(lab_window));
 	lab_window.next_row_ns = U64_MAX;
+	lab_window.edge_ns = U64_MAX;
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
 	lab_samples_free();
 }
@@ -535,6 +552,7 @@ int lab_measure(u64 begin_ns, u64 duration_ns, u64 interval_ns)
 		lab_window.state = LAB_ARMED;
 		lab_window.begin_ns = begin_ns;
 		lab_window.end_ns = begin_ns + duration_ns;
+		lab_window.edge_ns = begin_ns;
 		lab_window.interval_ns = interval_ns;
 		lab_window.trace_hash = 0xcbf29ce484222325ULL;
 		lab_event_set(&begin_event, lab_window.begin_ns);
