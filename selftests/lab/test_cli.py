@@ -31,8 +31,13 @@ class Refuses(unittest.TestCase):
         self.refused("run", "flow-join", "--set", "topology.speed=1gbit", "--out", self.out, says="flow-join.toml: topology.speed")
         self.refused("run", "flow-join", "--cc", "Bolt!", "--out", self.out, says="--cc Bolt!")
 
-    def test_backend_that_is_not_there_yet(self):
-        self.refused("run", "flow-join", "--backend", "native", "--out", self.out, says="available: uml, qemu")
+    def test_options_of_backends(self):
+        self.refused("run", "flow-join", "--backend", "xen", "--out", self.out, says="argument --backend: invalid choice: 'xen'")
+        self.refused("run", "flow-join", "--kernel", "5.10", "--out", self.out, says="argument --kernel: invalid choice: '5.10'")
+        self.refused("run", "flow-join", "--backend", "native", "--kernel", "6.1", "--out", self.out, says="--kernel 6.1: --backend native")
+        self.refused("run", "flow-join", "--backend", "native", "--jobs", "2", "--out", self.out, says="--jobs 2")
+        self.refused("run", "flow-join", "--backend", "native", "--cpus", "2", "--out", self.out, says="--cpus belongs to")
+        self.refused("run", "flow-join", "--backend", "qemu", "--cpus", "0", "--out", self.out, says="--cpus must be")
         self.refused("run", "flow-join", "--slow", "0", "--out", self.out, says="--slow")
         self.refused("run", "flow-join", "--slow", "10000", "--set", "topology.rate=1gbit", "--out", self.out, says="slowed down")
 

@@ -8,6 +8,7 @@ that an edit rebuilds and nothing else does.
 import fcntl
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -26,6 +27,10 @@ SOURCE_SUFFIXES = {".c", ".h", ".S", ".map", ""}
 
 
 class BuildError(Exception):
+    pass
+
+
+class RunError(Exception):
     pass
 
 
@@ -80,6 +85,15 @@ def stock_kernel(version):
         lines = result.stderr.strip().splitlines() or ["no reason given"]
         raise BuildError(f"there is no stock kernel {version}: {lines[-1].removeprefix('lab qemu: ')}")
     return (Path(result.stdout.strip()) / "headers").resolve()
+
+
+def running_kernel():
+    """Where the headers of this machine's kernel are."""
+    running = platform.release()
+    for kdir in (Path(f"/lib/modules/{running}/build"), Path(f"/usr/src/linux-headers-{running}")):
+        if (kdir / "Makefile").exists():
+            return kdir.resolve()
+    raise BuildError(f"there are no headers of this machine's kernel: install the package linux-headers-{running}")
 
 
 def release(kdir):
@@ -144,6 +158,7 @@ def _forget_old(keep, count=12):
 
 
 def everything(version, backend="uml"):
-    kdir = stock_kernel(version) if backend == "qemu" else kernel(version)
+    """`version` is of kernels of the lab; native has this machine's."""
+    kdir = {"uml": kernel, "qemu": stock_kernel, "native": lambda _: running_kernel()}[backend](version)
     out, key = modules_and_tools(kdir, "um" if backend == "uml" else None)
     return Built(kdir, release(kdir), out / "load", out / "tools", key)

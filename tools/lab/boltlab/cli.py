@@ -4,21 +4,25 @@
 import argparse
 import json
 import os
+import signal
 import sys
 import tomllib
 from pathlib import Path
 
-from . import build, doctor, runner, show
+from . import backends, build, doctor, runner, show
 from .schema import ScenarioError
 from .guest import RunError
 
 SCENARIOS = build.LAB / "scenarios"
-BACKENDS = ("uml", "qemu", "native")
-AVAILABLE = ("uml", "qemu")
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"lab: {message}; see `lab {self.prog.partition(' ')[2]} --help`\n".replace("lab  ", "lab "))
 
 
 def parser():
-    p = argparse.ArgumentParser(prog="lab", description="Runs scenarios over the real Linux TCP stack in virtual time.")
+    p = Parser(prog="lab", description="Runs scenarios over the real Linux TCP stack, in virtual time unless --backend says otherwise.")
     sub = p.add_subparsers(dest="what", required=True)
     run = sub.add_parser("run", help="run a scenario")
     run.add_argument("scenario", help="a .toml file, or the name of a scenario that comes with the lab")
@@ -27,10 +31,12 @@ def parser():
                      help="set any key of the scenario, list items by index")
     run.add_argument("--capture", metavar="LINK[,LINK...]", help="capture these links, such as a-b: CC/capture-LINK.pcapng")
     run.add_argument("--seed", type=int)
-    run.add_argument("--backend", choices=BACKENDS, default="uml")
+    run.add_argument("--backend", choices=backends.NAMES, default="uml",
+                     help="uml: the lab's kernel, in virtual time; qemu: Debian's, emulated; native: this machine's, as root, in real time")
+    run.add_argument("--cpus", type=int, metavar="N", help="of qemu's machine: 1, in virtual time, or more, in real time (1)")
     run.add_argument("--slow", type=int, metavar="N",
-                     help="every rate divided by N, every time multiplied (1; 1000 for qemu, which carries no more)")
-    run.add_argument("--kernel", choices=("6.1", "6.12"), default="6.12")
+                     help="every rate divided by N, every time multiplied (1; with qemu and native the least power of ten they carry)")
+    run.add_argument("--kernel", choices=("6.1", "6.12"), help="of uml and qemu (6.12)")
     run.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once (one core each)")
     run.add_argument("--out", required=True, metavar="DIR", help="where result.json, series, plots and report.html go")
     run.add_argument("--keep-raw", action="store_true", help="keep the guest's plan, console and raw results")
@@ -42,7 +48,8 @@ def parser():
     shown = sub.add_parser("show", help="the summary of runs' directories as text")
     shown.add_argument("dirs", nargs="+", metavar="DIR")
     prepare = sub.add_parser("build", help="build what runs need (kernel, modules, tools) and print where it is")
-    prepare.add_argument("--kernel", choices=("6.1", "6.12"), default="6.12")
+    prepare.add_argument("--backend", choices=backends.NAMES, default="uml")
+    prepare.add_argument("--kernel", choices=("6.1", "6.12"), help="of uml and qemu (6.12)")
     sub.add_parser("doctor", help="say what is missing and the command that mends it")
     return p
 
@@ -82,19 +89,16 @@ def main(argv=None):
         if args.what == "show":
             return show.main([Path(d) for d in args.dirs])
         if args.what == "build":
-            built = build.everything(args.kernel)
+            built = build.everything(args.kernel or "6.12", args.backend)
             print(f"kernel {built.kdir}\nmodules {built.modules}\ntools {built.tools}")
             return 0
-        if args.backend not in AVAILABLE:
-            raise RunError(f"backend {args.backend} is not available yet; available: {', '.join(AVAILABLE)}")
-        if args.slow is not None and not 1 <= args.slow <= 10**4:
-            raise RunError("--slow must be from 1 to 10000")
-        if args.jobs < 1:
-            raise RunError("--jobs must be 1 or more")
+        backends.check(args.backend, args.kernel, args.cpus, args.jobs, args.slow)
+        for end in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(end, signal.default_int_handler)
         return runner.run(find_scenario(args.scenario), Path(args.out), cc=args.cc.split(",") if args.cc else None,
                           sets=args.sets + captures(args.capture), seed=args.seed, kernel=args.kernel, jobs=args.jobs,
                           keep_raw=args.keep_raw, plots=not args.no_plots, backend=args.backend,
-                          slow=args.slow)
+                          slow=args.slow, cpus=args.cpus)
     except (ScenarioError, RunError, build.BuildError) as e:
         print(f"lab: {e}", file=sys.stderr)
         return 1

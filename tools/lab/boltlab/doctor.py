@@ -63,6 +63,10 @@ def main():
         print(f"{'later' if (what, package) in lacking_qemu else 'ok':8} {what} ({package}): --backend qemu")
     stock = sorted(path.name for path in cache.glob("qemu-*") if (path / ".complete").exists()) if cache.exists() else []
     print(f"{'ok' if stock else 'later':8} stock kernels: " + (", ".join(stock) or "will be fetched by the first run with --backend qemu"))
+    try:
+        print(f"ok       {build.running_kernel()}: --backend native")
+    except build.BuildError as e:
+        print(f"later    {e}: --backend native")
     if lacking_qemu:
         print("for --backend qemu: apt-get install " + " ".join(package for _, package in lacking_qemu))
     if lacking:

@@ -8,52 +8,58 @@ import shutil
 import sys
 import time
 
-from . import build, guest, plan, results, schema, topology, traffic
+from . import backends, build, guest, native, plan, results, schema, topology, traffic
 from .build import progress
 from .guest import RunError
 
 RESULT = "result.json"
 
 
-# A packet costs an emulated machine some tens of microseconds from end to end; at 100 Gb/s it lasts 0.12
-SLOW = {"uml": 1, "qemu": 1000}
-
-
-def run(path, out, cc=None, sets=(), seed=None, kernel="6.12", jobs=1, keep_raw=False, plots=True, backend="uml",
-        slow=None):
+def run(path, out, cc=None, sets=(), seed=None, kernel=None, jobs=1, keep_raw=False, plots=True, backend="uml",
+        slow=None, cpus=None):
     scenarios = schema.load(path, cc, sets, seed)
-    factor = SLOW[backend] if slow is None else slow
-    if factor != 1:
-        for _, s in scenarios:
-            schema.slow_down(s, factor, s.file.name)
+    factor = backends.slow_down([s for _, s in scenarios], backend, cpus, slow)
     name = scenarios[0][1].name
+    if backend == "native":
+        native.check()
+    built = build.everything(kernel or "6.12", backend)
+    if factor != 1:
+        progress(f"{name}: {factor} times as slow")
     out = out.resolve()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as e:
         raise RunError(f"--out {out}: {e.strerror}") from None
-    built = build.everything(kernel, backend)
+    (out / RESULT).unlink(missing_ok=True)      # one of an earlier run would pass for this one's
 
     with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(run_one, backend, built, one, s, out, kernel, keep_raw) for one, s in scenarios]
+        futures = [pool.submit(run_one, backend, built, one, s, out, kernel or "6.12", keep_raw, cpus or 1) for one, s in scenarios]
         failures, runs = [], []
-        for (one, _), future in zip(scenarios, futures):
-            try:
-                runs.append(future.result())
-            except RunError as e:
-                failures.append(f"{name}: {one}: {e}")
+        try:
+            for (one, _), future in zip(scenarios, futures):
+                try:
+                    runs.append(future.result())
+                except RunError as e:
+                    failures.append(f"{name}: {one}: {e}")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            guest.stop()
+            for future in concurrent.futures.wait(futures).done:
+                if not future.cancelled() and isinstance(future.exception(), native.LeftBehind):
+                    progress(str(future.exception()))
+            raise
     if not runs:
-        (out / RESULT).unlink(missing_ok=True)      # one of an earlier run would pass for this one's
         raise RunError("; ".join(failures))
     result = {
         "scenario": name,
         "about": scenarios[0][1].about,
         "seed": scenarios[0][1].seed,
         "backend": backend,
+        "time": backends.clock(backend, cpus),
         "slow": factor,
         "kernel": built.kernel_release,
         "versions": versions(built),
-        "command": command(path, cc, sets, seed, kernel, backend, slow),
+        "command": command(path, cc, sets, seed, kernel, backend, slow, cpus),
         "runs": [r for r, _ in runs],
     }
     (out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
@@ -67,18 +73,18 @@ def run(path, out, cc=None, sets=(), seed=None, kernel="6.12", jobs=1, keep_raw=
     return 0
 
 
-def run_one(backend, built, cc, s, out, kernel, keep_raw):
+def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
     began = time.monotonic()
     net = topology.build(s, s.file.name)
     load = traffic.build(s, net, s.file.name)
-    p = plan.Plan(s, net, load)
+    p = plan.Plan(s, net, load, exact=backend == "uml")
     directory = out / cc
     shutil.rmtree(directory, ignore_errors=True)
     raw = directory / "raw"
     raw.mkdir(parents=True)
     progress(f"{s.name}: {cc}: {topology.describe(s, net)}; {len(load.messages)} transfers")
     try:
-        wall_s = guest.run(backend, built, p, raw, s.seed, plan.memory(s, net, load), kernel)
+        wall_s = guest.run(backend, built, p, raw, s.seed, plan.memory(s, net, load), kernel, cpus)
         simulated = time.monotonic()
         entry = results.compute(cc, s, net, load, raw, out, wall_s,
                                 {"switch": p.switch_qdisc, "host": s.host.qdisc, "base_rtt_ns": p.base_rtt})
@@ -100,7 +106,7 @@ def versions(built):
             "python": ".".join(map(str, sys.version_info[:3]))}
 
 
-def command(path, cc, sets, seed, kernel, backend, slow):
+def command(path, cc, sets, seed, kernel, backend, slow, cpus):
     """What to type for the same again; without the output directory, which is no part of the result."""
     words = ["tools/lab/lab", "run", path.name]
     if cc:
@@ -111,9 +117,11 @@ def command(path, cc, sets, seed, kernel, backend, slow):
         words += ["--seed", str(seed)]
     if backend != "uml":
         words += ["--backend", backend]
+    if cpus is not None:
+        words += ["--cpus", str(cpus)]
     if slow is not None:
         words += ["--slow", str(slow)]
-    if kernel != "6.12":
+    if kernel not in (None, "6.12"):
         words += ["--kernel", kernel]
     return shlex.join(words)
 

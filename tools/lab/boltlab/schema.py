@@ -434,6 +434,13 @@ def load(path, cc=None, sets=(), seed=None):
 
 TIMES = (run_duration, small_time, sample_time, offset, whole_ms)
 SLOWEST_RATE = 10**6
+# settings of hosts that are times: default, largest
+TIME_SYSCTLS = {
+    "net.bolt.max_pause_us": (10**4, 10**6),
+    "net.bolt.swift_base_ns": (10**4, 10**9),
+    "net.bolt.swift_hop_ns": (10**3, 10**7),
+    "net.bolt.swift_fs_range_ns": (10**5, 10**9),
+}
 
 
 def slow_down(s, n, where):
@@ -452,6 +459,8 @@ def slow_down(s, n, where):
                 setattr(table, f.name, value // n)
             elif parse in TIMES:
                 setattr(table, f.name, value * n)
+    slower = {setting: str(min(default * n, most)) for setting, (default, most) in TIME_SYSCTLS.items()}
+    s.host.sysctl = slower | s.host.sysctl
 
 
 # ---- sense beyond single keys ----

@@ -144,6 +144,16 @@ static void set_int(int fd, int level, int option, int value, const char *what)
 		die("%s %d: %s", what, value, strerror(errno));
 }
 
+/* Closed with a reset, however we end, a connection is gone at once, and its namespace with it. */
+static void reset_at_close(int fd, bool reset)
+{
+	struct linger linger = { .l_onoff = reset, .l_linger = 0 };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)))
+		die("SO_LINGER: %s", strerror(errno));
+}
+
+/* What a listener accepts is as the listener. */
 static int new_socket(int family, const char *cc)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -161,6 +171,7 @@ static int new_socket(int family, const char *cc)
 	set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, rcvbuf, "SO_RCVBUFFORCE");
 	set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
 	set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
+	reset_at_close(fd, true);
 	return fd;
 }
 
@@ -371,6 +382,8 @@ void load_prime(void)
 		tx = open_tx(p, 0, true);
 		rx = accept_on(find_listener(p->to, family_of(p), p->cc)->fd, p->to);
 		exchange(p, tx, rx);
+		reset_at_close(tx, false);
+		reset_at_close(rx, false);
 		close(tx);
 		sleep_until(now_ns() + NSEC_PER_MSEC);
 		close(rx);
@@ -687,7 +700,6 @@ static void receive(struct conn *c)
 
 static void stop_message(struct msg *m, uint64_t now)
 {
-	struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	struct conn *c;
 
 	if (!m->started || m->done)
@@ -698,7 +710,6 @@ static void stop_message(struct msg *m, uint64_t now)
 	m->done = true;
 	if (!m->forever)
 		unfinished--;
-	setsockopt(c->tx, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	close(c->tx);
 	c->tx = -1;
 	c->tx_head = NO_MSG;
@@ -780,8 +791,9 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 	if (epoll_ctl(epfd, EPOLL_CTL_ADD, timer, &tick))
 		die("epoll: %s", strerror(errno));
 	arm_timer(start_ns + events.v[0].at_ns);
-	sleep_until(start_ns + (events.v[0].at_ns < 0 ? events.v[0].at_ns : 0) - 1000);
+	/* no files from here on: where idle time is skipped, waiting for one takes any time */
 	mark_wall("wall.begin");
+	sleep_until(start_ns + (events.v[0].at_ns < 0 ? events.v[0].at_ns : 0) - 1000);
 
 	while (measuring || unfinished) {
 		int n = epoll_wait(epfd, ready, 64, -1);

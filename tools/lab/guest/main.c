@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -346,6 +347,9 @@ static void run_line(char *line)
 		do_conn(&rest);
 	} else if (IS("settle")) {		/* lets the timers of the boot pass */
 		load_settle();
+	} else if (IS("lock")) {		/* our memory: no page is read from a file later */
+		if (mlockall(MCL_CURRENT))
+			die("mlockall: %s", strerror(errno));
 	} else if (IS("prime")) {		/* opens and closes one of each */
 		load_prime();
 	} else if (IS("connect")) {		/* opens and warms them */

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How far backends slow a scenario down, and what native refuses before it does anything."""
+
+import unittest
+from unittest import mock
+
+import context
+
+from boltlab import backends, native, plan
+from boltlab.build import RunError
+from boltlab.schema import ScenarioError
+
+
+def slowed(backend, cpus=None, slow=None, sets=()):
+    scenarios = [s for _, s in context.load(sets=sets)]
+    return backends.slow_down(scenarios, backend, cpus, slow), scenarios[0]
+
+
+class Slow(unittest.TestCase):
+    def refused(self, says, *args, **kwargs):
+        with self.assertRaises((RunError, ScenarioError)) as caught:
+            slowed(*args, **kwargs)
+        self.assertIn(says, str(caught.exception))
+
+    def test_as_far_as_the_backend_needs(self):
+        # two hosts receive at 100 Gb/s: 16.7 million packets a second
+        for backend, cpus, factor in (("uml", None, 1), ("qemu", None, 1000), ("qemu", 1, 1000), ("qemu", 2, 10000), ("native", None, 1000)):
+            self.assertEqual(slowed(backend, cpus)[0], factor, (backend, cpus))
+        self.assertEqual(slowed("qemu", sets=["topology.rate=120mbit"])[0], 1)
+        self.assertEqual(slowed("qemu", sets=["topology.rate=121mbit"])[0], 10)
+
+    def test_one_receiver_takes_no_more_than_its_link(self):
+        self.assertEqual(slowed("qemu", sets=["topology.rate=240mbit", "flow.1.to=r0"])[0], 1)
+
+    def test_too_little_is_refused_with_what_would_do(self):
+        self.refused("--slow 834", "qemu", slow=833)
+        self.assertEqual(slowed("qemu", slow=834)[0], 834)
+        self.refused("--set topology.rate=120000mbit", "qemu", 2, sets=["topology.rate=121gbit"])
+
+    def test_real_time_has_an_end(self):
+        self.refused("--set duration=1.8s", "native", sets=["duration=2s", "sample=1us"])
+        self.assertEqual(slowed("native", sets=["duration=1800ms", "sample=1us"])[1].duration, 1800 * 10**9)
+
+    def test_settings_that_are_times(self):
+        sysctl = slowed("uml", slow=1000, sets=["host.sysctl.net.bolt.swift_hop_ns=7"])[1].host.sysctl
+        self.assertEqual(sysctl, {"net.bolt.max_pause_us": "1000000", "net.bolt.swift_base_ns": "10000000",
+                                  "net.bolt.swift_fs_range_ns": "100000000", "net.bolt.swift_hop_ns": "7"})
+        self.assertEqual(slowed("uml")[1].host.sysctl, {})
+
+
+class Native(unittest.TestCase):
+    def refused(self, says, uid=0, modules=True, loaded=()):
+        with mock.patch.object(native.os, "geteuid", return_value=uid), mock.patch.object(native.Path, "exists", return_value=modules), \
+                mock.patch.object(native, "loaded", return_value=set(loaded)), self.assertRaises(RunError) as caught:
+            native.check()
+        self.assertIn(says, str(caught.exception))
+
+    def test_what_is_missing(self):
+        self.refused("only root", uid=1000)
+        self.refused("loads no modules", modules=False)
+        self.refused("`rmmod tcp_bolt lablink`", loaded=["lablink", "tcp_bolt", "tcp_cubic"])
+
+    def test_settings_of_the_kernel_itself(self):
+        files = plan.Plan(*context.one()).kernel_files
+        self.assertIn("/proc/sys/net/core/default_qdisc", files)
+        self.assertIn("/proc/sys/net/core/netdev_budget", files)
+        self.assertEqual(len(files), len(plan.KERNEL_SYSCTLS) + 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
