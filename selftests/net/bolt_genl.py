@@ -337,42 +337,64 @@ def filters():
     p.close()
 
 
+def pages(nl):
+    """The cookies of a dump, message by message; what is done between two of them is done under it"""
+    nl.ask(nl.id, nl.ops["flow-get"]["value"], 0x300, b"")
+    nl.interrupted = done = False
+    while not done:
+        page = []
+        for msg in nl.batch():
+            kind, flags = struct.unpack_from("=HH", msg, 4)
+            nl.interrupted |= bool(flags & 0x10)
+            done = kind == 3
+            if not done:
+                page.append(nl.decode("flow", msg[20:])["cookie"])
+        yield page
+
+
 def many():
-    """Thousands of flows: each once, in many messages, while others come and go"""
+    """Thousands of flows, each once, in many messages; others come and go, and who stays is not missed"""
     p = Pairs((("127.0.0.1", "127.0.0.2"),))
     with p.ns:
-        mine = [p.connect("127.0.0.1", "127.0.0.2", 5001) for _ in range(MANY // 2)]
-        for _ in mine:
+        mine = {}
+
+        def pair():
+            p.connect("127.0.0.1", "127.0.0.2", 5001)
             p.socks.append(p.socks[0].accept()[0])
+            mine.update((cookie(s), s) for s in p.socks[-2:])
+
+        for _ in range(MANY // 2):
+            pair()
         nl = Family("bolt")
-        flows = nl.dump("flow-get")
-        expect("flows", len(flows), 2 * len(mine))
-        expect("each once", len({x["cookie"] for x in flows}), 2 * len(mine))
-        expect("in many messages", nl.messages > 20, True)
-        stats = nl.do("stats-get")
-        expect("counted", stats["flows"] >= 2 * len(mine), True)
-        poll(lambda: nl.do("stats-get")["hash-size"] >= stats["flows"], "a table that has grown")
+        poll(lambda: nl.do("stats-get")["hash-size"] >= MANY, "a table that has grown")
+        expect("counted", nl.do("stats-get")["flows"] >= MANY, True)
+        quiet = list(pages(nl))
+        told = sum(quiet, [])
+        expect("all", set(mine) ^ set(told), set())
+        expect("each once", len(told), MANY)
+        expect("in many messages", len(quiet) > 20, True)
         expect("not interrupted", nl.interrupted, False)
 
-        # a dump is half read, and a flow goes at each place it may have stopped at
-        seen = []
-        nl.ask(nl.id, nl.ops["flow-get"]["value"], 0x300, b"")
-        done = interrupted = False
-        gone = 0
-        while not done:
-            for msg in nl.batch():
-                kind, flags = struct.unpack_from("=HH", msg, 4)
-                interrupted |= bool(flags & 0x10)
-                done = kind == 3
-                if not done:
-                    seen.append(nl.decode("flow", msg[20:])["cookie"])
-            for s in mine[gone:gone + 200]:
-                reset(s)
-            gone += 200
-        left = {cookie(s) for s in mine[gone:] if s.fileno() >= 0}
-        missed = left - set(seen)
-        expect("what was there all the while is there, or the dump says so",
-               not missed or interrupted, True)
+        # those who have been told of go, and as many come
+        before, seen = set(mine), []
+        for page in pages(nl):
+            seen += page
+            for c in page[:20]:
+                reset(mine.pop(c))
+            for _ in page[:20:2]:
+                pair()
+        lived = before & set(mine)
+        expect("some have lived through it, some not", 0 < len(lived) < len(before), True)
+        expect("who has is there", lived - set(seen), set())
+        expect("nobody twice", len(seen) - len(set(seen)), 0)
+        expect("not interrupted by others", nl.interrupted, False)
+
+        # the kernel is a message ahead, and its place is the first flow of the next
+        quiet = list(pages(nl))
+        for n, _ in enumerate(pages(nl)):
+            if n == 0:
+                reset(mine.pop(quiet[2][0]))
+        expect("interrupted where its place is gone", nl.interrupted, True)
         nl.close()
     p.close()
 
