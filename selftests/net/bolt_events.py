@@ -130,16 +130,8 @@ def pauses():
 
 def watchdog():
     h = Host(delay="40ms", window=4000000)
-    for name, value in (("pct", 50), ("interval_us", 20000), ("recovery_us", 20000)):
-        h.h1.sysctl(f"bolt.watchdog_{name}", value)
     nl = listener(h.h1)
-    h.stream("cubic")
-    h.running(20)
-    quotes = h.sent(0)[-18:]
-    start = h.bts(3 * MS, quotes[0])
-    for n, quote in enumerate(quotes[1:12], 1):
-        until(start + n * MS)
-        h.bts(3 * MS, quote)
+    h.storm()
     types = [e["type"] for e in nl.heard()]
     expect("watchdog, once", types.count("watchdog"), 1)
     at = types.index("watchdog")

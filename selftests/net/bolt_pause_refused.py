@@ -58,15 +58,7 @@ def refusals():
 def watchdog():
     """A storm of pauses stops a flow for its share of an interval, then not at all for a while"""
     h = Host(delay="40ms", window=4000000)
-    for name, value in (("pct", 50), ("interval_us", 20000), ("recovery_us", 20000)):
-        h.h1.sysctl(f"bolt.watchdog_{name}", value)
-    h.stream("cubic")
-    h.running(20)
-    quotes = h.sent(0)[-18:]
-    start = h.bts(3 * MS, quotes[0])
-    for n, quote in enumerate(quotes[1:12], 1):
-        until(start + n * MS)
-        h.bts(3 * MS, quote)
+    start = h.storm()
     # the account is used up 10 ms after the first, whatever was asked for later
     h.paused("storm", start, 10 * MS)
     expect("paused", h.stat("PausedNs"), 10 * MS)

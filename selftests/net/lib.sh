@@ -212,6 +212,24 @@ setup_router() {
 	wait_up
 }
 
+# setup_crafted PORT: a router, and at H1 192.0.2.7 and 2001:db8:1::7 for crafted segments, which H2
+# does not answer; H1 hears control messages, so that no ICMP joins a queue
+setup_crafted() {
+	setup_router
+	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64
+	ip -n "$H2" route add blackhole 192.0.2.7/32
+	ip -n "$H2" -6 route add blackhole 2001:db8:1::7/128
+	in_ns "$H1" sysctl -qw net.bolt.port="$1"
+	# bolt's first connection opens it
+	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
+	expect "control port" busywait listens "$H1" "$1"
+}
+
+# listens NS PORT: somebody does, to UDP
+listens() {
+	in_ns "$1" ss -Hlnu | grep -q ":$2"
+}
+
 # Carrier and neighbours are settled before anything is counted: a closed port refuses
 wait_up() {
 	busywait refused "$A2" || say "setup: $A2 does not answer"

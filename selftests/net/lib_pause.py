@@ -171,6 +171,19 @@ class Host:
         self.start(self.writer, self.sock)
         self.start(self.reader, self.peer)
 
+    def storm(self):
+        """Twelve BTS of 3 ms, 1 ms apart, for a stream whose watchdog grants 10 ms in 20; when the first came"""
+        for name, value in (("pct", 50), ("interval_us", 20000), ("recovery_us", 20000)):
+            self.h1.sysctl(f"bolt.watchdog_{name}", value)
+        self.stream("cubic")
+        self.running(20)
+        quotes = self.sent(0)[-18:]
+        start = self.bts(3 * MS, quotes[0])
+        for n, quote in enumerate(quotes[1:12], 1):
+            until(start + n * MS)
+            self.bts(3 * MS, quote)
+        return start
+
     def start(self, function, sock):
         pid = os.fork()
         if not pid:

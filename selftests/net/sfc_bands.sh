@@ -17,18 +17,10 @@ tc_() {
 
 # port OPTIONS...: sfc at R towards H2; H1 hears control messages
 port() {
-	setup_router
-	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64
-	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
-	expect "control port" busywait listening
+	setup_crafted 45079
+	# an answer to a message on another port would join the queue
 	in_ns "$H1" sysctl -qw net.ipv4.icmp_ratemask=8
-	ip -n "$H2" route add blackhole 192.0.2.7/32
-	ip -n "$H2" -6 route add blackhole 2001:db8:1::7/128
 	expect "sfc $*" tc_ qdisc add dev r2 root handle 1: sfc "$@"
-}
-
-listening() {
-	in_ns "$H1" ss -Hlnu | grep -q ':45079'
 }
 
 # v4 DSCP NAME=VALUE...: full packets, if nothing else is said

@@ -9,24 +9,12 @@
 
 . "$(dirname "$0")/lib.sh"
 
-ctl_port=45079
-
 # port OPTIONS...: sfc at R towards H2; H1 hears control messages
 port() {
-	setup_router
-	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64
-	in_ns "$H1" sysctl -qw net.bolt.port="$ctl_port"
-	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
-	expect "control port" busywait listening
-	ip -n "$H2" route add blackhole 192.0.2.7/32
-	ip -n "$H2" -6 route add blackhole 2001:db8:1::7/128
+	setup_crafted 45079
 	expect "sfc $*" in_ns "$R" tc qdisc add dev r2 root sfc nobolt sfc "$@"
 	sniff "$H2" eth0
 	sniff "$H1" eth0
-}
-
-listening() {
-	in_ns "$H1" ss -Hlnu | grep -q ":$ctl_port"
 }
 
 drained() {

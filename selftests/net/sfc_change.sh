@@ -16,19 +16,11 @@ tc_() {
 
 # port OPTIONS...: sfc at R towards H2; H1 hears control messages
 port() {
-	setup_router
-	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64
-	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
-	expect "control port" busywait listening
-	ip -n "$H2" route add blackhole 192.0.2.7/32
+	setup_crafted 45079
 	# an answer to a message on another port would join the queue
 	in_ns "$H1" sysctl -qw net.ipv4.icmp_ratemask=8
 	expect "sfc $*" tc_ qdisc add dev r2 root sfc "$@"
 	injected=0
-}
-
-listening() {
-	in_ns "$H1" ss -Hlnu | grep -q ':45079'
 }
 
 # v4 NAME=VALUE...: the first counts; full packets of data with INC if nothing else is said

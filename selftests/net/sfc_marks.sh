@@ -14,22 +14,10 @@ ctl_port=45079
 
 # port OPTIONS...: sfc at R towards H2; H2 listens in
 port() {
-	setup_router
-	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64
-	# somebody listens to control messages, so that no ICMP joins the queue
-	in_ns "$H1" sysctl -qw net.bolt.port="$ctl_port"
-	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
-	expect "control port" busywait listening
-	# nobody answers the crafted segments
-	ip -n "$H2" route add blackhole 192.0.2.7/32
-	ip -n "$H2" -6 route add blackhole 2001:db8:1::7/128
+	setup_crafted "$ctl_port"
 	expect "sfc $*" in_ns "$R" tc qdisc add dev r2 root sfc "$@"
 	sniff "$H2" eth0
 	sniff "$H1" eth0
-}
-
-listening() {
-	in_ns "$H1" ss -Hlnu | grep -q ":$ctl_port"
 }
 
 # drained: wait for an empty port, and let the captures end
