@@ -83,12 +83,15 @@ deploy() {
 		refuse_to_run "scp to $REMOTE_ARGS fails"
 }
 
-# counter local|remote NAME: of tcp_bolt
-counter() {
-	case $1 in
-	local) sed -n "s/^$2 //p" /proc/net/bolt_stat ;;
-	remote) remote sed -n "s/^$2 //p" /proc/net/bolt_stat ;;
-	esac
+# look before|after: the counters of tcp_bolt at both ends
+look() {
+	cat /proc/net/bolt_stat >"$tmp/$1.local"
+	remote cat /proc/net/bolt_stat >"$tmp/$1.remote"
+}
+
+# moved local|remote NAME: by how much, from one look to the other
+moved() {
+	awk -v name="$2" '$1 == name { n = $2 - n } END { print n }' "$tmp/before.$1" "$tmp/after.$1"
 }
 
 # setting local|remote NAME VALUE: until the test ends
@@ -100,7 +103,8 @@ setting() {
 	expect "$1: $2=$3" "${at[@]}" sysctl -qw "$2=$3"
 }
 
-# transfer TO CC ADDRESS BYTES [WORDS...]: verified at the end that receives; the words are the sender's
+# transfer TO CC ADDRESS BYTES [WORDS...]: verified at the end that receives; the words are the sender's.
+# Counters are looked at before and after.
 transfer() {
 	local to=$1 cc=$2 address=$3 bytes=$4 port=$((20000 + RANDOM % 20000))
 	shift 4
@@ -108,9 +112,11 @@ transfer() {
 	[ "$to" = local ] || listener=(remote "$there") sender=("$BOLT_PROGRAMS/bolt_xfer")
 	# of an earlier one, which said the same
 	rm -f "$tmp/server"
+	look before
 	spawn SERVER "$tmp/server" "${listener[@]}" cc "$cc" listen "$address" $port recv "$bytes" recv-eof info
 	expect "listening" busywait file_has "$tmp/server" listening || return
 	"${sender[@]}" cc "$cc" connect "$address" $port "$@" send "$bytes" outq info >"$tmp/client" 2>&1 ||
 		fail "sender: $(cat "$tmp/client")"
 	ended server "$SERVER"
+	look after
 }
