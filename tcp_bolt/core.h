@@ -192,7 +192,7 @@ static inline void bolt_core_ai_taken(struct bolt_core *c, u32 snd_nxt)
  *   gap = rtt + wait		the window is rtt / gap, and 1 where wait is 0
  *
  *   SRC:	wait += min(queue, gap) / 2
- *   ACK:	wait -= gap / 16;  gap / 2 where queue < gap / 32
+ *   ACK:	wait -= gap / 16 + min_rtt / 4;  gap / 2 where queue < gap / 32
  *   INC:	wait = 0
  *
  * with the queue as the time that the link takes to send it.  It is Algorithm 2 by the gap instead
@@ -202,6 +202,11 @@ static inline void bolt_core_ai_taken(struct bolt_core *c, u32 snd_nxt)
  * an eighth of one per flow, however many there are.  The larger window loses more by the same
  * queue, so windows become equal.  With a quarter of that queue, or none, others have left room,
  * and a flow may double.
+ *
+ * Beside larger windows, each of which takes a packet per RTT, a sixteenth is no match: what they
+ * leave in the queue held one flow at half a packet where others had six.  Hence a quarter of the
+ * round trip as well: no queue below half of one holds a flow there.  All queues are half a round
+ * trip longer for it.  The balance still rises with the gap, so there is but one.
  *
  * The queue is also part of the RTT, and so of the gap: that damps the loop.  With time in gaps and
  * q the queue in packets per flow, the sum of rates r follows r' = -q / 2 and q' = r - 1 - q, half
@@ -214,6 +219,7 @@ static inline void bolt_core_ai_taken(struct bolt_core *c, u32 snd_nxt)
 #define BOLT_WAIT_SRC_SHIFT	1
 #define BOLT_WAIT_ACK_SHIFT	4
 #define BOLT_WAIT_SHORT_SHIFT	5
+#define BOLT_WAIT_RTT_SHIFT	2
 
 /* Between two packets; 1 at the least, saturating */
 static inline u32 bolt_core_gap_ns(const struct bolt_core *c)
@@ -255,9 +261,11 @@ static inline void bolt_core_wait_src(struct bolt_core *c, u32 queue_ns, u32 max
 static inline void bolt_core_wait_ack(struct bolt_core *c, u32 queue_ns)
 {
 	u32 gap_ns = bolt_core_gap_ns(c);
-	u32 less = gap_ns >> (queue_ns < gap_ns >> BOLT_WAIT_SHORT_SHIFT ? 1 : BOLT_WAIT_ACK_SHIFT);
+	u64 less = gap_ns >> 1;
 
-	c->wait_ns -= min(less, c->wait_ns);
+	if (queue_ns >= gap_ns >> BOLT_WAIT_SHORT_SHIFT)
+		less = (u64)(gap_ns >> BOLT_WAIT_ACK_SHIFT) + (c->min_rtt_ns >> BOLT_WAIT_RTT_SHIFT);
+	c->wait_ns -= min_t(u64, less, c->wait_ns);
 }
 
 /* Loss: half the window (Swift, Algorithm 1) */
