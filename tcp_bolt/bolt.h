@@ -24,6 +24,9 @@
 #include "mib.h"
 #include "swift.h"
 
+/* A window of so few packets is small: each of them matters; see bolt_ai_small() */
+#define BOLT_SMALL_CWND		16
+
 /* What happened to a flow, for people */
 struct bolt_flow_count {
 	u32	inc;		/* packets granted */

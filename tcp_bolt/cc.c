@@ -27,8 +27,6 @@
 
 /* Swift, Algorithm 1: RETX_RESET_THRESHOLD */
 #define BOLT_RTO_RESET		5
-/* A small window, in packets; see bolt_ai_small() */
-#define BOLT_AI_SMALL		16
 /* Packets of a queue that are a flow's own from which on even a small window waits */
 #define BOLT_AI_OWN_QUEUE	2ULL
 
@@ -104,7 +102,7 @@ static u32 bolt_take_inc(struct bolt_flow *f)
  */
 static bool bolt_ai_small(const struct bolt_flow *f)
 {
-	return f->cwnd <= BOLT_AI_SMALL;
+	return f->cwnd <= BOLT_SMALL_CWND;
 }
 
 /* Congestion is being dealt with: the increase is postponed, not skipped */

@@ -383,6 +383,14 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
 		/* it sends at the link's rate again, whatever the round trip was */
 		f->core.srtt_ns = 0;
 		f->core.wait_ns = 0;
+		/*
+		 * It has nothing to catch up with: a second packet at once would wait in the NIC,
+		 * where no SRC can take it back.  In a large window one packet is too
+		 * little to matter, and makes up for what base_rtt_ns leaves out of the BDP: the
+		 * time that links take to send.
+		 */
+		if (tcp_snd_cwnd(tp) <= BOLT_SMALL_CWND)
+			f->next_tx_ns = now_ns;
 		f->in_first = 1;
 		f->first_end = seq + min_t(u64, (u64)tcp_snd_cwnd(tp) * tp->mss_cache,
 					   1U << 30);
