@@ -79,6 +79,15 @@
 	} while (0)
 #endif
 
+/* 6.6 put BPF programs beside the filters of what comes in through a device */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0) && IS_ENABLED(CONFIG_NET_XGRESS)
+#define bolt_dev_ingress(dev) (!!rcu_access_pointer((dev)->tcx_ingress))
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0) && IS_ENABLED(CONFIG_NET_CLS_ACT)
+#define bolt_dev_ingress(dev) (!!rcu_access_pointer((dev)->miniq_ingress))
+#else
+#define bolt_dev_ingress(dev) ((void)(dev), false)
+#endif
+
 /* 6.10 made the drop counter of per-CPU input queues atomic */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #define bolt_softnet_dropped(sd) ((u32)atomic_read(&(sd)->dropped))

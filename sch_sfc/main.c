@@ -27,6 +27,7 @@
 #include "genl.h"
 #include "parse.h"
 #include "sfc.h"
+#include "way.h"
 
 /* Every sfc, for events of its device.  Under RTNL. */
 static LIST_HEAD(sfc_list);
@@ -492,6 +493,9 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
 	prandom_seed_state(&q->dice, get_random_u64());
 
+	err = sfc_ways_alloc(q);
+	if (err)
+		return err;
 	err = tcf_block_get(&q->block, &q->filters, sch, extack);
 	if (err)
 		return err;
@@ -513,6 +517,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	/* its BTS set the timer */
 	sfc_hold_free(sch, q->hold);
 	qdisc_watchdog_cancel(&q->watchdog);
+	sfc_ways_free(q);
 	memzero_explicit(&q->cfg.key, sizeof(q->cfg.key));
 }
 
@@ -571,6 +576,7 @@ static int __init sfc_module_init(void)
 {
 	int err;
 
+	sfc_way_init();
 	err = sfc_genl_wq_init();
 	if (err)
 		return err;
@@ -607,6 +613,7 @@ static void __exit sfc_module_exit(void)
 	unregister_netdevice_notifier(&sfc_netdev_notifier);
 	sfc_net_unregister();
 	sfc_genl_wq_exit();
+	sfc_way_exit();
 }
 
 module_init(sfc_module_init);

@@ -11,6 +11,7 @@
  *			hold.c	SFC at the sender: what has to wait; hold.h pure
  *			ecn.c	CE
  *			signal.c	build the control message, hand it to the stack
+ *			way.c	... or to the neighbour
  *			queue.c	all accounting
  *			main.c	dequeue: strict high band, shaper
  * With bands:		qos.c	which band is this packet's
@@ -98,6 +99,8 @@ struct sfc_config {
 	siphash_key_t		key;
 };
 
+struct sfc_way;
+
 struct sfc_sched {
 	/* every packet */
 	struct qdisc_skb_head	bands[SFC_BANDS];
@@ -118,6 +121,7 @@ struct sfc_sched {
 
 	/* signals */
 	struct sfc_limiter	src_limiter;	/* all control messages */
+	struct sfc_way		*ways;		/* to senders */
 	siphash_key_t		flow_key;
 	struct rnd_state	dice;		/* srcprob */
 	struct sfc_cache	*cache;		/* of the namespace, or NULL */

@@ -4,10 +4,10 @@
  *
  * A message is a UDP datagram that enters the stack as if it had arrived on the very
  * device the data was about to leave by: __netif_rx() queues it on this CPU, and a
- * softirq routes it once the qdisc's lock is gone.  It comes from where
- * the data goes (or from a configured address), so that strict reverse-path
- * filters agree; it goes to the data's source, by the routing table, through the
- * high band of whatever sfc it meets.
+ * softirq routes it once the qdisc's lock is gone.  Where nobody would see it there, it goes the
+ * same way, shorter (way.c).  It comes from where the data goes (or from a configured address),
+ * so that strict reverse-path filters agree; it goes to the data's source, by the routing table,
+ * through the high band of whatever sfc it meets.
  *
  * Its link-layer header is the data's with the addresses swapped, VLAN tags included.  So
  * a router takes it for its own, a VLAN or macvlan device on top of this one
@@ -33,6 +33,7 @@
 #include "events.h"
 #include "nat.h"
 #include "sfc.h"
+#include "way.h"
 
 #define SFC_SIGNAL_TOS	(48 << 2)	/* CS6, network control */
 
@@ -44,7 +45,7 @@
  * @l2_len:	bytes of link-layer header to mirror, 0: the device has none
  * @l3_len:	bytes of its own IP header
  * @quote_len:	bytes of the causing packet, through eight of L4
- * @msg:	the numbers
+ * @family:	AF_INET or AF_INET6
  * @translated:	@ends are not those of the packet
  * @ends:	the flow, as its sender names it
  * @src4, @dst4: with AF_INET
@@ -54,7 +55,7 @@ struct sfc_reply {
 	u32		l2_len;
 	u32		l3_len;
 	u32		quote_len;
-	struct bolt_msg	msg;
+	u8		family;
 	bool		translated;
 	struct sfc_ends	ends;
 	union {
@@ -123,7 +124,9 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 	const __be16 *ports;
 	__be16 buf[2];
 
-	memset(r, 0, sizeof(*r));
+	r->l2_len = 0;
+	r->family = pkt->family;
+	memset(&r->ends, 0, sizeof(r->ends));
 	if (qdisc_dev(sch)->type == ARPHRD_ETHER) {
 		if (pkt->l3_off < ETH_HLEN || pkt->l3_off > SFC_L2_MAX)
 			return false;
@@ -152,11 +155,12 @@ static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
 	if (!r->l2_len) {
 		n->dev = dev;
 		skb_reset_mac_header(n);
-		n->protocol = r->msg.family == AF_INET ? htons(ETH_P_IP) : htons(ETH_P_IPV6);
 		return;
 	}
 
-	eth = (struct ethhdr *)n->data;
+	eth = skb_push(n, r->l2_len);
+	/* it lies before what was copied already */
+	skb_copy_bits(skb, 0, eth, r->l2_len);
 	memcpy(addr, eth->h_source, ETH_ALEN);
 	memcpy(eth->h_source, eth->h_dest, ETH_ALEN);
 	memcpy(eth->h_dest, addr, ETH_ALEN);
@@ -185,7 +189,7 @@ static void sfc_reply_headers(const struct sfc_sched *q, const struct sfc_reply 
 	uh->check = 0;
 	csum = csum_partial(uh, ulen, 0);
 
-	if (r->msg.family == AF_INET) {
+	if (r->family == AF_INET) {
 		struct iphdr *iph = (struct iphdr *)l3;
 
 		*iph = (struct iphdr){
@@ -220,7 +224,7 @@ static void sfc_quote_untranslate(u8 *quote, const struct sfc_reply *r)
 {
 	__be16 *ports = (__be16 *)(quote + r->quote_len - BOLT_CTL_L4_QUOTE);
 
-	if (r->msg.family == AF_INET) {
+	if (r->family == AF_INET) {
 		struct iphdr *iph = (struct iphdr *)quote;
 
 		iph->saddr = r->ends.saddr.ip;
@@ -236,42 +240,57 @@ static void sfc_quote_untranslate(u8 *quote, const struct sfc_reply *r)
 	ports[1] = r->ends.dport;
 }
 
-/*
- * Build the whole packet.  NULL: no memory, or (*unfit) the quote cannot be had.  Its
- * tail is all that is ever appended, so one allocation of the exact size will do.
- */
+/* A buffer as drivers have it for what comes in: with BH off, cut from a page */
+static struct sk_buff *sfc_reply_alloc(unsigned int head, unsigned int len)
+{
+	unsigned int size = SKB_DATA_ALIGN(head + len) +
+			    SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
+	struct sk_buff *n;
+	void *data;
+
+	data = napi_alloc_frag(size);
+	if (unlikely(!data))
+		return NULL;
+	n = build_skb(data, size);
+	if (unlikely(!n)) {
+		skb_free_frag(data);
+		return NULL;
+	}
+	skb_reserve(n, head);
+	__skb_put(n, len);
+	return n;
+}
+
+/* Build the packet, from its IP header on.  NULL: no memory, or (*unfit) there is no quote. */
 static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *skb,
-				       const struct sfc_pkt *pkt, struct sfc_reply *r,
-				       bool *unfit)
+				       const struct sfc_pkt *pkt, const struct sfc_reply *r,
+				       const struct bolt_msg *msg, bool *unfit)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 	u32 head = r->l3_len + sizeof(struct udphdr);
 	struct bolt_msg quoted;
 	struct sk_buff *n;
-	u8 *l3, *payload;
+	u8 *payload, *quote;
 	u32 len;
 
-	n = alloc_skb(NET_SKB_PAD + NET_IP_ALIGN + r->l2_len + head + sizeof(struct bolt_ctl) +
-		      r->quote_len, GFP_ATOMIC | __GFP_NOWARN);
+	n = sfc_reply_alloc(NET_SKB_PAD + NET_IP_ALIGN + r->l2_len,
+			    head + sizeof(struct bolt_ctl) + r->quote_len);
 	if (!n)
 		return NULL;
-	skb_reserve(n, NET_SKB_PAD + NET_IP_ALIGN);
-	l3 = (u8 *)skb_put(n, r->l2_len + head + sizeof(struct bolt_ctl) + r->quote_len) +
-	     r->l2_len;
-	payload = l3 + head;
+	payload = n->data + head;
+	quote = payload + sizeof(struct bolt_ctl);
 
-	/* the quote must be one that the other end can take apart */
-	if (skb_copy_bits(skb, 0, n->data, r->l2_len) ||
-	    skb_copy_bits(skb, pkt->l3_off, payload + sizeof(struct bolt_ctl), r->quote_len) ||
-	    !bolt_msg_parse_quote(payload + sizeof(struct bolt_ctl), r->quote_len, &quoted)) {
+	/* the quote must be one that the other end can take apart: so is all IPv4 with ports */
+	if (skb_copy_bits(skb, pkt->l3_off, quote, r->quote_len) ||
+	    (r->family == AF_INET6 && !bolt_msg_parse_quote(quote, r->quote_len, &quoted))) {
 		*unfit = true;
 		kfree_skb(n);
 		return NULL;
 	}
 	if (r->translated)
-		sfc_quote_untranslate(payload + sizeof(struct bolt_ctl), r);
+		sfc_quote_untranslate(quote, r);
 
-	len = bolt_msg_build(payload, &r->msg, r->quote_len);
+	len = bolt_msg_build(payload, msg, r->quote_len);
 	if (q->cfg.tagged) {
 		u64 tag;
 
@@ -279,16 +298,32 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 		tag = bolt_msg_tag(payload, len, &q->cfg.key);
 		put_unaligned_be64(tag, payload + offsetof(struct bolt_ctl, tag));
 	}
-	sfc_reply_headers(q, r, l3, len);
+	sfc_reply_headers(q, r, n->data, len);
 
-	sfc_reply_link(n, skb, r, qdisc_dev(sch));
-	skb_set_network_header(n, l3 - n->data);
-	skb_set_transport_header(n, l3 + r->l3_len - n->data);
+	n->protocol = r->family == AF_INET ? htons(ETH_P_IP) : htons(ETH_P_IPV6);
+	skb_reset_network_header(n);
+	skb_set_transport_header(n, r->l3_len);
 	n->ip_summed = CHECKSUM_UNNECESSARY;
 	n->priority = TC_PRIO_CONTROL;
 	/* one packet each way would fill the table with flows that never answer */
 	skb_set_nfct(n, IP_CT_UNTRACKED);
 	return n;
+}
+
+/* Hand it over: to its neighbour, where that is known, or to the stack. */
+static enum sfc_signal_verdict sfc_reply_send(struct Qdisc *sch, struct sk_buff *n,
+					      const struct sk_buff *skb, const struct sfc_reply *r)
+{
+	enum sfc_way_verdict way = SFC_WAY_LONG;
+
+	/* a tag is for a device on top of this one */
+	if (r->l2_len <= ETH_HLEN && !skb_vlan_tag_present(skb))
+		way = sfc_way_take(sch, n);
+	if (way != SFC_WAY_LONG)
+		return way == SFC_WAY_TAKEN ? SFC_SIGNAL_SENT : SFC_SIGNAL_DROPPED;
+
+	sfc_reply_link(n, skb, r, qdisc_dev(sch));
+	return __netif_rx(n) == NET_RX_DROP ? SFC_SIGNAL_DROPPED : SFC_SIGNAL_SENT;
 }
 
 /**
@@ -318,11 +353,10 @@ enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 	msg->family = pkt->family;
 	msg->link_rate = q->alg.rate.kbps;
 	msg->switch_id = q->cfg.switch_id;
-	r.msg = *msg;
-	n = sfc_reply_build(sch, skb, pkt, &r, &unfit);
+	n = sfc_reply_build(sch, skb, pkt, &r, msg, &unfit);
 	if (!n)
 		return unfit ? SFC_SIGNAL_UNFIT : SFC_SIGNAL_NOMEM;
-	return __netif_rx(n) == NET_RX_DROP ? SFC_SIGNAL_DROPPED : SFC_SIGNAL_SENT;
+	return sfc_reply_send(sch, n, skb, &r);
 }
 
 /* Can this port send SRC at all, and is this a packet that asks for one? */

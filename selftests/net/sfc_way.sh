@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The short way of an SRC: past the stack's input where nobody looks at it, by the route that the
+# stack would take now, and not where somebody is to see it.
+
+. "$(dirname "$0")/lib.sh"
+
+FROM=192.0.2.7
+
+# port: sfc at R towards H2; whoever is at FROM hears it
+port() {
+	setup_router
+	addr "$H1" eth0 "$FROM"/24 2001:db8:1::7/64
+	in_ns "$H1" sysctl -qw net.bolt.port=45079
+	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
+	expect "control port" busywait listening
+	ip -n "$H2" route add blackhole "$FROM"/32
+	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc rate 10mbit ccthresh 3028b nosm
+	sent=0
+}
+
+listening() {
+	in_ns "$H1" ss -Hlnu | grep -q ":45079"
+}
+
+# burst: ten packets, seven of which find a queue of two
+burst() {
+	inject "$H1" "$FROM" "$A2" n=10 len=1448 bflags=80 tx=5000
+	sent=$((sent + 7))
+	expect "all have left" busywait gone
+	counters "$R" r2 src_sent="$sent" src_dropped=0 src_unfit=0
+}
+
+gone() {
+	[ "$(qdisc "$R" r2 src_sent)" -ge "$sent" ] && [ "$(qdisc "$R" r2 qlen)" = 0 ]
+}
+
+heard() {
+	expect_eq "$1" "$(bolt_stat "$H1" CtlRx)" "$2"
+}
+
+# What R forwards is the data; an SRC loses a hop all the same
+test_short() {
+	local before
+	port
+	sniff "$H1" eth0
+	before=$(stack "$R" IpForwDatagrams)
+	burst
+	burst
+	sniffed
+	heard "SRC" 14
+	expect_eq "forwarded by the stack" "$(($(stack "$R" IpForwDatagrams) - before))" 20
+	expect_eq "TTL" "$(packets eth0 'in udp' ' ttl=63 ')" 14
+}
+
+# The last hop it may make was to this router
+test_no_hop_left() {
+	port
+	in_ns "$R" tc qdisc change dev r2 root sfc ttl 1
+	burst
+	heard "SRC" 0
+}
+
+# A route that has changed is asked for again
+test_route_changes() {
+	port
+	burst
+	heard "SRC" 7
+	ip -n "$R" route add blackhole "$FROM"/32
+	burst
+	heard "SRC into a hole" 7
+	ip -n "$R" route del blackhole "$FROM"/32
+	burst
+	heard "SRC after" 14
+}
+
+# ... by a rule as well, which asks where it comes from
+test_rule() {
+	port
+	burst
+	ip -n "$R" rule add from "$A2" blackhole
+	burst
+	heard "SRC" 7
+}
+
+# A filter of what comes in through the port
+test_ingress_filter() {
+	port
+	burst
+	in_ns "$R" tc qdisc add dev r2 clsact
+	in_ns "$R" tc filter add dev r2 ingress protocol ip matchall action drop
+	burst
+	heard "SRC" 7
+	in_ns "$R" tc qdisc del dev r2 clsact
+	burst
+	heard "SRC after" 14
+}
+
+test_netfilter() {
+	local hook
+	port
+	burst
+	for hook in prerouting forward postrouting; do
+		in_ns "$R" nft add table ip t
+		in_ns "$R" nft add chain ip t c "{ type filter hook $hook priority 0; }"
+		in_ns "$R" nft add rule ip t c udp dport 45079 drop
+		burst
+		heard "SRC, $hook" 7
+		in_ns "$R" nft delete table ip t
+	done
+	in_ns "$R" nft add table netdev t
+	in_ns "$R" nft add chain netdev t c '{ type filter hook ingress device r2 priority 0; }'
+	in_ns "$R" nft add rule netdev t c udp dport 45079 drop
+	burst
+	heard "SRC, ingress" 7
+	in_ns "$R" nft delete table netdev t
+	burst
+	heard "SRC after" 14
+}
+
+test_capture() {
+	port
+	burst
+	sniff "$R" r2
+	burst
+	sniffed
+	expect_eq "seen coming in" "$(packets r2 'in udp')" 7
+	heard "SRC" 14
+}
+
+run_tests short no_hop_left route_changes rule ingress_filter netfilter capture
