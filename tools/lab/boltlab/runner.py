@@ -44,8 +44,8 @@ def run(path, out, cc=None, sets=(), seed=None, kernel=None, jobs=1, keep_raw=Fa
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             guest.stop()
-            for future in concurrent.futures.wait(futures).done:
-                if not future.cancelled() and isinstance(future.exception(), native.LeftBehind):
+            for future in concurrent.futures.wait([f for f in futures if not f.cancelled()]).done:
+                if isinstance(future.exception(), native.LeftBehind):
                     progress(str(future.exception()))
             raise
     if not runs:
