@@ -10,18 +10,9 @@ FROM=192.0.2.7
 
 # port: sfc at R towards H2; whoever is at FROM hears it
 port() {
-	setup_router
-	addr "$H1" eth0 "$FROM"/24 2001:db8:1::7/64
-	in_ns "$H1" sysctl -qw net.bolt.port=45079
-	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect "$A2" 9 >/dev/null 2>&1
-	expect "control port" busywait listening
-	ip -n "$H2" route add blackhole "$FROM"/32
+	setup_crafted 45079
 	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc rate 10mbit ccthresh 3028b nosm
 	sent=0
-}
-
-listening() {
-	in_ns "$H1" ss -Hlnu | grep -q ":45079"
 }
 
 # burst: ten packets, seven of which find a queue of two
