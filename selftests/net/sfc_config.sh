@@ -52,15 +52,22 @@ test_rate_from_device() {
 	expect_eq "link rate" "$(tc_ -j -s qdisc show dev eth0 | jq '.. | .link_rate? // empty')" 1250000000
 }
 
+# batch: the lines of $tmp/batch to one tc, which goes on after an error.  What sfc's options were at
+# each `qdisc show` is a line of $tmp/shown; $tmp/said has the complaints, behind the line's number
+batch() {
+	tc_ -force -j -batch "$tmp/batch" >"$tmp/out" 2>"$tmp/err"
+	jq -c '[.[] | select(.kind == "sfc") | .options][0]' <"$tmp/out" >"$tmp/shown"
+	awk '/^Command failed /{ sub(/.*:/, ""); print $0 ":" said; said = ""; next }
+		{ said = said " " $0 }' "$tmp/err" >"$tmp/said"
+}
+
 # An option, + for the blank in it, and what JSON must say then
 test_each_option() {
-	local opt want
+	local opts=() wants=() opt want i=0 shown
 	setup_port
 	while read -r opt want; do
-		# shellcheck disable=SC2086 # words
-		expect "add ${opt//+/ }" tc_ qdisc add dev eth0 root sfc ${opt//+/ }
-		expect_eq "${opt//+/ }" "$(qdisc "$H1" eth0 "${want%=*}")" "${want#*=}"
-		expect "delete" tc_ qdisc del dev eth0 root
+		opts+=("${opt//+/ }")
+		wants+=("$want")
 	done <<-LIST
 		rate+10gbit rate=1250000000
 		rate+8kbit rate=1000
@@ -120,6 +127,17 @@ test_each_option() {
 		addr+192.0.2.9 addr4=192.0.2.9
 		addr+2001:db8::9 addr6=2001:db8::9
 	LIST
+	for opt in "${opts[@]}"; do
+		printf 'qdisc %s\n' "add dev eth0 root sfc $opt" "show dev eth0" "del dev eth0 root"
+	done >"$tmp/batch"
+	batch
+	expect_eq "complaints" "$(<"$tmp/said")" ""
+	while read -r shown; do
+		want=${wants[i]}
+		expect_eq "${opts[i]}" "$(jq -rc ".${want%=*}" <<<"$shown")" "${want#*=}"
+		i=$((i + 1))
+	done <"$tmp/shown"
+	expect_eq "all of them" "$i" "${#opts[@]}"
 }
 
 # What is printed, given again, is the same configuration
@@ -201,26 +219,47 @@ test_key_is_secret() {
 	expect_eq "tagged" "$(qdisc "$H1" eth0 tagged)" 0
 }
 
-# refused PATTERN OPTIONS...: add fails and leaves no qdisc; change fails and changes nothing
+# refused PATTERN OPTIONS...: add fails and leaves no qdisc; change fails and changes nothing, not
+# the half that is right either.  Tried by refusals, all at once
 refused() {
-	local pattern=$1 before
+	patterns+=("$1")
 	shift
-	tc_ qdisc del dev eth0 root 2>/dev/null
-	expect_fail "add $*" "$pattern" tc_ qdisc add dev eth0 root sfc "$@"
-	expect_eq "left by add $*" "$(config)" null
-	tc_ qdisc add dev eth0 root sfc rate 10gbit limit 1mb ccthresh 9000b ttl 7 nosm \
-		addr 192.0.2.9 switch_id 3
-	before=$(config)
-	expect_fail "change $*" "$pattern" tc_ qdisc change dev eth0 root sfc "$@"
-	expect_eq "after change $*" "$(config)" "$before"
-	# half of it is right, and must not be taken
-	expect_fail "change limit 2mb pru $*" "$pattern" \
-		tc_ qdisc change dev eth0 root sfc limit 2mb ttl 9 sm "$@"
-	expect_eq "after change limit 2mb pru $*" "$(config)" "$before"
+	options+=("$*")
+}
+
+refusals() {
+	local at=0 i line base='rate 10gbit limit 1mb ccthresh 9000b ttl 7 nosm addr 192.0.2.9 switch_id 3'
+	local shown=() said=()
+	for i in "${options[@]}"; do
+		printf 'qdisc %s\n' "add dev eth0 root sfc $i" "show dev eth0" \
+			"add dev eth0 root sfc $base" "show dev eth0" \
+			"change dev eth0 root sfc $i" "show dev eth0" \
+			"change dev eth0 root sfc limit 2mb ttl 9 sm $i" "show dev eth0" \
+			"del dev eth0 root"
+	done >"$tmp/batch"
+	batch
+	readarray -t shown <"$tmp/shown"
+	while IFS=: read -r i line; do
+		said[i]=$line
+	done <"$tmp/said"
+	for i in "${!options[@]}"; do
+		for line in 1 5 7; do
+			[[ ${said[9 * i + line]:-} =~ ${patterns[i]} ]] ||
+				fail "$(sed -n "$((9 * i + line))p" "$tmp/batch"): ${said[9 * i + line]:-taken}"
+		done
+		at=$((4 * i))
+		expect_eq "left by add ${options[i]}" "${shown[at]}" null
+		expect_ne "${options[i]}: before" "${shown[at + 1]}" null
+		expect_eq "after change ${options[i]}" "${shown[at + 2]}" "${shown[at + 1]}"
+		expect_eq "after change limit 2mb ttl 9 sm ${options[i]}" "${shown[at + 3]}" "${shown[at + 1]}"
+	done
+	expect_eq "complaints" "${#said[@]}" $((3 * ${#options[@]}))
+	expect_eq "shown" "${#shown[@]}" $((4 * ${#options[@]}))
 }
 
 # By the kernel, with an extack
 test_refused_by_kernel() {
+	local patterns=() options=()
 	setup_port
 	refused 'rate: "7kbit" is not 0 or a rate' rate 7kbit
 	refused 'Error: rates go from 8 kbit/s to 4294 Gbit/s' rate 5tbit
@@ -252,10 +291,12 @@ test_refused_by_kernel() {
 	refused 'Error: addr must be a unicast address' addr 127.0.0.1
 	refused 'Error: addr must be a unicast address' addr ff02::1
 	refused 'Error: addr must be a unicast address' addr ::1
+	refusals
 }
 
 # By the plugin, before the kernel is asked
 test_refused_by_plugin() {
+	local patterns=() options=()
 	setup_port
 	refused 'ttl: "0" is not a number from 1 to 255' ttl 0
 	refused 'ttl: "256" is not a number from 1 to 255' ttl 256
@@ -298,6 +339,7 @@ test_refused_by_plugin() {
 	refused 'dscp: "one" is not' bands 2 dscp one
 	refused 'what is "frob"' frob
 	refused 'rate: value missing' rate
+	refusals
 }
 
 # The kernel's own checks, seen by what bypasses the plugin
