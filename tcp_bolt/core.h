@@ -264,7 +264,8 @@ static inline void bolt_core_wait_ack(struct bolt_core *c, u32 queue_ns)
 	u64 less = gap_ns >> 1;
 
 	if (queue_ns >= gap_ns >> BOLT_WAIT_SHORT_SHIFT)
-		less = (u64)(gap_ns >> BOLT_WAIT_ACK_SHIFT) + (c->min_rtt_ns >> BOLT_WAIT_RTT_SHIFT);
+		less = (gap_ns >> BOLT_WAIT_ACK_SHIFT) +
+		       (u64)(c->min_rtt_ns >> BOLT_WAIT_RTT_SHIFT);
 	c->wait_ns -= min_t(u64, less, c->wait_ns);
 }
 

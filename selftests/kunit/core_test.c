@@ -411,7 +411,7 @@ static const struct wait_case wait_cases[] = {
 	{ "saturates",
 	  U32_MAX, 1000000000, U32_MAX, 1000000000, 1000000000, 731564545, 1000000000 },
 	{ "no RTT: a ns", 0, 0, 100, 1000, 0, 0, 1 },
-	{ "a quarter of the round trip as well", 6000, 12000, 2000, 99000, 13000, 9375, 30000, 6000 },
+	{ "and a quarter of the round trip", 6000, 12000, 2000, 99000, 13000, 9375, 30000, 6000 },
 	{ "enough for a whole packet", 6000, 1800, 500, 99000, 2050, 0, 9600, 6000 },
 	{ "little at 2 ms",
 	  6000, 1994000, 250000, 5994000, 2119000, 1867500, 3994000, 6000 },
