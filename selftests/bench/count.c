@@ -4,8 +4,10 @@
  *
  *	qemu-system-x86_64 -plugin count.so,out=FILE ...
  *
- * At the end FILE has lines "ADDRESS INSTRUCTIONS", one for each block of code.  The few functions
- * of QEMU's plugin interface (version 1) that it needs are declared here: Debian ships no header.
+ * At the end FILE has lines "ADDRESS INSTRUCTIONS", one for each block of code: of the whole run, or
+ * of what lies between the last two marks.  A program marks with an instruction that does nothing,
+ * MARK.  The few functions of QEMU's plugin interface (version 1) that it needs are declared here:
+ * Debian ships no header.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -16,10 +18,13 @@
 #define EXPORT	__attribute__((visibility("default")))
 #define KERNEL	0xffff800000000000ULL
 #define SLOTS	(1U << 20)
+#define MARK	"\x48\x87\xdb"		/* xchg %rbx, %rbx */
 
 struct qemu_plugin_tb;
+struct qemu_plugin_insn;
 typedef uint64_t qemu_plugin_id_t;
 enum { ADD_U64 };
+enum { NO_REGS };
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
 					   void (*cb)(qemu_plugin_id_t id,
@@ -30,13 +35,42 @@ void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, void (*cb)(qemu_plugin_
 				    void *arg);
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+					    void (*cb)(unsigned int cpu, void *arg), int regs,
+					    void *arg);
 
 EXPORT int qemu_plugin_version = 1;
 
 static struct {
-	uint64_t addr, count;
+	uint64_t addr, count, begin, end;
 } slots[SLOTS];
+static unsigned int marks;
 static const char *out;
+
+static void marked(unsigned int cpu, void *arg)
+{
+	(void)cpu;
+	(void)arg;
+	marks++;
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		slots[i].begin = slots[i].end;
+		slots[i].end = slots[i].count;
+	}
+}
+
+static void look_for_marks(struct qemu_plugin_tb *tb)
+{
+	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+
+		if (qemu_plugin_insn_size(insn) == sizeof(MARK) - 1 &&
+		    !memcmp(qemu_plugin_insn_data(insn), MARK, sizeof(MARK) - 1))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, marked, NO_REGS, NULL);
+	}
+}
 
 /* Open addressing: a block that is translated again counts on */
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -45,8 +79,10 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	uint32_t i = (addr * 0x9e3779b97f4a7c15ULL) >> 44;
 
 	(void)id;
-	if (addr < KERNEL)
+	if (addr < KERNEL) {
+		look_for_marks(tb);
 		return;
+	}
 	while (slots[i].addr && slots[i].addr != addr)
 		i = (i + 1) % SLOTS;
 	slots[i].addr = addr;
@@ -62,9 +98,12 @@ static void ended(qemu_plugin_id_t id, void *arg)
 	(void)arg;
 	if (!f)
 		return;
-	for (uint32_t i = 0; i < SLOTS; i++)
-		if (slots[i].count)
-			fprintf(f, "%" PRIx64 " %" PRIu64 "\n", slots[i].addr, slots[i].count);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		uint64_t n = marks < 2 ? slots[i].count : slots[i].end - slots[i].begin;
+
+		if (n)
+			fprintf(f, "%" PRIx64 " %" PRIu64 "\n", slots[i].addr, n);
+	}
 	fclose(f);
 }
 
