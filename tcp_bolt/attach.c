@@ -31,7 +31,7 @@ EXPORT_SYMBOL_GPL(bolt_set_cwnd);
  */
 void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
 {
-	struct bolt_net *bn = bolt_net(sock_net(sk));
+	struct bolt_net *bn = f->bn;
 	u32 rtt_ns = f->core.min_rtt_ns;
 
 	if (rtt_ns)
@@ -44,7 +44,7 @@ void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
 /* The flow leaves through another device now, or the device has another speed. */
 void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex)
 {
-	struct bolt_net *bn = bolt_net(sock_net(sk));
+	struct bolt_net *bn = f->bn;
 
 	f->dev_ifindex = ifindex;
 	f->rate_gen = READ_ONCE(bn->rate_gen);
@@ -58,9 +58,9 @@ EXPORT_SYMBOL_GPL(bolt_cc_refresh_rate);
  * Bursts are the floor of the queue a switch sees.  min_tso_segs() is only a floor for TCP;
  * sk_gso_max_segs is a limit, but sk_setup_caps() resets it with every new route.
  */
-void bolt_limit_bursts(struct sock *sk)
+void bolt_limit_bursts(struct sock *sk, const struct bolt_flow *f)
 {
-	u32 burst = READ_ONCE(bolt_net(sock_net(sk))->burst_segs);
+	u32 burst = READ_ONCE(f->bn->burst_segs);
 
 	if (sk->sk_gso_max_segs > burst)
 		sk->sk_gso_max_segs = burst;
@@ -136,7 +136,7 @@ EXPORT_SYMBOL_GPL(bolt_negotiated);
 /* The paper's flows start at line rate: one BDP, by net.bolt.base_rtt_ns or by the route. */
 static void bolt_init_cwnd(struct sock *sk, struct bolt_flow *f)
 {
-	u32 rtt_ns = READ_ONCE(bolt_net(sock_net(sk))->base_rtt_ns);
+	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns);
 
 	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* the route's initcwnd, or ten */
 	if (rtt_ns && f->nic_kbps)
@@ -157,7 +157,7 @@ void bolt_attach(struct sock *sk, struct bolt_flow *f)
 	else
 		bolt_update_max_cwnd(sk, f);
 	bolt_init_cwnd(sk, f);
-	bolt_limit_bursts(sk);
+	bolt_limit_bursts(sk, f);
 	/*
 	 * TCP's own pacing timer, with departures set by the LOCAL_OUT hook; nobody updates the
 	 * rate that an earlier congestion control of this socket may have left.

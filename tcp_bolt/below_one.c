@@ -17,7 +17,7 @@
 static u32 bolt_below_max_ns(const struct sock *sk, const struct bolt_flow *f)
 {
 	return bolt_core_wait_max_ns(&f->core,
-				     READ_ONCE(bolt_net(sock_net(sk))->min_cwnd_milli));
+				     READ_ONCE(f->bn->min_cwnd_milli));
 }
 
 /* Before the first RTT sample there is no window to take a part of. */
@@ -47,7 +47,7 @@ void bolt_below_depart(struct sock *sk, struct bolt_flow *f)
 	f->pace_ns = 0;
 	if (likely(!bolt_below_waits(sk, f)))
 		return;
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), BelowTx);
+	BOLT_INC_STATS(f->bn, BelowTx);
 	f->pace_ns = max(tp->tcp_wstamp_ns, f->last_tx_ns + bolt_core_gap_ns(&f->core));
 	tp->tcp_wstamp_ns = f->pace_ns;
 }
@@ -66,7 +66,7 @@ bool bolt_below_ack(struct sock *sk, struct bolt_flow *f, const struct rate_samp
 		return false;
 	if (inc)
 		f->core.wait_ns = 0;
-	else if (rs->acked_sacked > 0 && tcp_send_head(sk) && READ_ONCE(bolt_net(sock_net(sk))->ai))
+	else if (rs->acked_sacked > 0 && tcp_send_head(sk) && READ_ONCE(f->bn->ai))
 		/* a window that is not the limit says nothing when it grows */
 		bolt_core_wait_ack(&f->core, READ_ONCE(f->ack_dec) ? f->src_queue_ns : 0);
 	/* the next increase of a packet is due a round trip after this one */

@@ -121,6 +121,8 @@ struct bolt_flow {
 	u8			seen_next;
 	struct bolt_last_src	src;
 
+	struct bolt_net		*bn;		/* of the socket, which keeps it */
+
 	/* Cold */
 	struct sock		*sk;		/* the key; not a reference */
 	struct rhash_head	node;
@@ -284,7 +286,7 @@ void bolt_detach(struct sock *sk, struct bolt_flow *f);
 void bolt_set_cwnd(struct sock *sk, const struct bolt_flow *f, u32 cwnd);
 void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f);
 void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex);
-void bolt_limit_bursts(struct sock *sk);
+void bolt_limit_bursts(struct sock *sk, const struct bolt_flow *f);
 u32 bolt_min_tso_segs(struct sock *sk);
 void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
 bool bolt_peer_silent(const struct sock *sk, struct bolt_flow *f);

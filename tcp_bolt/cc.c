@@ -117,7 +117,7 @@ static bool bolt_ai_postponed(const struct bolt_flow *f)
 /* Place the additive increase at a random moment of the round trip; see bolt_ai_timer(). */
 static bool bolt_ai_later(struct sock *sk, struct bolt_flow *f)
 {
-	if (!READ_ONCE(bolt_net(sock_net(sk))->ai_spread) || bolt_ai_small(f))
+	if (!READ_ONCE(f->bn->ai_spread) || bolt_ai_small(f))
 		return false;
 	if (hrtimer_is_queued(&f->ai_timer))
 		return true;
@@ -134,7 +134,7 @@ static void bolt_ai_take(struct sock *sk, struct bolt_flow *f)
 	/* due from a larger window, and late */
 	if (f->core.wait_ns)
 		return;
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
+	BOLT_INC_STATS(f->bn, AiTaken);
 	f->count.ai++;
 	bolt_set(sk, f, f->cwnd + 1);
 }
@@ -143,7 +143,7 @@ static void bolt_ai_take(struct sock *sk, struct bolt_flow *f)
 static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 				   const struct rate_sample *rs)
 {
-	struct bolt_net *bn = bolt_net(sock_net(sk));
+	struct bolt_net *bn = f->bn;
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (!READ_ONCE(bn->ai))
@@ -186,7 +186,7 @@ static enum hrtimer_restart bolt_ai_timer(struct hrtimer *timer)
 		goto out;
 	}
 	if (sock_owned_by_user(sk)) {
-		BOLT_INC_STATS(bolt_net(sock_net(sk)), AiTaken);
+		BOLT_INC_STATS(f->bn, AiTaken);
 		f->count.ai++;
 		bolt_flow_defer(f, sk, 1);
 		goto out;
@@ -242,16 +242,17 @@ static void bolt_take_cwnd(struct sock *sk, struct bolt_flow *f)
 
 static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 {
-	const struct bolt_net *bn = bolt_net(sock_net(sk));
 	struct bolt_flow *f = bolt_flow_locked(sk);
+	const struct bolt_net *bn;
 	u32 inc;
 
 	/* the SYN-ACK acknowledges the SYN before init() runs */
 	if (unlikely(!f))
 		return;
+	bn = f->bn;
 	if (unlikely(atomic_read(&f->pending)))
 		bolt_flow_take_up(f, sk);
-	bolt_limit_bursts(sk);
+	bolt_limit_bursts(sk, f);
 	bolt_take_cwnd(sk, f);
 	if (READ_ONCE(bn->brownfield) && READ_ONCE(bn->base_rtt_ns)) {
 		bolt_brown_ack(sk, f, rs);
@@ -289,7 +290,7 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_ns, u32 rtt_src_ns,
 				  u32 queue_bytes, u32 link_kbps)
 {
-	struct bolt_net *bn = bolt_net(sock_net(sk));
+	struct bolt_net *bn = f->bn;
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), pkt = bolt_pkt_bytes(sk), rate;
 	u64 target_q16;
 	bool below;

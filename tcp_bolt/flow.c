@@ -7,16 +7,30 @@
  * may see an object whose socket has just gone; it only writes into the object.
  */
 
+#include <linux/hash.h>
 #include <linux/slab.h>
 
 #include "bolt.h"
 
 static struct rhashtable bolt_flows;
 
+/* Nobody chooses addresses: a product will do, and a comparison of one word. */
+static inline u32 bolt_flow_hash(const void *key, u32 len, u32 seed)
+{
+	return hash_ptr(*(struct sock * const *)key, 32) ^ seed;
+}
+
+static inline int bolt_flow_cmp(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	return ((const struct bolt_flow *)obj)->sk != *(struct sock * const *)arg->key;
+}
+
 static const struct rhashtable_params bolt_flow_params = {
 	.key_len	= sizeof(struct sock *),
 	.key_offset	= offsetof(struct bolt_flow, sk),
 	.head_offset	= offsetof(struct bolt_flow, node),
+	.hashfn		= bolt_flow_hash,
+	.obj_cmpfn	= bolt_flow_cmp,
 	.automatic_shrinking = true,
 };
 
@@ -93,6 +107,7 @@ struct bolt_flow *bolt_flow_create(struct sock *sk)
 	if (!f)
 		return NULL;
 	f->sk = sk;
+	f->bn = bolt_net(sock_net(sk));
 	f->last_inc = 256;
 	refcount_set(&f->refcnt, 1);
 	INIT_WORK(&f->work, bolt_flow_work);

@@ -32,9 +32,9 @@ void bolt_swift_register(struct tcp_congestion_ops *ops)
 EXPORT_SYMBOL_GPL(bolt_swift_register);
 
 /* Under RCU */
-static const struct swift_conf *bolt_swift_conf(const struct sock *sk)
+static const struct swift_conf *bolt_swift_conf(const struct bolt_flow *f)
 {
-	return &rcu_dereference(bolt_net(sock_net(sk))->swift_conf)->c;
+	return &rcu_dereference(f->bn->swift_conf)->c;
 }
 
 /*
@@ -44,7 +44,7 @@ static const struct swift_conf *bolt_swift_conf(const struct sock *sk)
 static struct swift_bounds bolt_swift_bounds(const struct sock *sk, const struct bolt_flow *f)
 {
 	struct swift_bounds b = {
-		.rtt_ns = READ_ONCE(bolt_net(sock_net(sk))->base_rtt_ns),
+		.rtt_ns = READ_ONCE(f->bn->base_rtt_ns),
 		.max_q32 = (u64)f->max_cwnd << 32,
 	};
 
@@ -75,7 +75,7 @@ void bolt_swift_depart(struct sock *sk, struct bolt_flow *f)
 	f->pace_ns = 0;
 	if (!wait_ns)
 		return;
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), SwiftPaced);
+	BOLT_INC_STATS(f->bn, SwiftPaced);
 	f->pace_ns = max(tp->tcp_wstamp_ns, f->last_tx_ns + wait_ns);
 	tp->tcp_wstamp_ns = f->pace_ns;
 }
@@ -140,19 +140,20 @@ static bool bolt_swift_sample(struct sock *sk, struct bolt_flow *f, struct swift
 }
 
 /* TCP's RTT is for the rest.  It says nothing where the ACK may have been delayed. */
-static bool bolt_swift_sample_tcp(const struct sock *sk, const struct rate_sample *rs,
+static bool bolt_swift_sample_tcp(const struct bolt_flow *f, const struct rate_sample *rs,
 				  struct swift_ack *a)
 {
 	if (rs->rtt_us < 0 || rs->is_ack_delayed)
 		return false;
 	a->rtt_ns = min_t(u64, max(rs->rtt_us, 1L) * (u64)NSEC_PER_USEC, BOLT_RTT_SRC_MAX_NS);
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), SwiftTcpRtt);
+	BOLT_INC_STATS(f->bn, SwiftTcpRtt);
 	return true;
 }
 
-static struct swift_ack bolt_swift_acked(const struct sock *sk, const struct rate_sample *rs)
+static struct swift_ack bolt_swift_acked(const struct sock *sk, const struct bolt_flow *f,
+					 const struct rate_sample *rs)
 {
-	u32 slack = READ_ONCE(bolt_net(sock_net(sk))->burst_segs) + 1;
+	u32 slack = READ_ONCE(f->bn->burst_segs) + 1;
 
 	return (struct swift_ack) {
 		.now_ns = tcp_sk(sk)->tcp_clock_cache,
@@ -164,19 +165,19 @@ static struct swift_ack bolt_swift_acked(const struct sock *sk, const struct rat
 
 void bolt_swift_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
 {
-	struct swift_ack a = bolt_swift_acked(sk, rs);
-	struct bolt_net *bn = bolt_net(sock_net(sk));
+	struct swift_ack a = bolt_swift_acked(sk, f, rs);
+	struct bolt_net *bn = f->bn;
 	struct swift_bounds b;
 	unsigned int dec;
 
 	if (!bolt_swift_sample(sk, f, &a)) {
-		if (!bolt_swift_sample_tcp(sk, rs, &a))
+		if (!bolt_swift_sample_tcp(f, rs, &a))
 			return;
 		bolt_rtt_sample(sk, f, a.rtt_ns);
 	}
 	rcu_read_lock();
 	b = bolt_swift_bounds(sk, f);
-	dec = swift_on_ack(&f->swift, bolt_swift_conf(sk), &b, &a);
+	dec = swift_on_ack(&f->swift, bolt_swift_conf(f), &b, &a);
 	rcu_read_unlock();
 	if (dec & SWIFT_DEC_FABRIC)
 		BOLT_INC_STATS(bn, SwiftDec);
@@ -190,10 +191,10 @@ void bolt_swift_rto(struct sock *sk, struct bolt_flow *f)
 {
 	struct swift_bounds b = bolt_swift_bounds(sk, f);
 
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), RtoDec);
+	BOLT_INC_STATS(f->bn, RtoDec);
 	f->count.rto_dec++;
 	rcu_read_lock();
-	swift_on_rto(&f->swift, bolt_swift_conf(sk), &b, tcp_sk(sk)->tcp_clock_cache);
+	swift_on_rto(&f->swift, bolt_swift_conf(f), &b, tcp_sk(sk)->tcp_clock_cache);
 	rcu_read_unlock();
 	bolt_swift_apply(sk, f);
 }
@@ -203,10 +204,10 @@ void bolt_swift_recovery(struct sock *sk, struct bolt_flow *f)
 {
 	struct swift_bounds b = bolt_swift_bounds(sk, f);
 
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), LossDec);
+	BOLT_INC_STATS(f->bn, LossDec);
 	f->count.loss_dec++;
 	rcu_read_lock();
-	swift_on_recovery(&f->swift, bolt_swift_conf(sk), &b, tcp_sk(sk)->tcp_clock_cache);
+	swift_on_recovery(&f->swift, bolt_swift_conf(f), &b, tcp_sk(sk)->tcp_clock_cache);
 	rcu_read_unlock();
 	bolt_swift_apply(sk, f);
 }
@@ -241,8 +242,8 @@ void bolt_brown_start(struct bolt_flow *f)
  */
 void bolt_brown_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
 {
-	struct swift_ack a = bolt_swift_acked(sk, rs);
-	struct bolt_net *bn = bolt_net(sock_net(sk));
+	struct swift_ack a = bolt_swift_acked(sk, f, rs);
+	struct bolt_net *bn = f->bn;
 	u32 told_ns, cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	struct swift_bounds b = {
 		.rtt_ns = READ_ONCE(bn->base_rtt_ns),
@@ -250,11 +251,11 @@ void bolt_brown_ack(struct sock *sk, struct bolt_flow *f, const struct rate_samp
 		.max_q32 = (u64)f->max_cwnd << 32,
 	};
 
-	if (!bolt_swift_sample(sk, f, &a) && !bolt_swift_sample_tcp(sk, rs, &a))
+	if (!bolt_swift_sample(sk, f, &a) && !bolt_swift_sample_tcp(f, rs, &a))
 		return;
 	told_ns = swift_told_ns(&f->told, a.now_ns, a.rtt_ns);
 	rcu_read_lock();
-	if (swift_beside_ack(&f->swift, bolt_swift_conf(sk), &b, &a, (u64)cwnd << 32,
+	if (swift_beside_ack(&f->swift, bolt_swift_conf(f), &b, &a, (u64)cwnd << 32,
 			     READ_ONCE(f->ack_dec) ? told_ns : 0))
 		BOLT_INC_STATS(bn, SwiftDec);
 	rcu_read_unlock();
@@ -265,12 +266,12 @@ void bolt_brown_ack(struct sock *sk, struct bolt_flow *f, const struct rate_samp
 /* --- start --- */
 
 /* The queue that the largest target asks for */
-static void bolt_swift_queue(struct sock *sk, struct bolt_flow *f)
+static void bolt_swift_queue(struct bolt_flow *f)
 {
 	const struct swift_conf *c;
 
 	rcu_read_lock();
-	c = bolt_swift_conf(sk);
+	c = bolt_swift_conf(f);
 	f->queue_ns = min_t(u64, U32_MAX, (u64)c->base_ns + (u64)SWIFT_HOPS_MAX * c->hop_ns +
 			    c->fs_range_ns);
 	rcu_read_unlock();
@@ -279,7 +280,7 @@ static void bolt_swift_queue(struct sock *sk, struct bolt_flow *f)
 /* The option is on. */
 void bolt_swift_start(struct sock *sk, struct bolt_flow *f)
 {
-	bolt_swift_queue(sk, f);
+	bolt_swift_queue(f);
 	bolt_attach(sk, f);
 	swift_start(&f->swift, tcp_snd_cwnd(tcp_sk(sk)));
 	bolt_swift_remember(f);
@@ -292,17 +293,17 @@ void bolt_swift_start_plain(struct sock *sk, struct bolt_flow *f)
 	struct dst_entry *dst = __sk_dst_get(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), SwiftPlain);
+	BOLT_INC_STATS(f->bn, SwiftPlain);
 	bolt_event_fallback(sk, BOLT_MIB_SwiftPlain);
 	WRITE_ONCE(f->plain, 1);
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	bolt_swift_queue(sk, f);
+	bolt_swift_queue(f);
 	f->init_cwnd = tcp_snd_cwnd(tp);
 	if (dst)
 		bolt_cc_refresh_rate(sk, f, dst->dev->ifindex);
 	else
 		bolt_update_max_cwnd(sk, f);
-	bolt_limit_bursts(sk);
+	bolt_limit_bursts(sk, f);
 	swift_start(&f->swift, f->init_cwnd);
 	bolt_swift_remember(f);
 }
@@ -311,7 +312,7 @@ EXPORT_SYMBOL_GPL(bolt_swift_start_plain);
 /* It has gone in mid-flow. */
 void bolt_swift_go_plain(struct sock *sk, struct bolt_flow *f)
 {
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), SwiftPlain);
+	BOLT_INC_STATS(f->bn, SwiftPlain);
 	bolt_event_fallback(sk, BOLT_MIB_SwiftPlain);
 	WRITE_ONCE(f->plain, 1);
 	bolt_unreserve(sk, f);

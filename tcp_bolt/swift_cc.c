@@ -21,9 +21,9 @@ static BOLT_CONG_CONTROL(swift_cong_control, sk, rs)
 	/* the SYN-ACK acknowledges the SYN before init() runs */
 	if (unlikely(!f))
 		return;
-	bolt_limit_bursts(sk);
+	bolt_limit_bursts(sk, f);
 	if (!f->plain && bolt_peer_silent(sk, f)) {
-		BOLT_INC_STATS(bolt_net(sock_net(sk)), FallbackLate);
+		BOLT_INC_STATS(f->bn, FallbackLate);
 		bolt_swift_go_plain(sk, f);
 	}
 	bolt_swift_ack(sk, f, rs);
