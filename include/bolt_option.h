@@ -16,6 +16,7 @@
 #define BOLT_TCPOPT_EOL		0
 #define BOLT_TCPOPT_NOP		1
 #define BOLT_TCPOPT_SACK	5
+#define BOLT_TCPOPT_TS_ALIGNED	0x0101080aU	/* RFC 7323, appendix A: NOP, NOP, timestamps */
 #define BOLT_TCPOPT_MD5		19	/* RFC 2385 */
 #define BOLT_TCPOPT_AO		29	/* RFC 5925 */
 #define BOLT_TCPOPT_MPTCP	30	/* RFC 8684 */
@@ -56,6 +57,9 @@ static inline enum bolt_opt_form bolt_opt_find(const u8 *opts, unsigned int len,
 {
 	unsigned int i = 0;
 
+	/* what the stack puts first, in one look */
+	if (len >= 12 && get_unaligned_be32(opts) == BOLT_TCPOPT_TS_ALIGNED)
+		i = 12;
 	while (i < len) {
 		unsigned int size;
 

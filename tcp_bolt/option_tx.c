@@ -132,14 +132,36 @@ static void bolt_fix_lengths(struct sk_buff *skb, int delta, bool ip6)
 	} else if (ip6) {
 		ipv6_hdr(skb)->payload_len = htons(skb->len - sizeof(struct ipv6hdr));
 	} else {
+		__be16 was = ip_hdr(skb)->tot_len;
+
 		iph_set_totlen(ip_hdr(skb), skb->len);
-		ip_send_check(ip_hdr(skb));
+		csum_replace2(&ip_hdr(skb)->check, was, ip_hdr(skb)->tot_len);
 	}
 	/* sums are modulo 65535, so this holds for lengths beyond 16 bits as well */
 	if (delta >= 0)
 		th->check = csum16_add(th->check, htons(delta));
 	else
 		th->check = csum16_sub(th->check, htons(-delta));
+}
+
+/* Make room among the options for @need bytes more: the length of what stays, or -1 */
+static noinline int bolt_repack(struct bolt_net *bn, struct tcphdr *th, unsigned int optlen,
+				unsigned int need)
+{
+	u8 opts[BOLT_TCPOPT_SPACE];
+	int room;
+
+	memcpy(opts, th + 1, optlen);
+	room = bolt_opt_make_room(opts, optlen,
+				  bolt_first_is_dsack(opts, optlen, ntohl(th->ack_seq)), need);
+	if (room < 0) {
+		BOLT_INC_STATS(bn, OptNoRoom);
+		return -1;
+	}
+	if ((unsigned int)room < (optlen & ~3U))
+		BOLT_INC_STATS(bn, SackTrimmed);
+	memcpy(th + 1, opts, room);
+	return room;
 }
 
 /*
@@ -150,31 +172,28 @@ static void bolt_fix_lengths(struct sk_buff *skb, int delta, bool ip6)
 static u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
 		     unsigned int need, bool ip6)
 {
-	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
-	unsigned int optlen = th->doff * 4 - sizeof(*th);
-	u8 opts[BOLT_TCPOPT_SPACE];
-	int room, delta;
+	struct tcphdr *th;
+	int room, optlen, delta;
 
-	memcpy(opts, th + 1, optlen);
-	room = bolt_opt_make_room(opts, optlen,
-				  bolt_first_is_dsack(opts, optlen, ntohl(th->ack_seq)), need);
-	if (room < 0) {
-		BOLT_INC_STATS(bn, OptNoRoom);
-		return NULL;
-	}
-	delta = room + need - optlen;
-	if (delta > 0 && skb_cow_head(skb, delta + LL_RESERVED_SPACE(skb_dst(skb)->dev))) {
+	if (skb_cow_head(skb, need + LL_RESERVED_SPACE(skb_dst(skb)->dev))) {
 		BOLT_INC_STATS(bn, OptNoMem);
 		return NULL;
 	}
-	if ((unsigned int)room < (optlen & ~3U))
-		BOLT_INC_STATS(bn, SackTrimmed);
+	th = (struct tcphdr *)(skb->data + thoff);
+	optlen = th->doff * 4 - sizeof(*th);
+	room = optlen;
+	if (unlikely(optlen + need > BOLT_TCPOPT_SPACE)) {
+		room = bolt_repack(bn, th, optlen, need);
+		if (room < 0)
+			return NULL;
+	}
 
+	delta = room + need - optlen;
 	if (delta > 0) {
-		skb_push(skb, delta);
-		memmove(skb->data, skb->data + delta, thoff + sizeof(*th));
+		__skb_push(skb, delta);
+		memmove(skb->data, skb->data + delta, thoff + sizeof(*th) + room);
 	} else if (delta < 0) {
-		memmove(skb->data - delta, skb->data, thoff + sizeof(*th));
+		memmove(skb->data - delta, skb->data, thoff + sizeof(*th) + room);
 		__skb_pull(skb, -delta);
 	}
 	skb_reset_network_header(skb);
@@ -182,7 +201,6 @@ static u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thof
 	skb->csum_start -= delta;
 
 	th = tcp_hdr(skb);
-	memcpy(th + 1, opts, room);
 	th->doff = (sizeof(*th) + room + need) / 4;
 	bolt_fix_lengths(skb, delta, ip6);
 	return (u8 *)(th + 1) + room;
@@ -454,8 +472,8 @@ static u16 bolt_reflect(const struct tcp_sock *tp, const struct bolt_flow *f)
 	return bolt_rq_pack(max(waited_ns, 0), READ_ONCE(f->rx_hops));
 }
 
-static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
-				 unsigned int thoff, bool ip6)
+static void bolt_out_established(struct sk_buff *skb, struct sock *sk, unsigned int thoff,
+				 bool ip6)
 {
 	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
 	struct inet_connection_sock *icsk = inet_csk(sk);
@@ -463,6 +481,7 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 	u32 seq = ntohl(th->seq), payload = skb->len - hlen;
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct bolt_opt opt = {};
+	struct bolt_net *bn;
 	struct bolt_flow *f;
 	unsigned int off;
 	u64 now_ns;
@@ -471,6 +490,7 @@ static void bolt_out_established(struct bolt_net *bn, struct sk_buff *skb, struc
 	f = bolt_flow_locked(sk);
 	if (!f || !f->reserved || bolt_sk_is_signed(sk))
 		return;
+	bn = f->bn;
 	/* A VRF calls LOCAL_OUT again */
 	if (bolt_opt_find((const u8 *)(th + 1), optlen, &off) != BOLT_OPT_NONE)
 		return;
@@ -555,19 +575,12 @@ static unsigned int bolt_out_thoff(const struct sk_buff *skb, bool ip6)
 	return th->doff * 4 >= sizeof(*th) && thoff + th->doff * 4 <= skb_headlen(skb) ? thoff : 0;
 }
 
-unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+static noinline unsigned int bolt_out_packet(struct sk_buff *skb, struct net *net, struct sock *sk,
+					     bool full, bool ip6)
 {
-	bool ip6 = state->pf == NFPROTO_IPV6;
-	struct sock *sk = state->sk;
 	unsigned int thoff, verdict;
 	struct tcphdr *th;
-	bool full;
 
-	/* RST and TIME-WAIT replies leave through raw control sockets: look before inet_csk() */
-	full = sk && sk_fullsock(sk);
-	if (full && (!sk_is_tcp(sk) || (!bolt_sk_speaks(sk) && sk->sk_state != TCP_LISTEN &&
-					!bolt_pause_any())))
-		return NF_ACCEPT;
 	/*
 	 * TCP lends its packets the socket's route; whoever queued or rerouted one took a
 	 * reference.  Then this may be another context, and the socket not ours to touch.
@@ -591,10 +604,22 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 		return NF_ACCEPT;
 
 	if (th->syn && th->ack)
-		bolt_out_synack(bolt_net(state->net), skb, sk, thoff, ip6);
+		bolt_out_synack(bolt_net(net), skb, sk, thoff, ip6);
 	else if (full && th->syn)
-		bolt_out_syn(bolt_net(state->net), skb, sk, thoff, ip6);
+		bolt_out_syn(bolt_net(net), skb, sk, thoff, ip6);
 	else if (full && sk->sk_state != TCP_LISTEN && skb_dst_is_noref(skb))
-		bolt_out_established(bolt_net(state->net), skb, sk, thoff, ip6);
+		bolt_out_established(skb, sk, thoff, ip6);
 	return NF_ACCEPT;
+}
+
+unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	struct sock *sk = state->sk;
+	/* RST and TIME-WAIT replies leave through raw control sockets: look before inet_csk() */
+	bool full = sk && sk_fullsock(sk);
+
+	if (full && (!sk_is_tcp(sk) || (!bolt_sk_speaks(sk) && sk->sk_state != TCP_LISTEN &&
+					!bolt_pause_any())))
+		return NF_ACCEPT;
+	return bolt_out_packet(skb, state->net, sk, full, state->pf == NFPROTO_IPV6);
 }
