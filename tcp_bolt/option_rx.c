@@ -117,7 +117,8 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	bh_unlock_sock(sk);
 }
 
-static void bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct tcphdr *th,
+/* True when the option has served: nobody after us needs to see it. */
+static bool bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct tcphdr *th,
 			 const struct bolt_opt *opt, unsigned int segs, u8 ttl)
 {
 	struct bolt_flow *f = bolt_flow_lookup(sk);
@@ -125,30 +126,69 @@ static void bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct tcph
 
 	if (!f || READ_ONCE(f->plain)) {
 		BOLT_INC_STATS(bn, OptUnexpected);
-		return;
+		return false;
 	}
 	if (!bolt_in_window(tcp_sk(sk), ntohl(th->seq), ntohl(th->ack_seq), data)) {
 		BOLT_INC_STATS(bn, OptWindow);
-		return;
+		return false;
 	}
 	BOLT_ADD_STATS(bn, OptRx, segs);
 	if (data)
 		bolt_rx_data(bn, f, opt, segs, ttl);
 	if (opt->flags & BOLT_F_ACK)
 		bolt_rx_ack(f, opt, !data);
+	return true;
+}
+
+/*
+ * TCP's header prediction wants exactly the header that it sends itself, and its backlog merges
+ * ACKs whose options are equal: so the option, at the end of the header, is taken out again when it
+ * has been read.  Not of a packet whose header others hold (captures), nor before the checksum has
+ * been verified: TCP passes over the option itself then.
+ */
+static void bolt_rx_strip(struct sk_buff *skb, const struct tcphdr *th, unsigned int off, bool ip6)
+{
+	unsigned int stay = skb_transport_offset(skb) + sizeof(*th) + off;
+	__be16 was;
+
+	if (off + BOLT_TCPOPT_LEN != th->doff * 4 - sizeof(*th) || th != tcp_hdr(skb) ||
+	    stay + BOLT_TCPOPT_LEN > skb_headlen(skb) || !skb_csum_unnecessary(skb) ||
+	    skb_shared(skb) || skb_header_cloned(skb) || (ip6 && !ipv6_hdr(skb)->payload_len))
+		return;
+	memmove(skb->data + BOLT_TCPOPT_LEN, skb->data, stay);
+	__skb_pull(skb, BOLT_TCPOPT_LEN);
+	skb->network_header += BOLT_TCPOPT_LEN;
+	skb->transport_header += BOLT_TCPOPT_LEN;
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		skb->csum_start += BOLT_TCPOPT_LEN;
+	tcp_hdr(skb)->doff -= BOLT_TCPOPT_LEN / 4;
+	if (ip6) {
+		be16_add_cpu(&ipv6_hdr(skb)->payload_len, -BOLT_TCPOPT_LEN);
+	} else {
+		was = ip_hdr(skb)->tot_len;
+		iph_set_totlen(ip_hdr(skb), skb->len);
+		csum_replace2(&ip_hdr(skb)->check, was, ip_hdr(skb)->tot_len);
+	}
+}
+
+static noinline void bolt_rx_note(enum bolt_hs what, struct bolt_net *bn, struct sk_buff *skb,
+				  const struct tcphdr *th, bool ip6)
+{
+	struct bolt_hs_key key;
+
+	bolt_hs_key_of(&key, skb, th, bn->net, ip6);
+	bolt_hs_put(what, &key);
 }
 
 static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphdr *th,
 		    const u8 *opts, unsigned int off, enum bolt_opt_form form, bool ip6)
 {
 	struct sock *sk = skb->sk, *found = NULL;
-	struct bolt_hs_key key;
 	struct bolt_opt opt;
 
 	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
 		BOLT_INC_STATS(bn, SynRx);
-		bolt_hs_key_of(&key, skb, th, bn->net, ip6);
-		bolt_hs_put(BOLT_HS_SYN, &key);
+		bolt_rx_note(BOLT_HS_SYN, bn, skb, th, ip6);
 		return;
 	}
 	/* the form of the handshake belongs there, and the full one nowhere else */
@@ -166,38 +206,74 @@ static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphd
 			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
 		} else {
 			bolt_opt_read(opts + off, &opt);
-			bolt_rx_full(bn, sk, th, &opt, max_t(u16, skb_shinfo(skb)->gso_segs, 1),
-				     ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl);
+			if (bolt_rx_full(bn, sk, th, &opt, max_t(u16, skb_shinfo(skb)->gso_segs, 1),
+					 ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl))
+				bolt_rx_strip(skb, th, off, ip6);
 		}
 	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
 		/* a request, or a cookie: the child is made from this very packet */
-		bolt_hs_key_of(&key, skb, th, bn->net, ip6);
-		bolt_hs_put(BOLT_HS_ESTABLISHED, &key);
+		bolt_rx_note(BOLT_HS_ESTABLISHED, bn, skb, th, ip6);
 	}
 	if (found)
 		sock_gen_put(found);
 }
 
-/* A verdict of NFQUEUE continues here from a process. */
-static void bolt_rx_bh(struct bolt_net *bn, struct sk_buff *skb, const struct tcphdr *th,
-		       const u8 *opts, unsigned int off, enum bolt_opt_form form, bool ip6)
+/* What may carry the option, to be looked at closely */
+static noinline void bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigned int thoff,
+				    bool ip6)
 {
+	struct bolt_net *bn = bolt_net(net);
+	u8 _opts[BOLT_TCPOPT_SPACE];
+	const struct tcphdr *th;
+	unsigned int optlen, off;
+	enum bolt_opt_form form;
+	struct tcphdr _th;
+	const u8 *opts;
+
+	th = skb_header_pointer(skb, thoff, sizeof(_th), &_th);
+	if (!th || th->doff * 4 < sizeof(_th) + BOLT_TCPOPT_LEN_SYN)
+		return;
+	optlen = th->doff * 4 - sizeof(_th);
+	opts = skb_header_pointer(skb, thoff + sizeof(_th), optlen, _opts);
+	if (!opts)
+		return;
+	form = bolt_opt_find(opts, optlen, &off);
+	if (form == BOLT_OPT_NONE)
+		return;
+	if (form == BOLT_OPT_BAD) {
+		BOLT_INC_STATS(bn, OptBad);
+		return;
+	}
+	/* a verdict of NFQUEUE continues here from a process */
 	local_bh_disable();
 	bolt_rx(bn, skb, th, opts, off, form, ip6);
 	local_bh_enable();
 }
 
+/* What the stack sends without ours: no option, or timestamps alone.  False: have a look. */
+static bool bolt_rx_plain(const struct sk_buff *skb, unsigned int thoff)
+{
+	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
+
+	if (thoff + sizeof(*th) + TCPOLEN_TSTAMP_ALIGNED > skb_headlen(skb))
+		return false;
+	return th->doff == sizeof(*th) / 4 ||
+	       (th->doff == (sizeof(*th) + TCPOLEN_TSTAMP_ALIGNED) / 4 &&
+		get_unaligned_be32(th + 1) == BOLT_TCPOPT_TS_ALIGNED);
+}
+
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	bool ip6 = state->pf == NFPROTO_IPV6;
-	unsigned int thoff, optlen, off;
-	const struct tcphdr *th;
-	enum bolt_opt_form form;
-	struct tcphdr _th;
-	u8 _opts[BOLT_TCPOPT_SPACE];
-	const u8 *opts;
+	unsigned int thoff;
 
-	if (ip6) {
+	if (!ip6) {
+		if (ip_hdr(skb)->protocol != IPPROTO_TCP)
+			return NF_ACCEPT;
+		thoff = ip_hdrlen(skb);
+	} else if (ipv6_hdr(skb)->nexthdr == IPPROTO_TCP) {
+		thoff = sizeof(struct ipv6hdr);
+	} else {
 		u8 proto = ipv6_hdr(skb)->nexthdr;
 		__be16 frag;
 		int ret;
@@ -206,24 +282,8 @@ unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook
 		if (ret < 0 || proto != IPPROTO_TCP || frag)
 			return NF_ACCEPT;
 		thoff = ret;
-	} else {
-		if (ip_hdr(skb)->protocol != IPPROTO_TCP)
-			return NF_ACCEPT;
-		thoff = ip_hdrlen(skb);
 	}
-	th = skb_header_pointer(skb, thoff, sizeof(_th), &_th);
-	if (!th || th->doff * 4 < sizeof(_th) + BOLT_TCPOPT_LEN_SYN)
-		return NF_ACCEPT;
-	optlen = th->doff * 4 - sizeof(_th);
-	opts = skb_header_pointer(skb, thoff + sizeof(_th), optlen, _opts);
-	if (!opts)
-		return NF_ACCEPT;
-	form = bolt_opt_find(opts, optlen, &off);
-	if (form == BOLT_OPT_NONE)
-		return NF_ACCEPT;
-	if (form == BOLT_OPT_BAD)
-		BOLT_INC_STATS(bolt_net(state->net), OptBad);
-	else
-		bolt_rx_bh(bolt_net(state->net), skb, th, opts, off, form, ip6);
+	if (!bolt_rx_plain(skb, thoff))
+		bolt_rx_packet(state->net, skb, thoff, ip6);
 	return NF_ACCEPT;
 }

@@ -54,6 +54,23 @@ test_ipv6_no_offloads() {
 	both_ways "$B2"
 }
 
+# predicted ADDR: the option costs nobody TCP's fast path (nobody captures here)
+predicted() {
+	setup_pair
+	both_ways "$1"
+	for ns in "$H1" "$H2"; do
+		expect_ge "$ns ACKs predicted" "$(stack "$ns" TcpExtTCPHPAcks)" 2000
+	done
+}
+
+test_predicted_ipv4() {
+	predicted "$A2"
+}
+
+test_predicted_ipv6() {
+	predicted "$B2"
+}
+
 # super_packets ADDR: TSO bursts carry the option once
 super_packets() {
 	setup_pair
@@ -133,4 +150,5 @@ test_ping_pong() {
 }
 
 run_tests ipv4_offloads ipv6_offloads ipv4_no_offloads ipv6_no_offloads \
+	predicted_ipv4 predicted_ipv6 \
 	super_packets_ipv4 super_packets_ipv6 segmented_ipv4 segmented_ipv6 gro mtu ping_pong
