@@ -391,5 +391,20 @@ test_pause_by_drain() {
 	empty
 }
 
+# Egress BTS likewise: six of its own, of which the first to leave leaves five behind, the time of ten
+test_egress_by_drain() {
+	port rate 1mbit bands 2 dscp 1:1,2:2 nobolt sfc bts egress suppress off maxpause 4s \
+		qth $((8 * PACKET))b qtg $((2 * PACKET))b
+	tc_ qdisc change dev r2 root sfc rate 8kbit
+	v4 0 n=1 bflags=none
+	v4 1 n=5 bflags=none
+	v4 2 n=6 bflags=none
+	counters "$R" r2 bts_sent=0
+	tc_ qdisc change dev r2 root sfc rate 1mbit
+	empty
+	counters "$R" r2 bts_sent=1
+}
+
 run_tests dscp filters classes weights idle_bands strict queue_of_its_own pru_of_its_own srcprob \
-	limit_by_weight bands_change bands_change_as_leaf pause_by_drain
+	limit_by_weight bands_change bands_change_as_leaf pause_by_drain \
+	egress_by_drain

@@ -583,6 +583,37 @@ def full():
     h.close()
 
 
+def banded():
+    """With bands, each packet waits for its own; what was queued is swept from all of them"""
+    for what, change in ("as they were", ""), ("one is gone", "bands 1"):
+        h = Port("rate 1mbit", "bands 2", "maxpause 1s", "holdshare 100")
+        h.h1.sysctl("ipv6.conf.all.disable_ipv6", 1)
+        h.send()
+        quote = h.left()[-1]
+        # behind it in both bands, and what goes elsewhere
+        for band, to in (1, 1), (2, 1), (2, 2):
+            h.udp.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 0x10000 + band)
+            h.send(3, to=to)
+        came = h.bts(100 * MS, quote)
+        expect(f"{what}: elsewhere", h.received(3, to=2), [7, 8, 9])
+        h.counters(f"{what}: held", hold_held=6, hold_pkts=6, qlen=6)
+        expect(f"{what}: bands", [(b["qlen"], b["backlog"]) for b in h.stat("band")], [(0, 0)] * 2)
+        if change:
+            h.tc(f"qdisc change dev eth0 handle 1: root sfc {change}")
+        numbers = h.received(7)
+        expect(f"{what}: when", [p.when >= came + 100 * MS for p in h.left()], [False] + [True] * 6)
+        if change:
+            expect(f"{what}: in order", numbers, list(range(7)))
+        else:
+            # they take turns
+            expect(f"{what}: each in order", (sorted(numbers), [n for n in numbers if n < 4],
+                                              [n for n in numbers if n >= 4]),
+                   (list(range(7)), [0, 1, 2, 3], [4, 5, 6]))
+            expect(f"{what}: sent", [b["sent"] for b in h.stat("band")], [4, 6])
+        h.counters(f"{what}: counters", hold_pkts=0, qlen=0, backlog=0, drops=0)
+        h.close()
+
+
 # --- its neighbours ---
 
 def off():
@@ -798,8 +829,8 @@ def end_to_end():
 
 
 TESTS = [exact, exact_ipv6, replaced, without_packets, clamped, nobody_else, fragments, segmented,
-         queued_before, not_in_the_queue, limit, limit_lowered, every_byte, forged, stale, watchdog,
-         full, off, turned_off, changed, below, two_ports, goes, end_to_end]
+         queued_before, banded, not_in_the_queue, limit, limit_lowered, every_byte, forged, stale,
+         watchdog, full, off, turned_off, changed, below, two_ports, goes, end_to_end]
 
 
 if __name__ == "__main__":
