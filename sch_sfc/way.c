@@ -101,6 +101,8 @@ enum sfc_way_verdict sfc_way_take(struct Qdisc *sch, struct sk_buff *n)
 	if (!dst || !sfc_way_fits(n, dst))
 		return SFC_WAY_LONG;
 
+	/* where the stack would say that it came in: a switch does not remember its own BTS */
+	n->skb_iif = dev->ifindex;
 	ip_decrease_ttl(ip_hdr(n));
 	skb_dst_set(n, dst_clone(dst));
 	box = this_cpu_ptr(&sfc_outbox);

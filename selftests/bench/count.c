@@ -4,10 +4,10 @@
  *
  *	qemu-system-x86_64 -plugin count.so,out=FILE ...
  *
- * At the end FILE has lines "ADDRESS INSTRUCTIONS", one for each block of code: of the whole run, or
- * of what lies between the last two marks.  A program marks with an instruction that does nothing,
- * MARK.  The few functions of QEMU's plugin interface (version 1) that it needs are declared here:
- * Debian ships no header.
+ * At the end FILE has lines "ADDRESS INSTRUCTIONS", one for each block of code: of the whole
+ * run, or of what lies between the last two marks.  A program marks with an instruction that
+ * does nothing, MARK.  The few functions of QEMU's plugin interface (version 1) that it needs
+ * are declared here: Debian ships no header.
  */
 #include <inttypes.h>
 #include <stdint.h>
