@@ -122,11 +122,10 @@ test_default_qdisc() {
 # Every so many allocations of a packet fail, whoever asks: segments of a split, control messages,
 # headers made writable.  Nothing is lost but packets.
 test_packets() {
-	local cache n
+	local cache cc burst every
 	setup_faults || return
 	setup_router
 	expect "sfc" tc_ qdisc add dev r2 root sfc rate 200mbit
-	in_ns "$H1" sysctl -qw net.bolt.burst_segs=20
 	for cache in skbuff_head_cache skbuff_fclone_cache skbuff_small_head; do
 		[ -e /sys/kernel/slab/"$cache"/failslab ] || continue
 		defer bash -c "echo 0 >/sys/kernel/slab/$cache/failslab"
@@ -135,21 +134,29 @@ test_packets() {
 	defer bash -c "echo 0 >$debug/failslab/probability; echo N >$debug/failslab/cache-filter"
 	echo Y >"$debug"/failslab/cache-filter
 	echo -1 >"$debug"/failslab/times
-	echo 7 >"$debug"/failslab/interval
 	# not to the end of the stream: TCP sends no FIN at all if it has no memory for it just then
-	for n in cubic bolt; do
+	while read -r cc burst every; do
 		echo 0 >"$debug"/failslab/probability
-		server "$H2" cc "$n" listen "$A2" 5001 recv 500000
+		echo "$every" >"$debug"/failslab/interval
+		in_ns "$H1" sysctl -qw net.bolt.burst_segs="$burst"
+		rm -f "$tmp"/up "$tmp"/go
+		server "$H2" cc "$cc" listen "$A2" 5001 recv 500000
 		spawn CLIENT "$tmp/client" in_ns "$H1" timeout 120 "$BOLT_PROGRAMS/bolt_xfer" \
-			cc "$n" connect "$A2" 5001 send 1000 outq mark "$tmp/up.$n" \
-			wait "$tmp/go.$n" send 499000 outq
-		expect "connected" busywait test -e "$tmp/up.$n"
+			cc "$cc" connect "$A2" 5001 send 1000 outq mark "$tmp/up" \
+			wait "$tmp/go" send 499000 outq
+		expect "connected" busywait test -e "$tmp/up"
 		echo 100 >"$debug"/failslab/probability
-		touch "$tmp/go.$n"
+		touch "$tmp/go"
 		ended client "$CLIENT"
 		echo 0 >"$debug"/failslab/probability
 		server_done
-	done
+	# each super-packet of twenty segments fails, so single ones have to cause the SRC
+	done <<-LIST
+		cubic 20 7
+		bolt 20 7
+		bolt 1 9
+		bolt 1 19
+	LIST
 	expect_ge "splits that failed" "$(qdisc "$R" r2 gso_failed)" 1
 	expect_ge "SRC that failed" "$(qdisc "$R" r2 src_nomem)" 1
 	expect "drains" busywait qdisc_is "$R" r2 backlog 0
