@@ -54,21 +54,22 @@ test_ipv6_no_offloads() {
 	both_ways "$B2"
 }
 
-# predicted ADDR: the option costs nobody TCP's fast path (nobody captures here)
+# predicted ADDR: the option costs nobody TCP's fast path (nobody captures here).  With it in the
+# header not one ACK would be predicted; how many ACKs there are is GRO's business.
 predicted() {
 	setup_pair
 	both_ways "$1"
 	for ns in "$H1" "$H2"; do
-		expect_ge "$ns ACKs predicted" "$(stack "$ns" TcpExtTCPHPAcks)" 2000
+		expect_ge "$ns ACKs predicted" "$(stack "$ns" TcpExtTCPHPAcks)" 20
 	done
 }
 
 test_predicted_ipv4() {
-	predicted "$A2"
+	predicted 192.0.2.2
 }
 
 test_predicted_ipv6() {
-	predicted "$B2"
+	predicted 2001:db8::2
 }
 
 # super_packets ADDR: TSO bursts carry the option once
