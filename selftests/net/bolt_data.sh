@@ -59,6 +59,8 @@ test_ipv6_no_offloads() {
 predicted() {
 	setup_pair
 	both_ways "$1"
+	# on a real clock there may be next to none
+	[ -z "${BOLT_REAL_TIME:-}" ] || return 0
 	for ns in "$H1" "$H2"; do
 		expect_ge "$ns ACKs predicted" "$(stack "$ns" TcpExtTCPHPAcks)" 20
 	done
