@@ -125,7 +125,9 @@ static bool bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct tcph
 	bool data = opt->flags & BOLT_F_DATA;
 
 	if (!f || READ_ONCE(f->plain)) {
-		BOLT_INC_STATS(bn, OptUnexpected);
+		/* another CPU is still making the socket, or ended it after we had found it */
+		if (!(1 << READ_ONCE(sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE)))
+			BOLT_INC_STATS(bn, OptUnexpected);
 		return false;
 	}
 	if (!bolt_in_window(tcp_sk(sk), ntohl(th->seq), ntohl(th->ack_seq), data)) {

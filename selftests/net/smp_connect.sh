@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Connections begin and end on two CPUs at once: a packet that finds its socket half made, or just
+# ended by the other CPU, is no surprise, and is not counted as one.
+
+. "$(dirname "$0")/lib.sh"
+
+ENOUGH=30000
+
+connected() {
+	[ "$(bolt_stat "$H1" SynAckRx)" -ge "$ENOUGH" ]
+}
+
+test_nothing_unexpected() {
+	local ns
+	setup_pair
+	# no port is used twice: what its last user is still sent would be unexpected
+	in_ns "$H1" sysctl -qw net.ipv4.ip_local_port_range="1024 65535" \
+		net.ipv4.tcp_max_tw_buckets=100000
+	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001
+	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+	spawn WORK "$tmp/work" in_ns "$H1" timeout 200 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 \
+		threads 3 bytes 3000 until "$tmp/enough"
+	BUSYWAIT_MS=120000 busywait connected || fail "connections: $(bolt_stat "$H1" SynAckRx)"
+	touch "$tmp/enough"
+	ended work "$WORK"
+	kill "$SERVER"
+	ended server "$SERVER"
+	say "$(tail -1 "$tmp/work")"
+	for ns in "$H1" "$H2"; do
+		for counter in Fallback FallbackLate OptBad OptUnexpected OptNoMem; do
+			expect_eq "$ns $counter" "$(bolt_stat "$ns" "$counter")" 0
+		done
+	done
+}
+
+run_tests nothing_unexpected
