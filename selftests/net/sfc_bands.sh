@@ -372,14 +372,19 @@ test_bands_change_as_leaf() {
 	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" 0
 }
 
-# SFC goes by the time that a band takes to drain: with half of the link, half of the queue is beyond qth
-test_pause_by_drain() {
-	port rate 1mbit bands 2 dscp 1:1,2:2 nobolt sfc suppress off maxpause 4s \
+# standing A B [WORDS...]: one packet leaves, A of one band wait behind it, and B of another
+standing() {
+	port rate 1mbit bands 2 dscp 1:1,2:2 nobolt sfc "${@:3}" suppress off maxpause 4s \
 		qth $((8 * PACKET))b qtg $((2 * PACKET))b
 	tc_ qdisc change dev r2 root sfc rate 8kbit
 	v4 0 n=1 bflags=none
-	v4 1 n=4 bflags=none
-	v4 2 n=4 bflags=none
+	v4 1 n="$1" bflags=none
+	v4 2 n="$2" bflags=none
+}
+
+# SFC goes by the time that a band takes to drain: with half of the link, half of the queue is beyond qth
+test_pause_by_drain() {
+	standing 4 4
 	# nine packets at the port: eight would be too many for one band
 	counters "$R" r2 bts_sent=0
 	v4 2 n=1 bflags=none
@@ -393,12 +398,7 @@ test_pause_by_drain() {
 
 # Egress BTS likewise: six of its own, of which the first to leave leaves five behind, the time of ten
 test_egress_by_drain() {
-	port rate 1mbit bands 2 dscp 1:1,2:2 nobolt sfc bts egress suppress off maxpause 4s \
-		qth $((8 * PACKET))b qtg $((2 * PACKET))b
-	tc_ qdisc change dev r2 root sfc rate 8kbit
-	v4 0 n=1 bflags=none
-	v4 1 n=5 bflags=none
-	v4 2 n=6 bflags=none
+	standing 5 6 bts egress
 	counters "$R" r2 bts_sent=0
 	tc_ qdisc change dev r2 root sfc rate 1mbit
 	empty

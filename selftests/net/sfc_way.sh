@@ -88,24 +88,26 @@ test_ingress_filter() {
 	heard "SRC after" 14
 }
 
+# filtered FAMILY HOOK...: a rule there drops what comes that way
+filtered() {
+	local family=$1
+	shift
+	in_ns "$R" nft add table "$family" t
+	in_ns "$R" nft add chain "$family" t c "{ type filter hook $* priority 0; }"
+	in_ns "$R" nft add rule "$family" t c udp dport 45079 drop
+	burst
+	heard "SRC, $*" 7
+	in_ns "$R" nft delete table "$family" t
+}
+
 test_netfilter() {
 	local hook
 	port
 	burst
 	for hook in prerouting forward postrouting; do
-		in_ns "$R" nft add table ip t
-		in_ns "$R" nft add chain ip t c "{ type filter hook $hook priority 0; }"
-		in_ns "$R" nft add rule ip t c udp dport 45079 drop
-		burst
-		heard "SRC, $hook" 7
-		in_ns "$R" nft delete table ip t
+		filtered ip "$hook"
 	done
-	in_ns "$R" nft add table netdev t
-	in_ns "$R" nft add chain netdev t c '{ type filter hook ingress device r2 priority 0; }'
-	in_ns "$R" nft add rule netdev t c udp dport 45079 drop
-	burst
-	heard "SRC, ingress" 7
-	in_ns "$R" nft delete table netdev t
+	filtered netdev ingress device r2
 	burst
 	heard "SRC after" 14
 }
