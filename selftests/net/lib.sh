@@ -150,7 +150,7 @@ in_ns() {
 setup_ns() {
 	local var ns
 	for var; do
-		ns=$(printf '%s-%04x%04x' "${var,,}" $RANDOM $RANDOM)
+		printf -v ns '%s-%04x%04x' "${var,,}" $RANDOM $RANDOM
 		ip netns add "$ns" || exit 1
 		defer ip netns del "$ns"
 		printf -v "$var" '%s' "$ns"
@@ -230,28 +230,14 @@ listens() {
 	in_ns "$1" ss -Hlnu | grep -q ":$2"
 }
 
-# Carrier and neighbours are settled before anything is counted: a closed port refuses
+# Carrier and neighbours are settled before anything is counted, and nothing is on its way
 wait_up() {
-	busywait refused "$A2" || say "setup: $A2 does not answer"
-	busywait refused "$B2" || say "setup: $B2 does not answer"
-	busywait quiet || say "setup: the devices never are quiet"
+	local said
+	said=$("$BOLT_PROGRAMS/bolt_settle" -c "$A2" -c "$B2" "/run/netns/$H1" ${R:+"/run/netns/$R"} \
+		"/run/netns/$H2" 2>&1) || say "setup: $said"
 }
 
-# Nothing is sent or received for a while
-quiet() {
-	local before
-	before=$(traffic)
-	sleep 0.05
-	[ "$before" = "$(traffic)" ]
-}
-
-traffic() {
-	local ns
-	for ns in "$H1" ${R:+"$R"} "$H2"; do
-		in_ns "$ns" cat /proc/net/dev
-	done
-}
-
+# refused ADDR: a closed port of it answers
 refused() {
 	in_ns "$H1" timeout 1 "$BOLT_PROGRAMS/bolt_xfer" connect "$1" 9 2>&1 | grep -q refused
 }
@@ -335,12 +321,14 @@ sniffed() {
 	sniffers=()
 }
 
-# packets DEV PATTERN...: how many captured lines match all the extended regexps
+# packets DEV [PATTERN...]: how many captured lines match all the extended regexps
 packets() {
-	local dev=$1 filter='cat'
+	local log=$tmp/sniff.$1 some='' last
 	shift
-	filter=$(printf ' | grep -E -- %q' "$@")
-	eval "cat '$tmp/sniff.$dev' $filter" | wc -l
+	[ $# -gt 0 ] || set -- ''
+	[ $# -eq 1 ] || printf -v some 'grep -E -- %q | ' "${@:1:$#-1}"
+	printf -v last %q "${!#}"
+	eval "${some}grep -cE -- $last" <"$log"
 }
 
 # transfer_through CC BYTES NETEM...: so many each way with this on both devices, once the
