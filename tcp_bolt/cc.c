@@ -27,7 +27,7 @@
 
 /* Swift, Algorithm 1: RETX_RESET_THRESHOLD */
 #define BOLT_RTO_RESET		5
-/* Packets of a queue that are a flow's own from which on even a small window waits */
+/* Packets of a queue that are a flow's own from which on its window waits with the increase */
 #define BOLT_AI_OWN_QUEUE	2ULL
 
 /* --- the window --- */
@@ -95,23 +95,23 @@ static u32 bolt_take_inc(struct bolt_flow *f)
 }
 
 /*
- * A large window waits with the increase for an ACK without DEC, which comes within the round trip,
- * and then for a random moment, which keeps flows mixed.  A window of a few packets sees too few
- * ACKs for the one, and gathers into no block for the other; waiting would keep the smallest
- * flows small.  It increases on the ACK that is due, as Algorithm 2 does.
+ * Congestion of this flow's making is being dealt with: the increase is postponed, not skipped.
+ * Not for any DEC: all but the largest flows would wait the longer for an ACK without it the
+ * smaller they are, and nothing would draw shares together any more.
+ */
+static bool bolt_ai_postponed(const struct bolt_flow *f)
+{
+	return READ_ONCE(f->ack_dec) &&
+	       (f->own_queue || bolt_core_queue_is_long(&f->core, f->src_queue_ns));
+}
+
+/*
+ * A large window waits for a random moment, which keeps flows mixed.  One of a few packets gathers
+ * into no block: it increases on the ACK that is due, as Algorithm 2 does.
  */
 static bool bolt_ai_small(const struct bolt_flow *f)
 {
 	return f->cwnd <= BOLT_SMALL_CWND;
-}
-
-/* Congestion is being dealt with: the increase is postponed, not skipped */
-static bool bolt_ai_postponed(const struct bolt_flow *f)
-{
-	if (!READ_ONCE(f->ack_dec))
-		return false;
-	return f->own_queue || !bolt_ai_small(f) ||
-	       bolt_core_queue_is_long(&f->core, f->src_queue_ns);
 }
 
 /* Place the additive increase at a random moment of the round trip; see bolt_ai_timer(). */
