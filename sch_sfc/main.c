@@ -26,6 +26,7 @@
 
 #include "genl.h"
 #include "parse.h"
+#include "port.h"
 #include "sfc.h"
 #include "way.h"
 
@@ -111,6 +112,8 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 
 	if (sfc_has_bands(q))
 		sfc_decide_band(q, pkt->band, &in, &out);
+	else if (q->queue.port)
+		sfc_port_decide(q, &in, &out);
 	else
 		sfc_decide(&q->alg, &q->state, &in, &out);
 	if (!out.data)
@@ -314,39 +317,22 @@ static int sfc_enqueue_refused(struct sk_buff *skb, struct Qdisc *sch, int err,
 	return err;
 }
 
-static noinline int sfc_enqueue_any(struct sk_buff *skb, struct Qdisc *sch, u64 now,
-				    struct sk_buff **to_free)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-	u8 band = SFC_BAND_HIGH;
-	int err;
-
-	if (sfc_has_bands(q)) {
-		err = sfc_filter(skb, sch, &band);
-		if (err != NET_XMIT_SUCCESS)
-			return sfc_enqueue_refused(skb, sch, err, to_free);
-	}
-	sfc_shape_idle(sch, now);
-	if (sfc_must_split(q, skb))
-		return sfc_enqueue_split(skb, sch, band, now, to_free);
-	return sfc_enqueue_one(skb, sch, band, now, to_free) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
-}
-
 /*
  * Nothing waits here that anybody has to hear of, nothing is held, no pause is known, and there
  * is one band of data: most of the time.  Then a plain packet asks for tokens, and no more.
  */
-static __always_inline bool sfc_calm(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
+static __always_inline bool sfc_calm(struct Qdisc *sch, const struct sk_buff *skb, u32 below,
+				     u64 now)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 
-	return likely(sfc_backlog(sch) < q->calm && now >= READ_ONCE(*q->until_ns) &&
+	return likely(sfc_backlog(sch) < below && now >= READ_ONCE(*q->until_ns) &&
 		      !skb_is_gso(skb) && qdisc_pkt_len(skb) <= SFC_CALM_LEN);
 }
 
 /* Algorithm 1 where nothing is congested.  Returns the flags. */
 static __always_inline u8 sfc_run_calm(struct Qdisc *sch, const struct sk_buff *skb, u8 flags,
-				       u64 now)
+				       bool shared, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_decision out;
@@ -359,7 +345,10 @@ static __always_inline u8 sfc_run_calm(struct Qdisc *sch, const struct sk_buff *
 
 	if (!(q->cfg.flags & TC_SFC_F_BOLT))
 		return flags;
-	sfc_decide(&q->alg, &q->state, &in, &out);
+	if (shared)
+		sfc_port_decide(q, &in, &out);
+	else
+		sfc_decide(&q->alg, &q->state, &in, &out);
 	if (out.data)
 		sfc_count(q, &in, &out);
 	return out.flags;
@@ -375,29 +364,69 @@ static noinline void sfc_mark_again(struct Qdisc *sch, struct sk_buff *skb, u8 f
 }
 
 /*
- * Says and does of every packet what sfc_enqueue_any() would, of most with a third of the
- * instructions: @pkt is in registers, unless somebody is given its address.
+ * Says and does of a packet for which the port is calm what sfc_enqueue_one() would, with a third
+ * of the instructions: @pkt is in registers, unless somebody is given its address.
  */
-static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+static __always_inline void sfc_enqueue_calm(struct sk_buff *skb, struct Qdisc *sch, u8 had,
+					     bool high, bool shared, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u64 now = ktime_get_ns();
-	struct sfc_pkt pkt;
 	u8 flags;
 
-	if (!sfc_calm(sch, skb, now) || !sfc_parse_plain(skb, &pkt))
-		return sfc_enqueue_any(skb, sch, now, to_free);
-
 	sfc_shape_idle(sch, now);
-	flags = sfc_run_calm(sch, skb, pkt.flags, now);
-	if (unlikely(flags != pkt.flags))
+	flags = sfc_run_calm(sch, skb, had, shared, now);
+	if (unlikely(flags != had))
 		sfc_mark_again(sch, skb, flags);
-	if (pkt.high) {
+	if (high) {
 		q->stats.high++;
 		sfc_queue_add_to(sch, SFC_BAND_HIGH, skb);
 	} else {
 		sfc_queue_add_to(sch, SFC_BAND_DATA, skb);
 	}
+}
+
+/* At one queue of several.  Returns false when there is more to it. */
+static bool sfc_enqueue_shared(struct sk_buff *skb, struct Qdisc *sch, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_pkt pkt;
+
+	sfc_port_arrival(sch);
+	if (!sfc_calm(sch, skb, q->queue.calm, now) || !sfc_parse_plain(skb, &pkt))
+		return false;
+	sfc_enqueue_calm(skb, sch, pkt.flags, pkt.high, true, now);
+	return true;
+}
+
+static noinline int sfc_enqueue_any(struct sk_buff *skb, struct Qdisc *sch, u64 now,
+				    struct sk_buff **to_free)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u8 band = SFC_BAND_HIGH;
+	int err;
+
+	if (q->queue.port && sfc_enqueue_shared(skb, sch, now))
+		return NET_XMIT_SUCCESS;
+	if (sfc_has_bands(q)) {
+		err = sfc_filter(skb, sch, &band);
+		if (err != NET_XMIT_SUCCESS)
+			return sfc_enqueue_refused(skb, sch, err, to_free);
+	}
+	sfc_shape_idle(sch, now);
+	if (sfc_must_split(q, skb))
+		return sfc_enqueue_split(skb, sch, band, now, to_free);
+	return sfc_enqueue_one(skb, sch, band, now, to_free) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
+static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u64 now = ktime_get_ns();
+	struct sfc_pkt pkt;
+
+	if (!sfc_calm(sch, skb, q->calm, now) || !sfc_parse_plain(skb, &pkt))
+		return sfc_enqueue_any(skb, sch, now, to_free);
+	sfc_enqueue_calm(skb, sch, pkt.flags, pkt.high, false, now);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -425,6 +454,19 @@ static unsigned int sfc_count_sent(struct sfc_sched *q, const struct sk_buff *sk
 	return band;
 }
 
+/* What else waits, here or in other queues of the port.  Returns the time if it had to know. */
+static u64 sfc_look_beside(struct Qdisc *sch)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+	u64 now = 0;
+
+	if (q->hold)
+		now = sfc_hold_look(sch);
+	if (q->queue.port)
+		sfc_port_departure(sch);
+	return now;
+}
+
 static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
@@ -432,8 +474,8 @@ static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 	u64 now = 0;
 
-	if (unlikely(q->hold))
-		now = sfc_hold_look(sch);
+	if (unlikely(q->beside))
+		now = sfc_look_beside(sch);
 	if (unlikely(sch->q.qlen == q->held_pkts)) {
 		if (q->held_pkts)
 			sfc_hold_wait(sch);
@@ -470,6 +512,7 @@ static void sfc_reset(struct Qdisc *sch)
 	sfc_queue_purge(sch);
 	sfc_hold_reset(sch);
 	q->state = (struct sfc_alg_state){ };
+	sfc_port_reset(sch);
 	sfc_qos_reset(&q->qos);
 	sfc_bloom_forget(&q->told);
 	q->next_ns = 0;
@@ -487,6 +530,7 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	/* destroy() runs even when the rest fails */
 	qdisc_watchdog_init(&q->watchdog, sch);
 	INIT_LIST_HEAD(&q->list);
+	INIT_LIST_HEAD(&q->queue.member);
 	q->sch = sch;
 	sfc_config_default(&q->cfg);
 	sfc_limiter_set(&q->src_limiter, q->cfg.srcrate, ktime_get_ns());
@@ -511,6 +555,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	list_del_init(&q->list);
+	sfc_port_update(sch, NULL);
 	if (q->cfg.flags & TC_SFC_F_EDGE)
 		sfc_net_unedge(sch);
 	tcf_block_put(q->block);

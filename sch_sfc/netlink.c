@@ -9,6 +9,7 @@
 #include <net/netlink.h>
 
 #include "hold.h"
+#include "port.h"
 #include "sfc.h"
 
 static struct netlink_range_validation sfc_rtt_range = {
@@ -403,7 +404,7 @@ void sfc_config_refresh(struct Qdisc *sch)
 	sfc_config_derive_pause(&q->cfg, &alg, &q->pause);
 	sfc_config_derive_dre(&q->cfg, &alg, &q->dre);
 	sfc_qos_update(sch, &q->cfg, alg.mtu);
-	q->calm = sfc_config_calm(q);
+	sfc_port_tune(sch, sfc_config_calm(q));
 	sch_tree_unlock(sch);
 }
 
@@ -416,7 +417,8 @@ static bool sfc_config_idle(const struct sfc_config *cfg)
 }
 
 static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
-			      const struct sfc_alg_cfg *alg, struct sfc_hold *hold)
+			      const struct sfc_alg_cfg *alg, struct sfc_hold *hold,
+			      struct sfc_port *port)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	bool unedge = q->cfg.flags & ~cfg->flags & TC_SFC_F_EDGE;
@@ -446,12 +448,13 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_bloom_forget(&q->told);
 	sfc_qos_update(sch, cfg, alg->mtu);
 	hold = sfc_hold_update(sch, hold);
-	q->calm = sfc_config_calm(q);
+	sfc_port_tune(sch, sfc_config_calm(q));
 	sfc_queue_shrink(sch);
 	q->stats.backlog_peak = sfc_backlog(sch);
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
 		q->stats.band[i].backlog_peak = q->qos.band[i].bytes;
 	sch_tree_unlock(sch);
+	sfc_port_update(sch, port);
 	sfc_hold_free(sch, hold);
 	if (unedge)
 		sfc_net_unedge(sch);
@@ -466,6 +469,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	struct sfc_config cfg = q->cfg;
 	struct sfc_alg_cfg alg;
 	struct sfc_hold *hold;
+	struct sfc_port *port;
 	int err;
 
 	if (opt) {
@@ -490,11 +494,17 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 		sfc_hold_free(sch, hold);
 		goto out;
 	}
+	port = sfc_port_prepare(sch, &cfg);
+	if (IS_ERR(port)) {
+		sfc_hold_free(sch, hold);
+		err = PTR_ERR(port);
+		goto out;
+	}
 	sfc_config_derive(&cfg, dev, &alg);
 	if (cfg.flags & (TC_SFC_F_BOLT | TC_SFC_F_SFC) && !alg.rate.bytes_ps)
 		NL_SET_ERR_MSG(extack,
 			       "link speed unknown: no SRC, no BTS, no supply matching; give link or rate");
-	sfc_config_commit(sch, &cfg, &alg, hold);
+	sfc_config_commit(sch, &cfg, &alg, hold, port);
 out:
 	memzero_explicit(&cfg.key, sizeof(cfg.key));
 	return err;
@@ -574,6 +584,7 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	st->mtu = q->alg.mtu;
 	st->sm_token = sfc_sm_bytes(&q->state.sm);
 	st->pru_token = q->state.pru_token;
+	sfc_port_stats(sch, st);
 	st->tagged = q->cfg.tagged;
 	st->qth = min(q->pause.qth_in, q->pause.qth_out);
 	if (st->qth == SFC_QUEUE_NEVER)

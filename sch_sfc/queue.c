@@ -106,6 +106,7 @@ void sfc_queue_hold(struct Qdisc *sch, struct qdisc_skb_head *held, struct sk_bu
 	qdisc_update_stats_at_enqueue(sch, qdisc_pkt_len(skb));
 	q->held_pkts++;
 	q->held_bytes += qdisc_pkt_len(skb);
+	q->away += qdisc_pkt_len(skb);
 }
 
 /* The oldest packet of @held, or NULL; it counts no more. */
@@ -116,6 +117,7 @@ struct sk_buff *sfc_queue_unhold(struct Qdisc *sch, struct qdisc_skb_head *held)
 
 	if (skb) {
 		q->held_bytes -= qdisc_pkt_len(skb);
+		q->away -= qdisc_pkt_len(skb);
 		q->held_pkts--;
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;

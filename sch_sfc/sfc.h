@@ -14,6 +14,7 @@
  *			way.c	... or to the neighbour
  *			queue.c	all accounting
  *			main.c	dequeue: strict high band, shaper
+ * Of several at one link:	port.c, port.h	what they know of each other; share.h pure
  * With bands:		qos.c	which band is this packet's
  *			qos.h	whose turn it is; Algorithm 4, pure
  * Configuration:	netlink.c
@@ -40,6 +41,7 @@
 #include "estimator.h"
 #include "pause.h"
 #include "qos.h"
+#include "share.h"
 
 #define SFC_LIMIT_DEFAULT	(16U << 20)	/* bytes */
 #define SFC_SRCRATE_DEFAULT	100000000U	/* per second: a bound, not a brake */
@@ -100,11 +102,35 @@ struct sfc_config {
 };
 
 struct sfc_way;
+struct sfc_port;
+
+/**
+ * struct sfc_queue - an sfc as one of several transmit queues of a port: port.c
+ * @port:	of which it is one; NULL: it is the port itself
+ * @grain:	bytes that its backlog may differ from @told, but for an eighth of that
+ * @told:	backlog that the others see
+ * @calm:	what sfc_sched.calm would be; that is 0
+ * @share:	tokens; those in hand are sfc_sched.state
+ * @writes:	to what the queues share
+ * @member:	on the port's list, of one queue also, while it may become one of several; RTNL
+ * @joined:	that port; RTNL
+ */
+struct sfc_queue {
+	struct sfc_port		*port;
+	u32			grain;
+	u32			told;
+	u32			calm;
+	struct sfc_share	share;
+	u64			writes;
+	struct list_head	member;
+	struct sfc_port		*joined;
+};
 
 struct sfc_sched {
 	/* every packet */
 	struct qdisc_skb_head	bands[SFC_BANDS];
 	u32			calm;		/* bytes; see sfc_calm() */
+	u32			away;		/* bytes; see sfc_backlog() */
 	struct sfc_alg_cfg	alg;
 	struct sfc_alg_state	state;
 	struct sfc_pause_cfg	pause;
@@ -113,6 +139,7 @@ struct sfc_sched {
 	bool			multi;		/* more than one band of data */
 	struct sfc_dre_cfg	dre;
 	struct sfc_hold		*hold;		/* NULL: nohold */
+	bool			beside;		/* held packets, or other queues: dequeue asks */
 	u32			held_pkts;	/* of qlen, those that are held */
 	u32			held_bytes;	/* of backlog */
 	u64			next_ns;	/* shaper: when the link is free */
@@ -136,6 +163,7 @@ struct sfc_sched {
 	struct tcf_block	*block;
 	struct tc_sfc_xstats	stats;
 	struct sfc_qos		qos;		/* with more than one band */
+	struct sfc_queue	queue;
 	struct sfc_bloom	told;
 };
 
@@ -274,12 +302,15 @@ void sfc_hold_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);
 /* ecn.c */
 bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt);
 
-/* The queue that the algorithms go by, bytes: what is held is not in it. */
+/*
+ * The queue that the algorithms go by, bytes: what is held is not in it, what waits in the
+ * other queues of the port is.  @away is the first less the second, modulo 2^32.
+ */
 static inline u32 sfc_backlog(struct Qdisc *sch)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 
-	return sch->qstats.backlog - q->held_bytes;
+	return sch->qstats.backlog - q->away;
 }
 
 /* More bands of data than one */

@@ -21,6 +21,9 @@
  *	dscp=0		of the packet it is about
  *	about=ADDRESS	where that packet went, if not to SOURCE
  *	vary=0		1: each from an address one higher, last 16 bits
+ *	prio=0		SO_PRIORITY, of the first; the others have the next of @prios in turn
+ *	prios=1
+ *	gap=0		ns from one packet to the next
  */
 
 #include <arpa/inet.h>
@@ -30,7 +33,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef IPV6_HDRINCL
@@ -101,15 +106,32 @@ static void put_bts(char **argv, uint8_t *p, const uint8_t *l3, int six, uint32_
 	put16(q + l3len + 2, 2000);
 }
 
+static void set_priority(int fd, int prio)
+{
+	if (setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &prio, sizeof(prio)))
+		fprintf(stderr, "bolt_inject: SO_PRIORITY: %s\n", strerror(errno));
+}
+
+/* @i times @gap ns after @t */
+static void wait_until(struct timespec t, uint64_t gap, unsigned int i)
+{
+	uint64_t ns = t.tv_nsec + gap * i;
+
+	t.tv_sec += ns / 1000000000;
+	t.tv_nsec = ns % 1000000000;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	static uint8_t pkt[65536];
 	struct sockaddr_in6 to6 = { .sin6_family = AF_INET6 };
 	struct sockaddr_in to4 = { .sin_family = AF_INET };
 	uint8_t src[16], dst[16], *l4, *opts;
-	unsigned int i, n, len, pad, optspace, hlen, l3len, alen, l4len, udp;
+	unsigned int i, n, len, pad, optspace, hlen, l3len, alen, l4len, udp, prio, prios, gap;
 	uint32_t seq, tx, s, pause;
 	const char *flags, *about;
+	struct timespec begin;
 	int fd, six, one = 1;
 
 	if (argc < 3) {
@@ -132,6 +154,9 @@ int main(int argc, char **argv)
 	pause = number(argv, "bts", "0", 0);
 	udp = number(argv, "udp", pause ? "1" : "0", 0);
 	about = value(argv, "about", NULL);
+	prio = number(argv, "prio", "0", 0);
+	prios = number(argv, "prios", "1", 0);
+	gap = number(argv, "gap", "0", 0);
 
 	fd = socket(six ? AF_INET6 : AF_INET, SOCK_RAW, IPPROTO_RAW);
 	if (fd < 0 || (six && setsockopt(fd, IPPROTO_IPV6, IPV6_HDRINCL, &one, sizeof(one)))) {
@@ -152,7 +177,13 @@ int main(int argc, char **argv)
 	l4 = pkt + l3len;
 	opts = l4 + 20;
 
+	prctl(PR_SET_TIMERSLACK, 1);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (i = 0; i < n; i++) {
+		if (prio || prios > 1)
+			set_priority(fd, prio + i % prios);
+		if (gap)
+			wait_until(begin, gap, i);
 		memset(pkt, 0, l3len + hlen);
 		if (six) {
 			put32(pkt, 6U << 28 | number(argv, "tos", "0", 0) << 20);

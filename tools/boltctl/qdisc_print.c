@@ -264,6 +264,7 @@ static const struct {
 	C("hold", hold_trips), C("hold", hold_deaf), C("hold", hold_held), C("hold", hold_released),
 	C("hold", hold_refused), C("hold", hold_oversize), C("hold", hold_stale),
 	C("bands", drop_filter), C("bands", bands_moved), C("bands", bands),
+	C("queues", queues), C("queues", port_backlog), C("queues", port_writes),
 #undef C
 };
 

@@ -799,6 +799,7 @@ static const struct {
 	C(hold_held, true), C(hold_released, false), C(hold_refused, false),
 	C(hold_oversize, false), C(hold_stale, false),
 	C(drop_filter, true), C(bands_moved, false), C(bands, false),
+	C(queues, true), C(port_backlog, false), C(port_writes, false),
 #undef C
 };
 

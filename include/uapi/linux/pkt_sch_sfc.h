@@ -202,6 +202,11 @@ struct tc_sfc_band {
  * @bands_moved:	packets whose band went while they waited: now in the default band
  * @bands:		bands of data, when asked
  * @band:		each of them, with more than one
+ *
+ * Several transmit queues at one link; @sm_token and @pru_token are the port's then:
+ * @queues:		that are one port, this one among them; 0: it is the port
+ * @port_backlog:	bytes that wait in all, as this queue knows
+ * @port_writes:	of this queue to what they share
  */
 struct tc_sfc_xstats {
 	__u64	link_rate;
@@ -282,6 +287,10 @@ struct tc_sfc_xstats {
 	__u64	bands_moved;
 	__u64	bands;
 	struct tc_sfc_band	band[TC_SFC_BANDS_MAX];
+
+	__u64	queues;
+	__u64	port_backlog;
+	__u64	port_writes;
 };
 
 #endif /* _UAPI_LINUX_PKT_SCH_SFC_H */
