@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # sfc below mq, on a device with a queue for each CPU: changed, replaced and deleted while every
-# CPU sends through it; its device moves to another namespace, or goes.
+# CPU sends through it; its device moves to another namespace, or goes.  Shaping, each is a port;
+# not shaping, the queues are one, and share what they know.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -36,6 +37,27 @@ leaves() {
 		expect "sfc $i" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" \
 			sfc rate 200mbit ccthresh 3028b
 	done
+}
+
+# not shaping: one port
+shared_leaves() {
+	local i
+	tc_ qdisc replace dev r2 root handle 1: mq
+	for ((i = 1; i <= QUEUES; i++)); do
+		expect "sfc $i" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc link 1gbit
+	done
+}
+
+# what each sfc says of the port: NAME
+each() {
+	tc_ -j -s qdisc show dev r2 | jq -r --arg n "$1" '.[] | select(.kind == "sfc") | .[$n]'
+}
+
+# The queues are one port, in which nothing waits
+shared_books_at_zero() {
+	expect_eq "queues" "$(each queues | sort -u)" "$QUEUES"
+	expect_eq "backlog of the port" "$(each port_backlog | sort -u)" 0
+	books_at_zero
 }
 
 # Traffic before, during and after whatever is done
@@ -145,6 +167,63 @@ test_root_deleted() {
 	end_work
 }
 
+test_shared_work() {
+	setup_multi
+	shared_leaves
+	begin_work
+	expect "every queue in use" busywait all_used
+	end_work
+	busywait books_zero
+	shared_books_at_zero
+	expect_ge "least writes of a queue to the port" "$(each port_writes | sort -n | head -1)" 10
+}
+
+# Out of the port (a shaper, bands) and back, one queue after the other
+test_shared_changed() {
+	local i r
+	setup_multi
+	shared_leaves
+	begin_work
+	for ((r = 0; r < ROUNDS; r++)); do
+		i=$((r % QUEUES + 1))
+		expect "out" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" sfc rate 300mbit
+		expect_eq "of a queue out" "$(each queues | sort -u)" 0
+		expect "back" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" sfc rate 0 link 1gbit
+		expect_eq "of one back" "$(each queues | sort -u)" "$QUEUES"
+		expect "bands" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" sfc bands 2
+		expect "none" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" sfc bands 1
+	done
+	end_work
+	busywait books_zero
+	shared_books_at_zero
+}
+
+test_shared_replaced() {
+	local i r
+	setup_multi
+	shared_leaves
+	begin_work
+	for ((r = 0; r < ROUNDS; r++)); do
+		i=$((r % QUEUES + 1))
+		expect "pfifo" tc_ qdisc replace dev r2 parent "1:$i" pfifo limit 100
+		expect "sfc" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc link 1gbit
+	done
+	shared_leaves
+	end_work
+	busywait books_zero
+	shared_books_at_zero
+}
+
+test_shared_gone() {
+	setup_multi
+	shared_leaves
+	forget_orphans "$H1" "$H2"
+	begin_work
+	expect "delete" ip -n "$R" link del r2
+	kill "$WORK" "$SERVER"
+	wait "$WORK" "$SERVER" 2>/dev/null
+}
+
 # To another namespace and back: the kernel takes the qdiscs of a device that moves away
 test_device_moves() {
 	local r
@@ -181,4 +260,5 @@ test_gone() {
 	done
 }
 
-run_tests leaves_work changed replaced root_deleted device_moves gone
+run_tests leaves_work changed replaced root_deleted device_moves gone \
+	shared_work shared_changed shared_replaced shared_gone
