@@ -123,6 +123,8 @@ static bool sfc_port_wants(struct Qdisc *sch, const struct sfc_config *cfg)
 
 /**
  * sfc_port_prepare() - the port of a configuration that is to be, if it may share one
+ * @sch:	an sfc
+ * @cfg:	what it is to have
  *
  * Returns it, NULL, or an error.  Give it to sfc_port_update(), which takes it from there, also
  * when nothing comes of the configuration.
