@@ -30,21 +30,15 @@ setup_multi() {
 	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
 }
 
+SHAPING=(rate 200mbit ccthresh 3028b)	# each a port
+SHARED=(link 1gbit)			# one port
+
+# leaves OPTIONS...: an sfc on each queue
 leaves() {
 	local i
 	tc_ qdisc replace dev r2 root handle 1: mq
 	for ((i = 1; i <= QUEUES; i++)); do
-		expect "sfc $i" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" \
-			sfc rate 200mbit ccthresh 3028b
-	done
-}
-
-# not shaping: one port
-shared_leaves() {
-	local i
-	tc_ qdisc replace dev r2 root handle 1: mq
-	for ((i = 1; i <= QUEUES; i++)); do
-		expect "sfc $i" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc link 1gbit
+		expect "sfc $i" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc "$@"
 	done
 }
 
@@ -54,10 +48,9 @@ each() {
 }
 
 # The queues are one port, in which nothing waits
-shared_books_at_zero() {
+one_port_at_zero() {
 	expect_eq "queues" "$(each queues | sort -u)" "$QUEUES"
 	expect_eq "backlog of the port" "$(each port_backlog | sort -u)" 0
-	books_at_zero
 }
 
 # Traffic before, during and after whatever is done
@@ -93,9 +86,10 @@ end_work() {
 		"$(sed -n 's/.* connections=\([0-9]*\).*/\1/p' "$tmp/work")"
 }
 
-# Nothing waits, nothing is counted that is not there
+# Nothing waits any more, nothing is counted that is not there
 books_at_zero() {
 	local bad
+	busywait books_zero
 	bad=$(tc_ -j -s qdisc show dev r2 |
 		jq -r '.[] | select(.qlen != 0 or .backlog != 0) | "\(.kind) \(.handle): \(.qlen) \(.backlog)"')
 	expect_eq "left in the books" "$bad" ""
@@ -105,14 +99,17 @@ books_zero() {
 	[ -z "$(tc_ -j -s qdisc show dev r2 | jq -r '.[] | select(.qlen != 0) | .kind')" ]
 }
 
-test_leaves_work() {
+worked() {
 	setup_multi
-	leaves
+	leaves "$@"
 	begin_work
 	expect "every queue in use" busywait all_used
 	end_work
-	busywait books_zero
 	books_at_zero
+}
+
+test_leaves_work() {
+	worked "${SHAPING[@]}"
 }
 
 all_used() {
@@ -123,7 +120,7 @@ all_used() {
 test_changed() {
 	local i r
 	setup_multi
-	leaves
+	leaves "${SHAPING[@]}"
 	begin_work
 	for ((r = 0; r < ROUNDS; r++)); do
 		i=$((r % QUEUES + 1))
@@ -135,23 +132,25 @@ test_changed() {
 			sfc rate 300mbit sm pru ccthresh auto
 	done
 	end_work
-	busywait books_zero
 	books_at_zero
 }
 
-test_replaced() {
+replaced() {
 	local i r
 	setup_multi
-	leaves
+	leaves "$@"
 	begin_work
 	for ((r = 0; r < ROUNDS; r++)); do
 		i=$((r % QUEUES + 1))
 		expect "pfifo" tc_ qdisc replace dev r2 parent "1:$i" pfifo limit 100
-		expect "sfc" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc rate 100mbit
+		expect "sfc" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc "$@"
 	done
 	end_work
-	busywait books_zero
 	books_at_zero
+}
+
+test_replaced() {
+	replaced "${SHAPING[@]}"
 }
 
 test_root_deleted() {
@@ -159,7 +158,7 @@ test_root_deleted() {
 	setup_multi
 	begin_work
 	for ((r = 0; r < ROUNDS; r++)); do
-		leaves
+		leaves "${SHAPING[@]}"
 		expect "delete" tc_ qdisc del dev r2 root
 		expect "root" tc_ qdisc add dev r2 root sfc rate 200mbit
 		expect "delete" tc_ qdisc del dev r2 root
@@ -168,13 +167,8 @@ test_root_deleted() {
 }
 
 test_shared_work() {
-	setup_multi
-	shared_leaves
-	begin_work
-	expect "every queue in use" busywait all_used
-	end_work
-	busywait books_zero
-	shared_books_at_zero
+	worked "${SHARED[@]}"
+	one_port_at_zero
 	expect_ge "least writes of a queue to the port" "$(each port_writes | sort -n | head -1)" 10
 }
 
@@ -182,7 +176,7 @@ test_shared_work() {
 test_shared_changed() {
 	local i r
 	setup_multi
-	shared_leaves
+	leaves "${SHARED[@]}"
 	begin_work
 	for ((r = 0; r < ROUNDS; r++)); do
 		i=$((r % QUEUES + 1))
@@ -194,34 +188,13 @@ test_shared_changed() {
 		expect "none" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" sfc bands 1
 	done
 	end_work
-	busywait books_zero
-	shared_books_at_zero
+	books_at_zero
+	one_port_at_zero
 }
 
 test_shared_replaced() {
-	local i r
-	setup_multi
-	shared_leaves
-	begin_work
-	for ((r = 0; r < ROUNDS; r++)); do
-		i=$((r % QUEUES + 1))
-		expect "pfifo" tc_ qdisc replace dev r2 parent "1:$i" pfifo limit 100
-		expect "sfc" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc link 1gbit
-	done
-	shared_leaves
-	end_work
-	busywait books_zero
-	shared_books_at_zero
-}
-
-test_shared_gone() {
-	setup_multi
-	shared_leaves
-	forget_orphans "$H1" "$H2"
-	begin_work
-	expect "delete" ip -n "$R" link del r2
-	kill "$WORK" "$SERVER"
-	wait "$WORK" "$SERVER" 2>/dev/null
+	replaced "${SHARED[@]}"
+	one_port_at_zero
 }
 
 # To another namespace and back: the kernel takes the qdiscs of a device that moves away
@@ -229,24 +202,24 @@ test_device_moves() {
 	local r
 	setup_multi
 	setup_ns OTHER
-	leaves
+	leaves "${SHAPING[@]}"
 	begin_work wayless
 	for r in 1 2 3; do
 		expect "there" ip -n "$R" link set r2 netns "$OTHER"
 		expect "back" ip -n "$OTHER" link set r2 netns "$R"
 		addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
-		leaves
+		leaves "${SHAPING[@]}"
 		expect "traffic after $r" more
 	done
 	end_work
 }
 
 # The device, then the whole namespace, go with packets in the queues
-test_gone() {
+gone() {
 	local what
 	for what in device namespace; do
 		setup_multi
-		leaves
+		leaves "$@"
 		forget_orphans "$H1" "$H2"
 		begin_work
 		if [ "$what" = device ]; then
@@ -258,6 +231,14 @@ test_gone() {
 		wait "$WORK" "$SERVER" 2>/dev/null
 		undo
 	done
+}
+
+test_gone() {
+	gone "${SHAPING[@]}"
+}
+
+test_shared_gone() {
+	gone "${SHARED[@]}"
 }
 
 run_tests leaves_work changed replaced root_deleted device_moves gone \
