@@ -22,6 +22,10 @@
 #define BOLT_TCPOPT_MPTCP	30	/* RFC 8684 */
 #define BOLT_TCPOPT_SPACE	40	/* bytes of options a TCP header can hold */
 
+/* How the full form begins */
+#define BOLT_TCPOPT_HEAD	((u32)BOLT_TCPOPT_KIND << 24 | BOLT_TCPOPT_LEN << 16 | \
+				 BOLT_TCPOPT_EXID)
+
 /**
  * struct bolt_opt - the option's fields in host byte order
  * @flags:	BOLT_F_*
@@ -60,6 +64,11 @@ static inline enum bolt_opt_form bolt_opt_find(const u8 *opts, unsigned int len,
 	/* what the stack puts first, in one look */
 	if (len >= 12 && get_unaligned_be32(opts) == BOLT_TCPOPT_TS_ALIGNED)
 		i = 12;
+	/* and what a host of ours puts last */
+	if (len - i == BOLT_TCPOPT_LEN && get_unaligned_be32(opts + i) == BOLT_TCPOPT_HEAD) {
+		*off = i;
+		return BOLT_OPT_FULL;
+	}
 	while (i < len) {
 		unsigned int size;
 
@@ -128,9 +137,7 @@ static inline void bolt_opt_write_syn(u8 *p)
 /* Write the full form at @p, BOLT_TCPOPT_LEN bytes. */
 static inline void bolt_opt_write(u8 *p, const struct bolt_opt *opt)
 {
-	p[0] = BOLT_TCPOPT_KIND;
-	p[1] = BOLT_TCPOPT_LEN;
-	put_unaligned_be16(BOLT_TCPOPT_EXID, p + 2);
+	put_unaligned_be32(BOLT_TCPOPT_HEAD, p);
 	p[BOLT_TCPOPT_OFF_FLAGS] = opt->flags;
 	p[BOLT_TCPOPT_OFF_INC] = opt->inc_count;
 	put_unaligned_be32(opt->t_data_tx, p + BOLT_TCPOPT_OFF_TX);

@@ -27,6 +27,9 @@
 /* A window of so few packets is small: each of them matters; see bolt_ai_small() */
 #define BOLT_SMALL_CWND		16
 
+/* IPv4 and TCP with timestamps */
+#define BOLT_USUAL_HEADERS	(20 + 20 + 12)
+
 /* What happened to a flow, for people */
 struct bolt_flow_count {
 	u32	inc;		/* packets granted */

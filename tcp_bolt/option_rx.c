@@ -34,17 +34,17 @@ static struct sock *bolt_rx_sock(struct net *net, struct sk_buff *skb, const str
 }
 
 /* Section 3.2: count what the switches granted; remember what the next ACK reflects. */
-static void bolt_rx_data(struct bolt_net *bn, struct bolt_flow *f, const struct bolt_opt *opt,
-			 unsigned int segs, u8 ttl)
+static void bolt_rx_data(struct bolt_flow *f, const struct bolt_opt *opt, unsigned int segs,
+			 u8 ttl)
 {
 	bool dec = opt->flags & BOLT_F_DEC;
 
 	if (opt->flags & BOLT_F_INC && !dec) {
 		atomic_add(segs, &f->rx_inc);
-		BOLT_ADD_STATS(bn, IncRx, segs);
+		BOLT_ADD_STATS(f->bn, IncRx, segs);
 	}
 	if (dec)
-		BOLT_ADD_STATS(bn, DecRx, segs);
+		BOLT_ADD_STATS(f->bn, DecRx, segs);
 	WRITE_ONCE(f->rx_dec, dec);
 	WRITE_ONCE(f->rx_hops, bolt_hops_of_ttl(ttl));
 	WRITE_ONCE(f->rx_at, (u32)ktime_get_ns());
@@ -117,29 +117,43 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	bh_unlock_sock(sk);
 }
 
-/* True when the option has served: nobody after us needs to see it. */
-static bool bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct tcphdr *th,
-			 const struct bolt_opt *opt, unsigned int segs, u8 ttl)
+/* True when the option, at @p, has served: nobody after us needs to see it. */
+static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, const struct tcphdr *th,
+			 const u8 *p, bool ip6)
 {
-	struct bolt_flow *f = bolt_flow_lookup(sk);
-	bool data = opt->flags & BOLT_F_DATA;
+	struct bolt_opt opt;
+	unsigned int segs;
+	bool data;
 
-	if (!f || READ_ONCE(f->plain)) {
-		/* another CPU is still making the socket, or ended it after we had found it */
-		if (!(1 << READ_ONCE(sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE)))
-			BOLT_INC_STATS(bn, OptUnexpected);
+	bolt_opt_read(p, &opt);
+	data = opt.flags & BOLT_F_DATA;
+	if (!bolt_in_window(tcp_sk(f->sk), ntohl(th->seq), ntohl(th->ack_seq), data)) {
+		BOLT_INC_STATS(f->bn, OptWindow);
 		return false;
 	}
-	if (!bolt_in_window(tcp_sk(sk), ntohl(th->seq), ntohl(th->ack_seq), data)) {
-		BOLT_INC_STATS(bn, OptWindow);
-		return false;
-	}
-	BOLT_ADD_STATS(bn, OptRx, segs);
+	segs = max_t(u16, skb_shinfo(skb)->gso_segs, 1);
+	BOLT_ADD_STATS(f->bn, OptRx, segs);
 	if (data)
-		bolt_rx_data(bn, f, opt, segs, ttl);
-	if (opt->flags & BOLT_F_ACK)
-		bolt_rx_ack(f, opt, !data);
+		bolt_rx_data(f, &opt, segs, ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl);
+	if (opt.flags & BOLT_F_ACK)
+		bolt_rx_ack(f, &opt, !data);
 	return true;
+}
+
+/* Headers, towards the end of the buffer.  IPv4 with timestamps is what there is most of. */
+static inline void bolt_rx_move(u8 *to, const u8 *from, unsigned int len)
+{
+	int i;
+
+	if (len != BOLT_USUAL_HEADERS) {
+		memmove(to, from, len);
+		return;
+	}
+	/* each word is read before the one that lies 12 bytes further on is written over it */
+	put_unaligned(get_unaligned((const u32 *)(from + 48)), (u32 *)(to + 48));
+#pragma GCC unroll 6
+	for (i = 40; i >= 0; i -= 8)
+		put_unaligned(get_unaligned((const u64 *)(from + i)), (u64 *)(to + i));
 }
 
 /*
@@ -148,29 +162,37 @@ static bool bolt_rx_full(struct bolt_net *bn, struct sock *sk, const struct tcph
  * has been read.  Not of a packet whose header others hold (captures), nor before the checksum has
  * been verified: TCP passes over the option itself then.
  */
-static void bolt_rx_strip(struct sk_buff *skb, const struct tcphdr *th, unsigned int off, bool ip6)
+static void bolt_rx_strip(struct sk_buff *skb, struct tcphdr *th, unsigned int off, bool ip6)
 {
-	unsigned int stay = skb_transport_offset(skb) + sizeof(*th) + off;
-	__be16 was;
+	struct iphdr *iph = ip_hdr(skb);
 
 	if (off + BOLT_TCPOPT_LEN != th->doff * 4 - sizeof(*th) || th != tcp_hdr(skb) ||
-	    stay + BOLT_TCPOPT_LEN > skb_headlen(skb) || !skb_csum_unnecessary(skb) ||
-	    skb_shared(skb) || skb_header_cloned(skb) || (ip6 && !ipv6_hdr(skb)->payload_len))
+	    !skb_csum_unnecessary(skb) || skb_shared(skb) || skb_header_cloned(skb) ||
+	    (ip6 && !ipv6_hdr(skb)->payload_len))
 		return;
-	memmove(skb->data + BOLT_TCPOPT_LEN, skb->data, stay);
+	th->doff -= BOLT_TCPOPT_LEN / 4;
+	if (ip6) {
+		be16_add_cpu(&ipv6_hdr(skb)->payload_len, -BOLT_TCPOPT_LEN);
+	} else if (likely(iph->tot_len)) {
+		/* not BIG TCP */
+		be16_add_cpu(&iph->tot_len, -BOLT_TCPOPT_LEN);
+		iph->check = csum16_add(iph->check, htons(BOLT_TCPOPT_LEN));
+	}
+	bolt_rx_move(skb->data + BOLT_TCPOPT_LEN, skb->data,
+		     (u8 *)(th + 1) + off - skb->data);
 	__skb_pull(skb, BOLT_TCPOPT_LEN);
 	skb->network_header += BOLT_TCPOPT_LEN;
 	skb->transport_header += BOLT_TCPOPT_LEN;
 	if (skb->ip_summed == CHECKSUM_PARTIAL)
 		skb->csum_start += BOLT_TCPOPT_LEN;
-	tcp_hdr(skb)->doff -= BOLT_TCPOPT_LEN / 4;
-	if (ip6) {
-		be16_add_cpu(&ipv6_hdr(skb)->payload_len, -BOLT_TCPOPT_LEN);
-	} else {
-		was = ip_hdr(skb)->tot_len;
-		iph_set_totlen(ip_hdr(skb), skb->len);
-		csum_replace2(&ip_hdr(skb)->check, was, ip_hdr(skb)->tot_len);
-	}
+}
+
+/* The object of a socket whose peer may send the option, or NULL; so is that of no full socket. */
+static struct bolt_flow *bolt_flow_usable(const struct sock *sk)
+{
+	struct bolt_flow *f = bolt_flow_lookup(sk);
+
+	return f && !READ_ONCE(f->plain) ? f : NULL;
 }
 
 static noinline void bolt_rx_note(enum bolt_hs what, struct bolt_net *bn, struct sk_buff *skb,
@@ -182,74 +204,81 @@ static noinline void bolt_rx_note(enum bolt_hs what, struct bolt_net *bn, struct
 	bolt_hs_put(what, &key);
 }
 
-static void bolt_rx(struct bolt_net *bn, struct sk_buff *skb, const struct tcphdr *th,
-		    const u8 *opts, unsigned int off, enum bolt_opt_form form, bool ip6)
+/*
+ * A handshake, no option of ours after all, or a socket that early demux did not look for: then its
+ * object comes back, with a reference to the socket.
+ */
+static noinline struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
+						const struct tcphdr *th, enum bolt_opt_form form,
+						bool ip6)
 {
-	struct sock *sk = skb->sk, *found = NULL;
-	struct bolt_opt opt;
+	struct bolt_flow *f;
+	struct sock *sk;
 
 	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
 		BOLT_INC_STATS(bn, SynRx);
 		bolt_rx_note(BOLT_HS_SYN, bn, skb, th, ip6);
-		return;
+		return NULL;
 	}
 	/* the form of the handshake belongs there, and the full one nowhere else */
-	if (th->syn ? form != BOLT_OPT_SYN : form != BOLT_OPT_FULL) {
+	if (form == BOLT_OPT_BAD || (th->syn ? form != BOLT_OPT_SYN : form != BOLT_OPT_FULL)) {
 		BOLT_INC_STATS(bn, OptBad);
-		return;
+		return NULL;
 	}
 
-	if (!sk) {
-		found = bolt_rx_sock(bn->net, skb, th, ip6);
-		sk = found;
-	}
+	sk = skb->sk ?: bolt_rx_sock(bn->net, skb, th, ip6);
 	if (sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN) {
-		if (form == BOLT_OPT_SYN) {
+		f = form == BOLT_OPT_FULL ? bolt_flow_usable(sk) : NULL;
+		if (f)
+			return f;
+		if (form == BOLT_OPT_SYN)
 			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
-		} else {
-			bolt_opt_read(opts + off, &opt);
-			if (bolt_rx_full(bn, sk, th, &opt, max_t(u16, skb_shinfo(skb)->gso_segs, 1),
-					 ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl))
-				bolt_rx_strip(skb, th, off, ip6);
-		}
+		/* another CPU is still making the socket, or ended it after we had found it */
+		else if (!(1 << READ_ONCE(sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE)))
+			BOLT_INC_STATS(bn, OptUnexpected);
 	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
 		/* a request, or a cookie: the child is made from this very packet */
 		bolt_rx_note(BOLT_HS_ESTABLISHED, bn, skb, th, ip6);
 	}
-	if (found)
-		sock_gen_put(found);
+	if (sk && sk != skb->sk)
+		sock_gen_put(sk);
+	return NULL;
 }
 
 /* What may carry the option, to be looked at closely */
-static noinline void bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigned int thoff,
-				    bool ip6)
+static noinline unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb,
+					    unsigned int thoff, bool ip6)
 {
-	struct bolt_net *bn = bolt_net(net);
-	u8 _opts[BOLT_TCPOPT_SPACE];
-	const struct tcphdr *th;
-	unsigned int optlen, off;
+	struct bolt_flow *f = NULL;
 	enum bolt_opt_form form;
-	struct tcphdr _th;
-	const u8 *opts;
+	unsigned int thlen, off;
+	struct tcphdr *th;
 
-	th = skb_header_pointer(skb, thoff, sizeof(_th), &_th);
-	if (!th || th->doff * 4 < sizeof(_th) + BOLT_TCPOPT_LEN_SYN)
-		return;
-	optlen = th->doff * 4 - sizeof(_th);
-	opts = skb_header_pointer(skb, thoff + sizeof(_th), optlen, _opts);
-	if (!opts)
-		return;
-	form = bolt_opt_find(opts, optlen, &off);
-	if (form == BOLT_OPT_NONE)
-		return;
-	if (form == BOLT_OPT_BAD) {
-		BOLT_INC_STATS(bn, OptBad);
-		return;
+	/* as TCP is about to do */
+	if (!pskb_may_pull(skb, thoff + sizeof(*th)))
+		return NF_ACCEPT;
+	thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
+	if (thlen < sizeof(*th) + BOLT_TCPOPT_LEN_SYN || !pskb_may_pull(skb, thoff + thlen))
+		return NF_ACCEPT;
+	th = (struct tcphdr *)(skb->data + thoff);
+	form = bolt_opt_find((const u8 *)(th + 1), thlen - sizeof(*th), &off);
+	if (likely(form == BOLT_OPT_FULL && !th->syn && skb->sk))
+		f = bolt_flow_usable(skb->sk);
+	if (unlikely(!f)) {
+		if (form == BOLT_OPT_NONE)
+			return NF_ACCEPT;
+		/* a verdict of NFQUEUE continues here from a process */
+		local_bh_disable();
+		f = bolt_rx_other(bolt_net(net), skb, th, form, ip6);
+		local_bh_enable();
+		if (!f)
+			return NF_ACCEPT;
 	}
-	/* a verdict of NFQUEUE continues here from a process */
-	local_bh_disable();
-	bolt_rx(bn, skb, th, opts, off, form, ip6);
-	local_bh_enable();
+	if (bolt_rx_full(f, skb, th, (const u8 *)(th + 1) + off, ip6))
+		bolt_rx_strip(skb, th, off, ip6);
+	if (unlikely(f->sk != skb->sk))
+		sock_gen_put(f->sk);
+	return NF_ACCEPT;
 }
 
 /* What the stack sends without ours: no option, or timestamps alone.  False: have a look. */
@@ -264,6 +293,19 @@ static bool bolt_rx_plain(const struct sk_buff *skb, unsigned int thoff)
 		get_unaligned_be32(th + 1) == BOLT_TCPOPT_TS_ALIGNED);
 }
 
+/* TCP behind extension headers */
+static noinline unsigned int bolt_rx_ip6_ext(struct sk_buff *skb, struct net *net)
+{
+	u8 proto = ipv6_hdr(skb)->nexthdr;
+	__be16 frag;
+	int thoff;
+
+	thoff = ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &proto, &frag);
+	if (thoff >= 0 && proto == IPPROTO_TCP && !frag && !bolt_rx_plain(skb, thoff))
+		bolt_rx_packet(net, skb, thoff, true);
+	return NF_ACCEPT;
+}
+
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	bool ip6 = state->pf == NFPROTO_IPV6;
@@ -273,19 +315,12 @@ unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook
 		if (ip_hdr(skb)->protocol != IPPROTO_TCP)
 			return NF_ACCEPT;
 		thoff = ip_hdrlen(skb);
-	} else if (ipv6_hdr(skb)->nexthdr == IPPROTO_TCP) {
-		thoff = sizeof(struct ipv6hdr);
 	} else {
-		u8 proto = ipv6_hdr(skb)->nexthdr;
-		__be16 frag;
-		int ret;
-
-		ret = ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &proto, &frag);
-		if (ret < 0 || proto != IPPROTO_TCP || frag)
-			return NF_ACCEPT;
-		thoff = ret;
+		if (ipv6_hdr(skb)->nexthdr != IPPROTO_TCP)
+			return bolt_rx_ip6_ext(skb, state->net);
+		thoff = sizeof(struct ipv6hdr);
 	}
-	if (!bolt_rx_plain(skb, thoff))
-		bolt_rx_packet(state->net, skb, thoff, ip6);
-	return NF_ACCEPT;
+	if (bolt_rx_plain(skb, thoff))
+		return NF_ACCEPT;
+	return bolt_rx_packet(state->net, skb, thoff, ip6);
 }

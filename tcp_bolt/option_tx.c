@@ -122,20 +122,24 @@ static struct hop_jumbo_hdr *bolt_jumbo(const struct sk_buff *skb)
  * Lengths follow the new header, which is @delta longer.  The checksum is the pseudo header's sum
  * so far: only its length changes.  (Its destination is not always the IP header's: source routes.)
  */
-static void bolt_fix_lengths(struct sk_buff *skb, int delta, bool ip6)
+static __always_inline void bolt_fix_lengths(struct sk_buff *skb, int delta, bool ip6)
 {
 	struct hop_jumbo_hdr *jumbo = ip6 ? bolt_jumbo(skb) : NULL;
 	struct tcphdr *th = tcp_hdr(skb);
+	struct iphdr *iph = ip_hdr(skb);
 
 	if (jumbo) {
 		be32_add_cpu(&jumbo->jumbo_payload_len, delta);
 	} else if (ip6) {
 		ipv6_hdr(skb)->payload_len = htons(skb->len - sizeof(struct ipv6hdr));
+	} else if (likely(skb->len <= IPV6_MAXPLEN && delta >= 0)) {
+		be16_add_cpu(&iph->tot_len, delta);
+		iph->check = csum16_sub(iph->check, htons(delta));
 	} else {
-		__be16 was = ip_hdr(skb)->tot_len;
+		__be16 was = iph->tot_len;
 
-		iph_set_totlen(ip_hdr(skb), skb->len);
-		csum_replace2(&ip_hdr(skb)->check, was, ip_hdr(skb)->tot_len);
+		iph_set_totlen(iph, skb->len);
+		csum_replace2(&iph->check, was, iph->tot_len);
 	}
 	/* sums are modulo 65535, so this holds for lengths beyond 16 bits as well */
 	if (delta >= 0)
@@ -144,10 +148,45 @@ static void bolt_fix_lengths(struct sk_buff *skb, int delta, bool ip6)
 		th->check = csum16_sub(th->check, htons(-delta));
 }
 
-/* Make room among the options for @need bytes more: the length of what stays, or -1 */
-static noinline int bolt_repack(struct bolt_net *bn, struct tcphdr *th, unsigned int optlen,
-				unsigned int need)
+/* Headers, towards the front of the buffer.  IPv4 with timestamps is what there is most of. */
+static inline void bolt_move(u8 *to, const u8 *from, unsigned int len)
 {
+	int i;
+
+	if (len != BOLT_USUAL_HEADERS) {
+		memmove(to, from, len);
+		return;
+	}
+	/* each word is read before one further on is written over it */
+#pragma GCC unroll 6
+	for (i = 0; i < 48; i += 8)
+		put_unaligned(get_unaligned((const u64 *)(from + i)), (u64 *)(to + i));
+	put_unaligned(get_unaligned((const u32 *)(from + 48)), (u32 *)(to + 48));
+}
+
+/* The TCP header is @delta longer, the first @stay bytes of all headers are as they were. */
+static __always_inline void bolt_grow(struct sk_buff *skb, int delta, unsigned int stay, bool ip6)
+{
+	if (delta >= 0) {
+		__skb_push(skb, delta);
+		bolt_move(skb->data, skb->data + delta, stay);
+	} else {
+		memmove(skb->data - delta, skb->data, stay);
+		__skb_pull(skb, -delta);
+	}
+	skb->network_header -= delta;
+	skb->transport_header -= delta;
+	skb->csum_start -= delta;
+	tcp_hdr(skb)->doff += delta / 4;
+	bolt_fix_lengths(skb, delta, ip6);
+}
+
+/* The options leave no room for @need bytes more: some of them go.  As bolt_push() */
+static noinline u8 *bolt_push_crowded(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
+				      unsigned int need, bool ip6)
+{
+	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	unsigned int optlen = th->doff * 4 - sizeof(*th);
 	u8 opts[BOLT_TCPOPT_SPACE];
 	int room;
 
@@ -156,12 +195,13 @@ static noinline int bolt_repack(struct bolt_net *bn, struct tcphdr *th, unsigned
 				  bolt_first_is_dsack(opts, optlen, ntohl(th->ack_seq)), need);
 	if (room < 0) {
 		BOLT_INC_STATS(bn, OptNoRoom);
-		return -1;
+		return NULL;
 	}
 	if ((unsigned int)room < (optlen & ~3U))
 		BOLT_INC_STATS(bn, SackTrimmed);
 	memcpy(th + 1, opts, room);
-	return room;
+	bolt_grow(skb, room + need - optlen, thoff + sizeof(*th) + room, ip6);
+	return skb_transport_header(skb) + sizeof(*th) + room;
 }
 
 /*
@@ -169,45 +209,25 @@ static noinline int bolt_repack(struct bolt_net *bn, struct tcphdr *th, unsigned
  * move towards the front of the buffer: the payload, and with it every fragment and
  * every segment to come, stays where it is.
  */
-static u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
-		     unsigned int need, bool ip6)
+static __always_inline u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
+				     unsigned int need, bool ip6)
 {
-	struct tcphdr *th;
-	int room, optlen, delta;
+	unsigned int thlen;
 
-	if (skb_cow_head(skb, need + LL_RESERVED_SPACE(skb_dst(skb)->dev))) {
+	if (skb_cow_head(skb, need)) {
 		BOLT_INC_STATS(bn, OptNoMem);
 		return NULL;
 	}
-	th = (struct tcphdr *)(skb->data + thoff);
-	optlen = th->doff * 4 - sizeof(*th);
-	room = optlen;
-	if (unlikely(optlen + need > BOLT_TCPOPT_SPACE)) {
-		room = bolt_repack(bn, th, optlen, need);
-		if (room < 0)
-			return NULL;
-	}
-
-	delta = room + need - optlen;
-	if (delta > 0) {
-		__skb_push(skb, delta);
-		memmove(skb->data, skb->data + delta, thoff + sizeof(*th) + room);
-	} else if (delta < 0) {
-		memmove(skb->data - delta, skb->data, thoff + sizeof(*th) + room);
-		__skb_pull(skb, -delta);
-	}
-	skb_reset_network_header(skb);
-	skb_set_transport_header(skb, thoff);
-	skb->csum_start -= delta;
-
-	th = tcp_hdr(skb);
-	th->doff = (sizeof(*th) + room + need) / 4;
-	bolt_fix_lengths(skb, delta, ip6);
-	return (u8 *)(th + 1) + room;
+	thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
+	if (unlikely(thlen + need > sizeof(struct tcphdr) + BOLT_TCPOPT_SPACE))
+		return bolt_push_crowded(bn, skb, thoff, need, ip6);
+	bolt_grow(skb, need, thoff + thlen, ip6);
+	return skb_transport_header(skb) + thlen;
 }
 
 /* Would a segment of this packet still fit the path? */
-static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int need, bool ip6)
+static noinline bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int need,
+			       bool ip6)
 {
 	unsigned int size = skb_is_gso(skb) ? hlen + skb_shinfo(skb)->gso_size : skb->len;
 
@@ -219,6 +239,15 @@ static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int
 		return false;
 	}
 	return size + need <= dst_mtu(skb_dst(skb));
+}
+
+/* The same by what TCP has taken for the path's MTU just now; false: have a look */
+static bool bolt_fits_tcp(const struct sock *sk, const struct sk_buff *skb, unsigned int hlen)
+{
+	unsigned int size = skb_is_gso(skb) ? hlen + skb_shinfo(skb)->gso_size : skb->len;
+
+	return size + BOLT_TCPOPT_LEN <= inet_csk(sk)->icsk_pmtu_cookie &&
+	       skb->len + BOLT_TCPOPT_LEN <= IPV6_MAXPLEN;
 }
 
 /* --- handshake --- */
@@ -472,18 +501,27 @@ static u16 bolt_reflect(const struct tcp_sock *tp, const struct bolt_flow *f)
 	return bolt_rq_pack(max(waited_ns, 0), READ_ONCE(f->rx_hops));
 }
 
-static void bolt_out_established(struct sk_buff *skb, struct sock *sk, unsigned int thoff,
-				 bool ip6)
+/* What TCP writes alone, most of the time; else have a look.  A VRF calls LOCAL_OUT again. */
+static bool bolt_out_has_option(const struct tcphdr *th, unsigned int optlen)
 {
-	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	unsigned int off;
+
+	if (likely(optlen == TCPOLEN_TSTAMP_ALIGNED &&
+		   get_unaligned_be32(th + 1) == BOLT_TCPOPT_TS_ALIGNED))
+		return false;
+	return bolt_opt_find((const u8 *)(th + 1), optlen, &off) != BOLT_OPT_NONE;
+}
+
+static inline void bolt_out_established(struct sk_buff *skb, struct sock *sk, struct tcphdr *th,
+					bool ip6)
+{
 	struct inet_connection_sock *icsk = inet_csk(sk);
-	unsigned int hlen = thoff + th->doff * 4, optlen = th->doff * 4 - sizeof(*th);
+	unsigned int thoff = (u8 *)th - skb->data, thlen = th->doff * 4, hlen = thoff + thlen;
 	u32 seq = ntohl(th->seq), payload = skb->len - hlen;
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct bolt_opt opt = {};
 	struct bolt_net *bn;
 	struct bolt_flow *f;
-	unsigned int off;
 	u64 now_ns;
 	u8 *p;
 
@@ -491,8 +529,7 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk, unsigned 
 	if (!f || !f->reserved || bolt_sk_is_signed(sk))
 		return;
 	bn = f->bn;
-	/* A VRF calls LOCAL_OUT again */
-	if (bolt_opt_find((const u8 *)(th + 1), optlen, &off) != BOLT_OPT_NONE)
+	if (bolt_out_has_option(th, thlen - sizeof(*th)))
 		return;
 	if (unlikely(atomic_read(&f->pending)))
 		bolt_flow_take_up(f, sk);
@@ -533,7 +570,7 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk, unsigned 
 			bolt_skb_leaves_now(skb);
 	}
 
-	if (!bolt_fits(skb, hlen, BOLT_TCPOPT_LEN, ip6)) {
+	if (!bolt_fits_tcp(sk, skb, hlen) && !bolt_fits(skb, hlen, BOLT_TCPOPT_LEN, ip6)) {
 		BOLT_INC_STATS(bn, OptNoMtu);
 	} else {
 		p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN, ip6);
@@ -551,75 +588,100 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk, unsigned 
 	}
 }
 
-/* Offset of the TCP header of a packet TCP built itself; 0 when it is no such packet. */
-static unsigned int bolt_out_thoff(const struct sk_buff *skb, bool ip6)
+/* Behind extension headers.  Is it TCP, and where the skb says? */
+static noinline bool bolt_out_ip6_tcp(const struct sk_buff *skb, unsigned int thoff)
 {
-	unsigned int thoff = skb_transport_offset(skb);
-	const struct tcphdr *th;
+	u8 proto = ipv6_hdr(skb)->nexthdr;
+	__be16 frag;
 
-	/* a tunnel may pass its outer packet with the inner socket */
-	if (ip6) {
-		u8 proto = ipv6_hdr(skb)->nexthdr;
-		__be16 frag;
-
-		if (proto != IPPROTO_TCP &&
-		    (ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &proto, &frag) != thoff ||
-		     proto != IPPROTO_TCP))
-			return 0;
-	} else if (ip_hdr(skb)->protocol != IPPROTO_TCP) {
-		return 0;
-	}
-	if (thoff < sizeof(struct iphdr) || thoff + sizeof(*th) > skb_headlen(skb))
-		return 0;
-	th = (struct tcphdr *)(skb->data + thoff);
-	return th->doff * 4 >= sizeof(*th) && thoff + th->doff * 4 <= skb_headlen(skb) ? thoff : 0;
+	return ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &proto, &frag) == thoff &&
+	       proto == IPPROTO_TCP;
 }
 
-static noinline unsigned int bolt_out_packet(struct sk_buff *skb, struct net *net, struct sock *sk,
-					     bool full, bool ip6)
+/* The TCP header of a packet TCP built itself, all of it; NULL when it is no such packet. */
+static inline struct tcphdr *bolt_out_th(const struct sk_buff *skb, bool ip6)
 {
-	unsigned int thoff, verdict;
+	struct tcphdr *th = tcp_hdr(skb);
+	unsigned int thoff = (u8 *)th - skb->data;
+
+	/* a tunnel may pass its outer packet with the inner socket */
+	if (!ip6 ? ip_hdr(skb)->protocol != IPPROTO_TCP :
+		   ipv6_hdr(skb)->nexthdr != IPPROTO_TCP && !bolt_out_ip6_tcp(skb, thoff))
+		return NULL;
+	if (thoff < sizeof(struct iphdr) || thoff + sizeof(*th) > skb_headlen(skb))
+		return NULL;
+	return th->doff * 4 >= sizeof(*th) && thoff + th->doff * 4 <= skb_headlen(skb) ? th : NULL;
+}
+
+/* The answer to a SYN: of a listener, a request, or nobody */
+static noinline unsigned int bolt_out_reply(struct sk_buff *skb, struct net *net, struct sock *sk,
+					    bool ip6)
+{
+	const struct tcphdr *th;
+
+	if (!bolt_hs_armed() && !bolt_is_fastopen(sk))
+		return NF_ACCEPT;
+	th = bolt_out_th(skb, ip6);
+	if (th && !th->rst && th->syn && th->ack && skb->ip_summed == CHECKSUM_PARTIAL)
+		bolt_out_synack(bolt_net(net), skb, sk, (u8 *)th - skb->data, ip6);
+	return NF_ACCEPT;
+}
+
+static noinline void bolt_out_handshake(struct sk_buff *skb, struct sock *sk,
+					const struct tcphdr *th, bool ip6)
+{
+	struct bolt_net *bn = bolt_net(sock_net(sk));
+	unsigned int thoff = (u8 *)th - skb->data;
+
+	if (th->ack)
+		bolt_out_synack(bn, skb, sk, thoff, ip6);
+	else
+		bolt_out_syn(bn, skb, sk, thoff, ip6);
+}
+
+/* A connection that speaks the option, or any while one is paused */
+static noinline unsigned int bolt_out_flow(struct sk_buff *skb, struct sock *sk, bool ip6)
+{
+	bool lent = skb_dst_is_noref(skb);
 	struct tcphdr *th;
 
 	/*
 	 * TCP lends its packets the socket's route; whoever queued or rerouted one took a
 	 * reference.  Then this may be another context, and the socket not ours to touch.
 	 */
-	if (full && sk->sk_state != TCP_LISTEN && !skb_dst_is_noref(skb) && !bolt_is_fastopen(sk))
+	if (!lent && !bolt_is_fastopen(sk))
 		return NF_ACCEPT;
-	/* what is left may be the answer to a SYN of this softirq */
-	if ((!full || sk->sk_state == TCP_LISTEN) && !bolt_hs_armed() && !bolt_is_fastopen(sk))
+	th = bolt_out_th(skb, ip6);
+	if (!th)
 		return NF_ACCEPT;
+	if (bolt_pause_any()) {
+		unsigned int payload = skb->data + skb->len - ((u8 *)th + th->doff * 4);
+		unsigned int verdict = bolt_pause_out(skb, sk, th, payload);
 
-	thoff = bolt_out_thoff(skb, ip6);
-	if (!thoff)
-		return NF_ACCEPT;
-	th = (struct tcphdr *)(skb->data + thoff);
-	if (bolt_pause_any() && full && sk->sk_state != TCP_LISTEN) {
-		verdict = bolt_pause_out(skb, sk, th, skb->len - thoff - th->doff * 4);
 		if (verdict != NF_ACCEPT || !bolt_sk_speaks(sk))
 			return verdict;
 	}
 	if (th->rst || skb->ip_summed != CHECKSUM_PARTIAL)
 		return NF_ACCEPT;
-
-	if (th->syn && th->ack)
-		bolt_out_synack(bolt_net(net), skb, sk, thoff, ip6);
-	else if (full && th->syn)
-		bolt_out_syn(bolt_net(net), skb, sk, thoff, ip6);
-	else if (full && sk->sk_state != TCP_LISTEN && skb_dst_is_noref(skb))
-		bolt_out_established(skb, sk, thoff, ip6);
+	if (unlikely(th->syn))
+		bolt_out_handshake(skb, sk, th, ip6);
+	else if (lent)
+		bolt_out_established(skb, sk, th, ip6);
 	return NF_ACCEPT;
 }
 
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct sock *sk = state->sk;
-	/* RST and TIME-WAIT replies leave through raw control sockets: look before inet_csk() */
-	bool full = sk && sk_fullsock(sk);
 
-	if (full && (!sk_is_tcp(sk) || (!bolt_sk_speaks(sk) && sk->sk_state != TCP_LISTEN &&
-					!bolt_pause_any())))
+	/* RST and TIME-WAIT replies leave through raw control sockets: look before inet_csk() */
+	if (!sk || !sk_fullsock(sk))
+		return bolt_out_reply(skb, state->net, sk, state->pf == NFPROTO_IPV6);
+	if (!sk_is_tcp(sk))
 		return NF_ACCEPT;
-	return bolt_out_packet(skb, state->net, sk, full, state->pf == NFPROTO_IPV6);
+	if (sk->sk_state == TCP_LISTEN)
+		return bolt_out_reply(skb, state->net, sk, state->pf == NFPROTO_IPV6);
+	if (!bolt_sk_speaks(sk) && !bolt_pause_any())
+		return NF_ACCEPT;
+	return bolt_out_flow(skb, sk, state->pf == NFPROTO_IPV6);
 }
