@@ -102,6 +102,15 @@ EXPORT_SYMBOL_GPL(bolt_peer_silent);
 
 /* --- start and end --- */
 
+/* The hooks are out: nobody has seen a handshake, nor will see a packet. */
+static bool bolt_no_hooks(struct bolt_net *bn)
+{
+	if (likely(READ_ONCE(bn->hooks)))
+		return false;
+	BOLT_INC_STATS(bn, NoHooks);
+	return true;
+}
+
 /* Was the option negotiated? Then the connection has an object, or gets it here. */
 struct bolt_flow *bolt_negotiated(struct sock *sk)
 {
@@ -111,7 +120,7 @@ struct bolt_flow *bolt_negotiated(struct sock *sk)
 	rcu_read_lock();
 	f = bolt_flow_lookup(sk);
 	rcu_read_unlock();
-	if (bolt_sk_is_signed(sk))
+	if (bolt_no_hooks(bolt_net(sock_net(sk))) || bolt_sk_is_signed(sk))
 		return NULL;
 	/* The SYN-ACK that LOCAL_IN saw must be the one that TCP took */
 	if (f)

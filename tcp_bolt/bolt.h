@@ -173,6 +173,9 @@ struct bolt_net {
 	struct socket		*ctl[2];	/* IPv4, IPv6 */
 	struct mutex		ctl_lock;	/* ctl[] and the port they are bound to */
 
+	struct mutex		hooks_lock;	/* hooks, and sfc, which needs them */
+	u8			hooks_closing;	/* the namespace goes */
+
 	struct list_head	pauses;		/* see pause.c */
 	spinlock_t		pause_lock;
 	u8			pause_closing;
@@ -190,6 +193,7 @@ struct bolt_net {
 	u32			watchdog_interval_us;
 	u32			watchdog_recovery_us;
 	u8			sfc;
+	u8			hooks;		/* they are in */
 	u8			ai;
 	u8			ai_spread;
 	u8			brownfield;
@@ -210,6 +214,8 @@ extern struct tcp_congestion_ops tcp_bolt, tcp_bolt_fallback, *bolt_swift_ops;
 struct nf_hook_state;
 
 struct bolt_net *bolt_net(const struct net *net);
+int bolt_hooks_set(struct bolt_net *bn, bool on);
+int bolt_sfc_set(struct bolt_net *bn, bool on);
 
 #define BOLT_INC_STATS(bn, item)	this_cpu_inc((bn)->mib->v[BOLT_MIB_##item])
 #define BOLT_ADD_STATS(bn, item, n)	this_cpu_add((bn)->mib->v[BOLT_MIB_##item], n)

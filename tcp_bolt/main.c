@@ -69,12 +69,62 @@ static const struct nf_hook_ops bolt_hooks[] = {
 #endif
 };
 
+static bool bolt_hooks_first = true;
+module_param_named(hooks, bolt_hooks_first, bool, 0644);
+MODULE_PARM_DESC(hooks, "net.bolt.hooks of namespaces made from now on (1)");
+
+/*
+ * net.bolt.hooks: with 0 the packets of the namespace pass as if the module was not loaded.  A
+ * connection that carries the option then loses it at once, as to a middlebox, and falls back.
+ */
+int bolt_hooks_set(struct bolt_net *bn, bool on)
+{
+	int err = 0;
+
+	mutex_lock(&bn->hooks_lock);
+	if (bn->hooks_closing)
+		err = -ENODEV;
+	/* a pause needs them, for any socket */
+	else if (!on && READ_ONCE(bn->sfc))
+		err = -EBUSY;
+	else if (on && !bn->hooks)
+		err = nf_register_net_hooks(bn->net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+	else if (!on && bn->hooks)
+		nf_unregister_net_hooks(bn->net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+	if (!err)
+		WRITE_ONCE(bn->hooks, on);
+	mutex_unlock(&bn->hooks_lock);
+	return err;
+}
+
+/* net.bolt.sfc, which net.bolt.hooks=0 excludes */
+int bolt_sfc_set(struct bolt_net *bn, bool on)
+{
+	int err = 0;
+
+	if (on) {
+		if (!READ_ONCE(bn->hooks))
+			return -EBUSY;
+		err = bolt_control_need(bn);
+		if (err)
+			return err;
+	}
+	mutex_lock(&bn->hooks_lock);
+	if (on && !bn->hooks)
+		err = -EBUSY;
+	else
+		WRITE_ONCE(bn->sfc, on);
+	mutex_unlock(&bn->hooks_lock);
+	return err;
+}
+
 static int __net_init bolt_net_init(struct net *net)
 {
 	struct bolt_net *bn = bolt_net(net);
 	int err;
 
 	bn->net = net;
+	mutex_init(&bn->hooks_lock);
 	xa_init(&bn->rates);
 	bolt_control_init(bn);
 	bolt_pause_init(bn);
@@ -86,7 +136,8 @@ static int __net_init bolt_net_init(struct net *net)
 	err = bolt_sysctl_init(bn);
 	if (err)
 		goto err_mib;
-	err = nf_register_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+	if (READ_ONCE(bolt_hooks_first))
+		err = bolt_hooks_set(bn, true);
 	if (err)
 		goto err_sysctl;
 	return 0;
@@ -101,7 +152,13 @@ err_mib:
 /* A grace period passes between this and bolt_net_exit(): no hook runs any more then. */
 static void __net_exit bolt_net_pre_exit(struct net *net)
 {
-	nf_unregister_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+	struct bolt_net *bn = bolt_net(net);
+
+	mutex_lock(&bn->hooks_lock);
+	bn->hooks_closing = 1;
+	if (bn->hooks)
+		nf_unregister_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+	mutex_unlock(&bn->hooks_lock);
 }
 
 static void __net_exit bolt_net_exit(struct net *net)

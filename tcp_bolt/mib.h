@@ -17,6 +17,7 @@
 	X(Negotiated)		/* connections that carry the option */		\
 	X(Fallback)		/* connections of bolt sockets that do not */	\
 	X(FallbackLate)		/* of those: the option vanished from ACKs */	\
+	X(NoHooks)		/* begun by bolt and swift while net.bolt.hooks was 0 */ \
 	/* the option */							\
 	X(OptTx)		/* packets sent with it; a TSO burst is one */	\
 	X(OptRx)		/* packets received with it, as segments */	\

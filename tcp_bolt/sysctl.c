@@ -39,22 +39,33 @@ static int bolt_sysctl_rate(BOLT_CTL_TABLE *table, int write, void *buf, size_t 
 	return ret;
 }
 
+/* A switch that is thrown by @set, or stays */
+static int bolt_sysctl_switch(const struct ctl_table *table, int write, void *buf, size_t *len,
+			      loff_t *pos, struct bolt_net *bn,
+			      int (*set)(struct bolt_net *bn, bool on))
+{
+	struct ctl_table tmp = *table;
+	u8 on = READ_ONCE(*(u8 *)table->data);
+	int ret;
+
+	tmp.data = &on;
+	ret = proc_dou8vec_minmax(&tmp, write, buf, len, pos);
+	return ret || !write ? ret : set(bn, on);
+}
+
 /* A host that wants pauses has to hear them: the control port opens, or nothing changes. */
 static int bolt_sysctl_sfc(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
 {
 	struct bolt_net *bn = container_of((u8 *)table->data, struct bolt_net, sfc);
-	struct ctl_table tmp = *table;
-	u8 sfc = READ_ONCE(bn->sfc);
-	int ret;
 
-	tmp.data = &sfc;
-	ret = proc_dou8vec_minmax(&tmp, write, buf, len, pos);
-	if (ret || !write)
-		return ret;
-	ret = sfc ? bolt_control_need(bn) : 0;
-	if (!ret)
-		WRITE_ONCE(bn->sfc, sfc);
-	return ret;
+	return bolt_sysctl_switch(table, write, buf, len, pos, bn, bolt_sfc_set);
+}
+
+static int bolt_sysctl_hooks(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
+{
+	struct bolt_net *bn = container_of((u8 *)table->data, struct bolt_net, hooks);
+
+	return bolt_sysctl_switch(table, write, buf, len, pos, bn, bolt_hooks_set);
 }
 
 /* 32 hexadecimal digits; "off" for none.  Never shown. */
@@ -185,6 +196,7 @@ static const struct ctl_table bolt_table[] = {
 		    .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(min_ttl, u8, proc_dou8vec_minmax),
 	BOLT_SYSCTL(sfc, u8, bolt_sysctl_sfc, .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
+	BOLT_SYSCTL(hooks, u8, bolt_sysctl_hooks, .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(max_pause_us, u32, proc_douintvec_minmax,
 		    .extra1 = (void *)&bolt_one, .extra2 = (void *)&bolt_pause_max),
 	BOLT_SYSCTL(watchdog_pct, u32, proc_douintvec_minmax,

@@ -178,6 +178,18 @@ test_sysctls() {
 	finds sysctl note 'base_rtt_ns is 0'
 }
 
+test_hooks() {
+	setup_host
+	in_ns "$H1" sysctl -qw net.bolt.sfc=0 net.bolt.hooks=0
+	doctor host
+	finds sysctl mend 'net.bolt.hooks is 0'
+	only sysctl
+	mend sysctl
+	expect_eq "hooks" "$(in_ns "$H1" sysctl -n net.bolt.hooks)" 1
+	doctor host
+	only
+}
+
 test_port() {
 	local pid
 	setup_pair
@@ -368,4 +380,4 @@ test_user() {
 	expect_eq "to mend" "$(json '"\(.mend) \(.unknown > 0)"')" "0 true"
 }
 
-run_tests healthy kernel modules secure_boot tc sysctls port filter peers devices user json
+run_tests healthy kernel modules secure_boot tc sysctls hooks port filter peers devices user json

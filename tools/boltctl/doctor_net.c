@@ -36,7 +36,7 @@ unsigned int control_port(void)
 
 void doctor_sysctls(void)
 {
-	unsigned long long rtt;
+	unsigned long long rtt, hooks;
 	char cc[64];
 
 	bc_read_file("/proc/sys/net/ipv4/tcp_congestion_control", cc, sizeof(cc));
@@ -45,6 +45,9 @@ void doctor_sysctls(void)
 	else
 		found(D_NOTE, "sysctl", "sudo sysctl -w net.ipv4.tcp_congestion_control=bolt",
 		      "new sockets use %s, unless they, or their route, ask for bolt", cc);
+	if (sysctl_read("net/bolt/hooks", &hooks) && !hooks)
+		found(D_MEND, "sysctl", "sudo sysctl -w net.bolt.hooks=1",
+		      "net.bolt.hooks is 0: in this namespace no connection carries the option, and none can be paused");
 	if (!sysctl_read("net/bolt/base_rtt_ns", &rtt))
 		found(D_MEND, "sysctl", "sudo rmmod tcp_swift tcp_bolt; sudo modprobe tcp_bolt",
 		      "net.bolt.* is missing: tcp_bolt is loaded, but not of this version");
