@@ -34,83 +34,92 @@ static inline bool sfc_opt_is_bolt(const u8 *p)
 	       htonl((u32)BOLT_TCPOPT_KIND << 24 | BOLT_TCPOPT_LEN << 16 | BOLT_TCPOPT_EXID);
 }
 
+/*
+ * TCP behind @l3_len bytes of L3 at @l3, which says that all are @tot.  The headers are @head.
+ * Bolt's option is @opt bytes behind the begin of TCP's; 0: there is none.
+ */
+static __always_inline bool sfc_parse_plain_opt(const struct sk_buff *skb, const u8 *l3,
+						u32 l3_len, u32 head, u32 tot, u32 opt,
+						struct sfc_pkt *pkt)
+{
+	const u8 *th = l3 + l3_len;
+
+	if (tot < head || pkt->l3_off + tot > skb->len)
+		return false;
+	pkt->l4_off = pkt->l3_off + l3_len;
+	pkt->proto = IPPROTO_TCP;
+	pkt->band = SFC_BAND_HIGH;
+	pkt->control = false;
+	pkt->pausable = tot != head;
+	pkt->high = !pkt->pausable && (th[13] & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_RST |
+						 TCPHDR_ACK)) == TCPHDR_ACK;
+	pkt->flags = 0;
+	pkt->t_data_tx = 0;
+	pkt->form = BOLT_OPT_NONE;
+	if (!opt)
+		return true;
+	pkt->opt_off = pkt->l4_off + opt;
+	pkt->flags = th[opt + BOLT_TCPOPT_OFF_FLAGS];
+	pkt->t_data_tx = get_unaligned_be32(th + opt + BOLT_TCPOPT_OFF_TX);
+	pkt->form = BOLT_OPT_FULL;
+	/* a lie otherwise */
+	return likely(!(pkt->flags & BOLT_F_DATA) || (pkt->t_data_tx && pkt->pausable));
+}
+
+/* The same; a bare header of TCP is there, in one piece. */
+static __always_inline bool sfc_parse_plain_tcp(const struct sk_buff *skb, const u8 *l3, u32 l3_len,
+						u32 tot, struct sfc_pkt *pkt)
+{
+	const u32 bare = l3_len + 20, one = l3_len + 32, both = l3_len + 44;
+	const u8 *th = l3 + l3_len;
+
+	switch (th[12] & 0xf0) {
+	case SFC_TCP_BARE:
+		return sfc_parse_plain_opt(skb, l3, l3_len, bare, tot, 0, pkt);
+	case SFC_TCP_ONE:
+		if (pkt->l3_off + one > skb_headlen(skb))
+			return false;
+		if (sfc_opt_is_bolt(th + 20))
+			return sfc_parse_plain_opt(skb, l3, l3_len, one, tot, 20, pkt);
+		return sfc_opt_is_ts(th + 20) &&
+		       sfc_parse_plain_opt(skb, l3, l3_len, one, tot, 0, pkt);
+	case SFC_TCP_BOTH:
+		return pkt->l3_off + both <= skb_headlen(skb) &&
+		       sfc_opt_is_ts(th + 20) && sfc_opt_is_bolt(th + 32) &&
+		       sfc_parse_plain_opt(skb, l3, l3_len, both, tot, 32, pkt);
+	}
+	return false;
+}
+
 /* Fill in @pkt.  False: it is another kind of packet, or malformed; ask sfc_parse(). */
 static __always_inline bool sfc_parse_plain(const struct sk_buff *skb, struct sfc_pkt *pkt)
 {
-	const u8 *l3 = skb_network_header(skb), *th, *opt = NULL;
-	int l3_off = l3 - skb->data;
-	int len = skb->len - l3_off;
-	int linear = len - skb->data_len;
-	int tot, head;
+	const u8 *l3 = skb_network_header(skb);
+	const struct ipv6hdr *ip6h = (const struct ipv6hdr *)l3;
+	const struct iphdr *iph = (const struct iphdr *)l3;
+	/* 64 bits: what is below zero is beyond any end */
+	u64 off = (u32)(l3 - skb->data);
 
-	if (unlikely(l3_off < 0 || linear < (int)(sizeof(struct iphdr) + sizeof(struct tcphdr))))
+	if (off + sizeof(*iph) + sizeof(struct tcphdr) > skb_headlen(skb))
 		return false;
+	pkt->l3_off = off;
 	if (likely(skb->protocol == htons(ETH_P_IP))) {
-		const struct iphdr *iph = (const struct iphdr *)l3;
-
 		if (l3[0] != 0x45 || iph->protocol != IPPROTO_TCP || ip_is_fragment(iph))
 			return false;
 		pkt->family = AF_INET;
 		pkt->dscp = iph->tos >> 2;
-		tot = ntohs(iph->tot_len);
-		head = sizeof(*iph);
-	} else if (skb->protocol == htons(ETH_P_IPV6)) {
-		const struct ipv6hdr *ip6h = (const struct ipv6hdr *)l3;
-
-		if (l3[0] >> 4 != 6 || ip6h->nexthdr != IPPROTO_TCP || !ip6h->payload_len ||
-		    linear < (int)(sizeof(*ip6h) + sizeof(struct tcphdr)))
+		return sfc_parse_plain_tcp(skb, l3, sizeof(*iph), ntohs(iph->tot_len), pkt);
+	}
+	if (skb->protocol == htons(ETH_P_IPV6)) {
+		if (off + sizeof(*ip6h) + sizeof(struct tcphdr) > skb_headlen(skb) ||
+		    l3[0] >> 4 != 6 || ip6h->nexthdr != IPPROTO_TCP || !ip6h->payload_len)
 			return false;
 		pkt->family = AF_INET6;
 		pkt->dscp = ipv6_get_dsfield(ip6h) >> 2;
-		tot = ntohs(ip6h->payload_len) + sizeof(*ip6h);
-		head = sizeof(*ip6h);
-	} else {
-		return false;
+		return sfc_parse_plain_tcp(skb, l3, sizeof(*ip6h),
+					   sizeof(*ip6h) + ntohs(ip6h->payload_len), pkt);
 	}
-
-	th = l3 + head;
-	pkt->l3_off = l3_off;
-	pkt->l4_off = l3_off + head;
-	pkt->proto = IPPROTO_TCP;
-	pkt->band = SFC_BAND_HIGH;
-	pkt->control = false;
-	head += (th[12] & 0xf0) >> 2;
-	if (unlikely(head > linear || head > tot || tot > len))
-		return false;
-
-	switch (th[12] & 0xf0) {
-	case SFC_TCP_BARE:
-		break;
-	case SFC_TCP_ONE:
-		if (likely(sfc_opt_is_bolt(th + 20)))
-			opt = th + 20;
-		else if (!sfc_opt_is_ts(th + 20))
-			return false;
-		break;
-	case SFC_TCP_BOTH:
-		if (!sfc_opt_is_ts(th + 20) || !sfc_opt_is_bolt(th + 32))
-			return false;
-		opt = th + 32;
-		break;
-	default:
-		return false;
-	}
-
-	pkt->pausable = tot != head;
-	pkt->high = !pkt->pausable && (th[13] & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_RST |
-						 TCPHDR_ACK)) == TCPHDR_ACK;
-	if (!opt) {
-		pkt->flags = 0;
-		pkt->t_data_tx = 0;
-		pkt->form = BOLT_OPT_NONE;
-		return true;
-	}
-	pkt->opt_off = opt - skb->data;
-	pkt->flags = opt[BOLT_TCPOPT_OFF_FLAGS];
-	pkt->t_data_tx = get_unaligned_be32(opt + BOLT_TCPOPT_OFF_TX);
-	pkt->form = BOLT_OPT_FULL;
-	/* a lie otherwise */
-	return likely(!(pkt->flags & BOLT_F_DATA) || (pkt->t_data_tx && pkt->pausable));
+	return false;
 }
 
 #endif /* _SFC_PARSE_H */

@@ -190,9 +190,32 @@ static void sfc_parse_plain_any_test(struct kunit *test)
 	}
 }
 
+/* Where L3 is not in what is left of the packet, or was never said to be */
+static void sfc_parse_plain_away_test(struct kunit *test)
+{
+	struct sk_buff *skb = packet(test, plain4, sizeof(plain4), sizeof(plain4));
+	struct sfc_pkt pkt;
+
+	KUNIT_EXPECT_TRUE(test, sfc_parse_plain(skb, &pkt));
+	skb_pull(skb, L2);
+	KUNIT_EXPECT_TRUE(test, sfc_parse_plain(skb, &pkt));
+	skb_pull(skb, 1);
+	KUNIT_EXPECT_FALSE(test, sfc_parse_plain(skb, &pkt));
+	sfc_parse(skb, PORT, &pkt);
+	KUNIT_EXPECT_EQ(test, pkt.family, 0);
+	skb_push(skb, L2 + 1);
+	skb_set_network_header(skb, sizeof(plain4));
+	KUNIT_EXPECT_FALSE(test, sfc_parse_plain(skb, &pkt));
+	skb_reset_network_header(skb);
+	skb->protocol = htons(ETH_P_ARP);
+	KUNIT_EXPECT_FALSE(test, sfc_parse_plain(skb, &pkt));
+	kfree_skb(skb);
+}
+
 static struct kunit_case sfc_parse_cases[] = {
 	KUNIT_CASE(sfc_parse_plain_test),
 	KUNIT_CASE(sfc_parse_plain_any_test),
+	KUNIT_CASE(sfc_parse_plain_away_test),
 	{ }
 };
 
