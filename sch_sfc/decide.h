@@ -31,13 +31,13 @@
 
 /**
  * struct sfc_alg_cfg - a port, as the algorithm sees it
- * @rate:	of the link; unknown: as if @sm were false
+ * @rate:	of the link
  * @ccthresh:	CC_THRESH, bytes
  * @mtu:	bytes of the largest packet, counted as packets are
  * @smcap:	bytes of supply that may be saved up; at least what one grant costs
  * @floor:	bytes the supply token may fall below zero
  * @pru:	section 3.2 is on
- * @sm:		section 3.3 is on
+ * @sm:		section 3.3 is on, and @rate known
  */
 struct sfc_alg_cfg {
 	struct sfc_rate	rate;
@@ -139,7 +139,7 @@ static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg,
 {
 	if (cfg->pru && sfc_pru_take(&st->pru_token, segs))
 		return SFC_GRANT_PRU;
-	if (cfg->sm && cfg->rate.bytes_ps && sfc_sm_take(&st->sm, segs * cfg->mtu))
+	if (cfg->sm && sfc_sm_take(&st->sm, segs * cfg->mtu))
 		return SFC_GRANT_SM;
 	return SFC_GRANT_NONE;
 }
@@ -155,7 +155,7 @@ static __always_inline void sfc_decide_data(const struct sfc_alg_cfg *cfg,
 		return;
 	out->data = true;
 
-	if (in->queue >= cfg->ccthresh) {				/* line 4 */
+	if (in->queue && in->queue >= cfg->ccthresh) {			/* line 4 */
 		out->congested = true;
 		out->flags &= ~BOLT_F_INC;				/* line 10 */
 		if (!(in->flags & BOLT_F_DEC) && in->can_src) {		/* line 5 */
@@ -175,13 +175,21 @@ static __always_inline void sfc_decide_data(const struct sfc_alg_cfg *cfg,
 	}
 }
 
+/* Line 3, on every packet */
+static __always_inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg,
+					      struct sfc_alg_state *st,
+					      const struct sfc_alg_in *in)
+{
+	if (cfg->sm)
+		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
+			      sfc_supply_cap(cfg, st, in), cfg->floor);
+}
+
 /* Algorithm 1.  Call for every packet, before it joins the queue. */
 static __always_inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
 				       const struct sfc_alg_in *in, struct sfc_decision *out)
 {
-	if (cfg->sm && cfg->rate.bytes_ps)				/* line 3 */
-		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
-			      sfc_supply_cap(cfg, st, in), cfg->floor);
+	sfc_decide_supply(cfg, st, in);
 	sfc_decide_data(cfg, st, in, out);
 }
 

@@ -55,7 +55,7 @@ static void sfc_decide_band(struct sfc_sched *q, unsigned int band, const struct
 		*out = (struct sfc_decision){ .flags = in->flags };
 		return;
 	}
-	if (q->alg.sm && q->alg.rate.bytes_ps)				/* line 3 */
+	if (q->alg.sm)							/* line 3 */
 		sfc_qos_supply(&q->qos, i, &q->alg, in);
 	sfc_decide_data(&q->alg, &q->qos.band[i].state, in, out);
 
@@ -85,7 +85,6 @@ static void sfc_count_band(struct sfc_sched *q, const struct sfc_pkt *pkt,
 static __always_inline void sfc_count(struct sfc_sched *q, const struct sfc_alg_in *in,
 				      const struct sfc_decision *out)
 {
-	q->stats.data += in->segs;
 	if (out->pru_added)
 		q->stats.pru_added += out->pru_added;
 	if (out->grant == SFC_GRANT_PRU)
@@ -119,6 +118,7 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 	if (!out.data)
 		return pkt->flags;
 
+	q->stats.data += in.segs;
 	sfc_count(q, &in, &out);
 	if (out.congested) {
 		q->stats.congested += in.segs;
@@ -346,11 +346,17 @@ static __always_inline u8 sfc_run_calm(struct Qdisc *sch, const struct sk_buff *
 	if (!(q->cfg.flags & TC_SFC_F_BOLT))
 		return flags;
 	if (shared)
-		sfc_port_decide(q, &in, &out);
+		sfc_port_supply(q, &in);
 	else
-		sfc_decide(&q->alg, &q->state, &in, &out);
-	if (out.data)
-		sfc_count(q, &in, &out);
+		sfc_decide_supply(&q->alg, &q->state, &in);
+	if (!(flags & BOLT_F_DATA))
+		return flags;
+	q->stats.data++;
+	if (shared)
+		sfc_port_decide_data(q, &in, &out);
+	else
+		sfc_decide_data(&q->alg, &q->state, &in, &out);
+	sfc_count(q, &in, &out);
 	return out.flags;
 }
 

@@ -329,9 +329,9 @@ static void sfc_config_derive(const struct sfc_config *cfg, struct net_device *d
 		.ccthresh = cfg->ccthresh ?: min(2 * psched_mtu(dev), cfg->limit),
 		.floor = cfg->limit,
 		.pru = cfg->flags & TC_SFC_F_PRU,
-		.sm = cfg->flags & TC_SFC_F_SM,
 	};
 	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: sfc_link_speed(dev));
+	alg->sm = alg->rate.bytes_ps && cfg->flags & TC_SFC_F_SM;
 	alg->smcap = cfg->smcap;
 	if (!alg->smcap && alg->rate.bytes_ps)
 		alg->smcap = clamp_t(u64, sfc_supply(&alg->rate, SFC_SMCAP_NS) >>

@@ -96,13 +96,17 @@ static u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts)
 	return now - had;
 }
 
-/* Algorithm 1 at one queue of several: tokens are the port's. */
-void sfc_port_decide(struct sfc_sched *q, const struct sfc_alg_in *in, struct sfc_decision *out)
+/* Algorithm 1 at one queue of several: tokens are the port's.  Line 3 ... */
+void sfc_port_supply(struct sfc_sched *q, const struct sfc_alg_in *in)
 {
-	if (q->alg.sm && q->alg.rate.bytes_ps &&			/* line 3 */
-	    sfc_share_add(&q->queue.share, in->size, in->now))
+	if (q->alg.sm && sfc_share_add(&q->queue.share, in->size, in->now))
 		sfc_port_settle(q, in);
+}
 
+/* ... and the others */
+void sfc_port_decide_data(struct sfc_sched *q, const struct sfc_alg_in *in,
+			  struct sfc_decision *out)
+{
 	/* only for who will surely use it: line 14 */
 	if (q->alg.pru && (in->flags & (BOLT_F_DATA | BOLT_F_INC | BOLT_F_LAST)) ==
 			  (BOLT_F_DATA | BOLT_F_INC) && in->queue < q->alg.ccthresh)

@@ -44,7 +44,16 @@ void sfc_port_departure(struct Qdisc *sch);
 void sfc_port_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);
 
 void sfc_port_tell(struct Qdisc *sch, u32 backlog);
-void sfc_port_decide(struct sfc_sched *q, const struct sfc_alg_in *in, struct sfc_decision *out);
+void sfc_port_supply(struct sfc_sched *q, const struct sfc_alg_in *in);
+void sfc_port_decide_data(struct sfc_sched *q, const struct sfc_alg_in *in,
+			  struct sfc_decision *out);
+
+static inline void sfc_port_decide(struct sfc_sched *q, const struct sfc_alg_in *in,
+				   struct sfc_decision *out)
+{
+	sfc_port_supply(q, in);
+	sfc_port_decide_data(q, in, out);
+}
 
 /* @backlog bytes wait here: for the others, if they have to hear of it */
 static inline void sfc_port_show(struct Qdisc *sch, u32 backlog)

@@ -29,7 +29,7 @@
 
 #define SFC_TOKEN_SHIFT	10	/* supply tokens count 1/1024 byte */
 /* A gap this long fills any token bucket; it also keeps the products within 64 bits. */
-#define SFC_IDLE_NS	(1ULL << 36)
+#define SFC_IDLE_NS	(1ULL << 32)
 #define SFC_PRU_MAX	256	/* tokens; the authors' simulator caps there as well */
 /* Packets are at most this long for sfc_serialize_ns(): super-packets of BIG TCP fit */
 #define SFC_LEN_MAX	(1U << 20)
@@ -40,7 +40,7 @@
  * @kbps:		the same as control messages say it, never 0 for a known rate
  * @supply_mult:	see above
  * @time_mult:		see above
- * @supply_shift:	0..32, as mul_u64_u32_shr() wants
+ * @supply_shift:	0..32
  * @time_shift:		0..34
  */
 struct sfc_rate {
@@ -64,7 +64,7 @@ static inline void sfc_rate_set(struct sfc_rate *r, u64 bytes_ps)
 
 	r->kbps = max_t(u64, div_u64(bytes_ps, 125), 1);
 
-	/* as many bits as the multiplier, the product and mul_u64_u32_shr() have room for */
+	/* as many bits as the multiplier, the product have room for */
 	shift = 0;
 	factor = bytes_ps << SFC_TOKEN_SHIFT;
 	mult = div_u64(factor, NSEC_PER_SEC);
@@ -92,7 +92,7 @@ static inline void sfc_rate_set(struct sfc_rate *r, u64 bytes_ps)
 /* What the link can carry in @ns (below SFC_IDLE_NS), in supply tokens. */
 static inline u64 sfc_supply(const struct sfc_rate *r, u64 ns)
 {
-	return mul_u64_u32_shr(ns, r->supply_mult, r->supply_shift);
+	return ns * r->supply_mult >> r->supply_shift;
 }
 
 /**
@@ -204,6 +204,7 @@ struct sfc_limiter {
 
 #define SFC_LIMITER_BURST	32		/* events, or ... */
 #define SFC_LIMITER_BURST_PS	1000000000ULL	/* ... what a ms brings, whichever is more */
+#define SFC_LIMITER_IDLE_NS	(1ULL << 36)	/* a gap this long brings any burst */
 
 /* @per_sec: not 0.  The bucket starts full. */
 static inline void sfc_limiter_set(struct sfc_limiter *l, u32 per_sec, u64 now)
@@ -219,7 +220,7 @@ static inline bool sfc_limiter_take(struct sfc_limiter *l, u64 now)
 	u64 gap = now - l->last_ns;
 
 	l->last_ns = now;
-	if (gap >= SFC_IDLE_NS)
+	if (gap >= SFC_LIMITER_IDLE_NS)
 		l->credit_ps = l->burst_ps;
 	else
 		l->credit_ps = min_t(u64, l->credit_ps + gap * 1000, l->burst_ps);

@@ -25,7 +25,7 @@ struct decide_case {
 	bool cannot_src;
 	u32 segs;		/* 0: one */
 	/* the port */
-	bool nopru, nosm, norate;
+	bool nopru, nosm;
 	u32 pru;
 	s64 sm_bytes;		/* supply before this packet */
 	/* what comes of it */
@@ -100,8 +100,6 @@ static const struct decide_case decide_cases[] = {
 	  .pru_after = 2 },
 	{ "INC, supply but nosm", DATA | INC, .sm_bytes = MTU, .nosm = true, .want = DATA,
 	  .data = true },
-	{ "INC, rate unknown", DATA | INC, .sm_bytes = MTU, .norate = true, .want = DATA,
-	  .data = true },
 	{ "INC with DEC from elsewhere", DATA | INC | DEC, .sm_bytes = MTU,
 	  .want = DATA | INC | DEC, .data = true, .grant = SFC_GRANT_SM },
 	{ "INC super-packet: all or none", DATA | INC, .segs = 4, .pru = 3, .want = DATA,
@@ -131,8 +129,7 @@ static void sfc_decide_test(struct kunit *test)
 				 .can_src = !c->cannot_src };
 	struct sfc_decision out;
 
-	if (!c->norate)
-		sfc_rate_set(&cfg.rate, 100 * GBPS);
+	sfc_rate_set(&cfg.rate, 100 * GBPS);
 	/* 120 ns are worth 1500 bytes, what the packet takes; one token for truncation */
 	st.sm.token = c->sm_bytes * 1024 + 1;
 	st.sm.last_ns = 1000;

@@ -34,7 +34,7 @@ static unsigned int precision(u64 rate)
 
 static void sfc_supply_error_test(struct kunit *test)
 {
-	static const u64 gaps[] = { 0, 1, 3, 120, 121, 8000, 1000003, 999999999, 1ULL << 35,
+	static const u64 gaps[] = { 0, 1, 3, 120, 121, 8000, 1000003, 999999999, 1ULL << 31,
 				    SFC_IDLE_NS - 1 };
 	u64 rate = *(const u64 *)test->param_value;
 	struct sfc_rate r;
@@ -284,8 +284,8 @@ static void sfc_limiter_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 999999), 0);
 	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 1000000), 1);
 	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 6000000), 5);
-	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 6000000 + SFC_IDLE_NS), 32);
-	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 6000000 + SFC_IDLE_NS), 0);
+	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 6000000 + SFC_LIMITER_IDLE_NS), 32);
+	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 6000000 + SFC_LIMITER_IDLE_NS), 0);
 }
 
 static void sfc_limiter_fast_test(struct kunit *test)
