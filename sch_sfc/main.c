@@ -318,16 +318,18 @@ static int sfc_enqueue_refused(struct sk_buff *skb, struct Qdisc *sch, int err,
 }
 
 /*
- * Nothing waits here that anybody has to hear of, nothing is held, no pause is known, and there
- * is one band of data: most of the time.  Then a plain packet asks for tokens, and no more.
+ * With this packet nothing waits here that anybody has to hear of, nothing is held, no pause is
+ * known, and there is one band of data: most of the time.  Then a plain packet asks for tokens,
+ * and no more.  Nothing is elsewhere unless the port is @shared.
  */
-static __always_inline bool sfc_calm(struct Qdisc *sch, const struct sk_buff *skb, u32 below,
+static __always_inline bool sfc_calm(struct Qdisc *sch, const struct sk_buff *skb, bool shared,
 				     u64 now)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
+	u64 queue = shared ? sfc_backlog(sch) : sch->qstats.backlog;
 
-	return likely(sfc_backlog(sch) < below && now >= READ_ONCE(*q->until_ns) &&
-		      !skb_is_gso(skb) && qdisc_pkt_len(skb) <= SFC_CALM_LEN);
+	return queue + qdisc_pkt_len(skb) <= q->calm && now >= READ_ONCE(*q->until_ns) &&
+	       !skb_is_gso(skb);
 }
 
 /* Algorithm 1 where nothing is congested.  Returns the flags. */
@@ -335,7 +337,7 @@ static __always_inline u8 sfc_run_calm(struct Qdisc *sch, const struct sk_buff *
 				       bool shared, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_decision out;
+	struct sfc_decision out = { };
 	struct sfc_alg_in in = {
 		.now = now,
 		.size = qdisc_pkt_len(skb) + q->cfg.overhead,
@@ -369,41 +371,6 @@ static noinline void sfc_mark_again(struct Qdisc *sch, struct sk_buff *skb, u8 f
 	sfc_mark(sch, skb, &pkt, flags);
 }
 
-/*
- * Says and does of a packet for which the port is calm what sfc_enqueue_one() would, with a third
- * of the instructions: @pkt is in registers, unless somebody is given its address.
- */
-static __always_inline void sfc_enqueue_calm(struct sk_buff *skb, struct Qdisc *sch, u8 had,
-					     bool high, bool shared, u64 now)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-	u8 flags;
-
-	sfc_shape_idle(sch, now);
-	flags = sfc_run_calm(sch, skb, had, shared, now);
-	if (unlikely(flags != had))
-		sfc_mark_again(sch, skb, flags);
-	if (high) {
-		q->stats.high++;
-		sfc_queue_add_to(sch, SFC_BAND_HIGH, skb);
-	} else {
-		sfc_queue_add_to(sch, SFC_BAND_DATA, skb);
-	}
-}
-
-/* At one queue of several.  Returns false when there is more to it. */
-static bool sfc_enqueue_shared(struct sk_buff *skb, struct Qdisc *sch, u64 now)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_pkt pkt;
-
-	sfc_port_arrival(sch);
-	if (!sfc_calm(sch, skb, q->queue.calm, now) || !sfc_parse_plain(skb, &pkt))
-		return false;
-	sfc_enqueue_calm(skb, sch, pkt.flags, pkt.high, true, now);
-	return true;
-}
-
 static noinline int sfc_enqueue_any(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 				    struct sk_buff **to_free)
 {
@@ -411,8 +378,6 @@ static noinline int sfc_enqueue_any(struct sk_buff *skb, struct Qdisc *sch, u64 
 	u8 band = SFC_BAND_HIGH;
 	int err;
 
-	if (q->queue.port && sfc_enqueue_shared(skb, sch, now))
-		return NET_XMIT_SUCCESS;
 	if (sfc_has_bands(q)) {
 		err = sfc_filter(skb, sch, &band);
 		if (err != NET_XMIT_SUCCESS)
@@ -424,16 +389,51 @@ static noinline int sfc_enqueue_any(struct sk_buff *skb, struct Qdisc *sch, u64 
 	return sfc_enqueue_one(skb, sch, band, now, to_free) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
 }
 
-static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+/*
+ * Says and does of a plain packet for which the port is calm what sfc_enqueue_any() would, with a
+ * fraction of the instructions: what is made of it is in registers.  Hence "= { }": the compiler
+ * drops that, but not the zeros that CONFIG_INIT_STACK_ALL_ZERO gives a variable without.
+ */
+static __always_inline int sfc_enqueue_calm(struct sk_buff *skb, struct Qdisc *sch,
+					    struct sk_buff **to_free, bool shaped, bool shared)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns();
-	struct sfc_pkt pkt;
+	struct sfc_pkt pkt = { };
+	u8 flags;
 
-	if (!sfc_calm(sch, skb, q->calm, now) || !sfc_parse_plain(skb, &pkt))
+	if (shared)
+		sfc_port_arrival(sch);
+	if (!sfc_calm(sch, skb, shared, now) || !sfc_parse_plain(skb, &pkt))
 		return sfc_enqueue_any(skb, sch, now, to_free);
-	sfc_enqueue_calm(skb, sch, pkt.flags, pkt.high, false, now);
+
+	if (shaped)
+		sfc_shape_idle(sch, now);
+	flags = sfc_run_calm(sch, skb, pkt.flags, shared, now);
+	if (unlikely(flags != pkt.flags))
+		sfc_mark_again(sch, skb, flags);
+	if (pkt.high) {
+		q->stats.high++;
+		sfc_queue_add_to(sch, SFC_BAND_HIGH, skb);
+	} else {
+		sfc_queue_add_to(sch, SFC_BAND_DATA, skb);
+	}
 	return NET_XMIT_SUCCESS;
+}
+
+static int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	return sfc_enqueue_calm(skb, sch, to_free, false, false);
+}
+
+static int sfc_enqueue_shaped(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	return sfc_enqueue_calm(skb, sch, to_free, true, false);
+}
+
+static int sfc_enqueue_shared(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	return sfc_enqueue_calm(skb, sch, to_free, false, true);
 }
 
 /* The packet holds the link from when it was free, or from a little before now. */
@@ -468,20 +468,20 @@ static u64 sfc_look_beside(struct Qdisc *sch)
 
 	if (q->hold)
 		now = sfc_hold_look(sch);
-	if (q->queue.port)
+	/* unless nothing waits and the others know */
+	if (q->queue.port && (sch->q.qlen || q->queue.told))
 		sfc_port_departure(sch);
 	return now;
 }
 
-static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
+/* The next packet of a port that shapes, shares, holds, has bands or tells who sends too much */
+static struct sk_buff *sfc_dequeue_any(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	unsigned int band = SFC_BAND_DATA;
+	u64 now = sfc_look_beside(sch);
 	struct sk_buff *skb;
-	u64 now = 0;
 
-	if (unlikely(q->beside))
-		now = sfc_look_beside(sch);
 	if (unlikely(sch->q.qlen == q->held_pkts)) {
 		if (q->held_pkts)
 			sfc_hold_wait(sch);
@@ -507,6 +507,34 @@ static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 		sfc_pause_departure(sch, skb, band, now ?: ktime_get_ns());
 	qdisc_bstats_update(sch, skb);
 	return skb;
+}
+
+static struct sk_buff *sfc_dequeue(struct Qdisc *sch)
+{
+	struct sk_buff *skb = sfc_queue_take(sch);
+
+	if (skb)
+		qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+/* Packets meet what the configuration needs, and no more.  Tree locked. */
+void sfc_choose(struct Qdisc *sch)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	if (q->cfg.rate_bps)
+		sch->enqueue = sfc_enqueue_shaped;
+	else if (q->queue.port)
+		sch->enqueue = sfc_enqueue_shared;
+	else
+		sch->enqueue = sfc_enqueue;
+
+	if (q->cfg.rate_bps || q->queue.port || q->hold || q->multi ||
+	    q->pause.qth_out != SFC_QUEUE_NEVER)
+		sch->dequeue = sfc_dequeue_any;
+	else
+		sch->dequeue = sfc_dequeue;
 }
 
 static void sfc_reset(struct Qdisc *sch)

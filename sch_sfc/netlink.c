@@ -380,10 +380,10 @@ static void sfc_config_derive_dre(const struct sfc_config *cfg, const struct sfc
 	sfc_dre_set(dre, &server, on ? cfg->tau_ns : 0, qtg);
 }
 
-/* Below it, nothing in the queue matters to who arrives: sfc_calm().  0: something always does. */
+/* Up to it, nothing in the queue matters to who arrives: sfc_calm().  0: something always does. */
 static u32 sfc_config_calm(const struct sfc_sched *q)
 {
-	u32 calm = q->cfg.limit - min(q->cfg.limit, SFC_CALM_LEN);
+	u32 calm = q->cfg.limit;
 
 	if (q->hold || q->dre.decay || q->multi)
 		return 0;
@@ -404,7 +404,8 @@ void sfc_config_refresh(struct Qdisc *sch)
 	sfc_config_derive_pause(&q->cfg, &alg, &q->pause);
 	sfc_config_derive_dre(&q->cfg, &alg, &q->dre);
 	sfc_qos_update(sch, &q->cfg, alg.mtu);
-	sfc_port_tune(sch, sfc_config_calm(q));
+	q->calm = sfc_config_calm(q);
+	sfc_port_tune(sch);
 	sch_tree_unlock(sch);
 }
 
@@ -448,7 +449,8 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_bloom_forget(&q->told);
 	sfc_qos_update(sch, cfg, alg->mtu);
 	hold = sfc_hold_update(sch, hold);
-	sfc_port_tune(sch, sfc_config_calm(q));
+	q->calm = sfc_config_calm(q);
+	sfc_port_tune(sch);
 	sfc_queue_shrink(sch);
 	q->stats.backlog_peak = sfc_backlog(sch);
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++)

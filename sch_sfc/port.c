@@ -179,13 +179,11 @@ static void sfc_port_exit(struct Qdisc *sch)
 }
 
 /* What follows from the configuration and the number of queues.  Tree locked. */
-void sfc_port_tune(struct Qdisc *sch, u32 calm)
+void sfc_port_tune(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	q->queue.calm = calm;
-	q->calm = q->queue.port ? 0 : calm;
-	q->beside = q->hold || q->queue.port;
+	sfc_choose(sch);
 	if (!q->queue.port)
 		return;
 	q->queue.grain = max(q->alg.ccthresh / q->queue.port->queues, 1U);
@@ -217,7 +215,7 @@ static void sfc_port_recount(struct sfc_port *port, int more)
 			sfc_port_enter(qdisc_priv(sch), port);
 		else if (port->queues < 2 && queue->port)
 			sfc_port_exit(sch);
-		sfc_port_tune(sch, queue->calm);
+		sfc_port_tune(sch);
 		sch_tree_unlock(sch);
 	}
 }
@@ -237,7 +235,7 @@ void sfc_port_update(struct Qdisc *sch, struct sfc_port *port)
 		sch_tree_lock(sch);
 		if (q->queue.port)
 			sfc_port_exit(sch);
-		sfc_port_tune(sch, q->queue.calm);
+		sfc_port_tune(sch);
 		sch_tree_unlock(sch);
 		sfc_port_recount(old, sfc_port_doubled(old, sch) ? 0 : -1);
 	}

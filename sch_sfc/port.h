@@ -38,7 +38,7 @@ struct sfc_port {
 
 struct sfc_port *sfc_port_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_port_update(struct Qdisc *sch, struct sfc_port *port);
-void sfc_port_tune(struct Qdisc *sch, u32 calm);
+void sfc_port_tune(struct Qdisc *sch);
 void sfc_port_reset(struct Qdisc *sch);
 void sfc_port_departure(struct Qdisc *sch);
 void sfc_port_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);

@@ -57,8 +57,6 @@
 /* Shaping makes up for a timer or a stopped queue that comes so late, and no more. */
 #define SFC_CATCHUP_NS		(200 * NSEC_PER_USEC)
 
-#define SFC_CALM_LEN		(64U << 10)	/* bytes; sfc_calm() takes none that is longer */
-
 /* In order of service */
 enum sfc_band_id {
 	SFC_BAND_HIGH,		/* ACKs and control messages */
@@ -109,7 +107,6 @@ struct sfc_port;
  * @port:	of which it is one; NULL: it is the port itself
  * @grain:	bytes that its backlog may differ from @told, but for an eighth of that
  * @told:	backlog that the others see
- * @calm:	what sfc_sched.calm would be; that is 0
  * @share:	tokens; those in hand are sfc_sched.state
  * @writes:	to what the queues share
  * @member:	on the port's list, of one queue also, while it may become one of several; RTNL
@@ -119,7 +116,6 @@ struct sfc_queue {
 	struct sfc_port		*port;
 	u32			grain;
 	u32			told;
-	u32			calm;
 	struct sfc_share	share;
 	u64			writes;
 	struct list_head	member;
@@ -139,7 +135,6 @@ struct sfc_sched {
 	bool			multi;		/* more than one band of data */
 	struct sfc_dre_cfg	dre;
 	struct sfc_hold		*hold;		/* NULL: nohold */
-	bool			beside;		/* held packets, or other queues: dequeue asks */
 	u32			held_pkts;	/* of qlen, those that are held */
 	u32			held_bytes;	/* of backlog */
 	u64			next_ns;	/* shaper: when the link is free */
@@ -413,16 +408,21 @@ static __always_inline struct sk_buff *sfc_queue_take_from(struct Qdisc *sch, un
 	return skb;
 }
 
-/* The next packet in order of service */
+/* The next packet in order of service, with one band of data ... */
+static __always_inline struct sk_buff *sfc_queue_take(struct Qdisc *sch)
+{
+	return sfc_queue_take_from(sch, SFC_BAND_HIGH) ?: sfc_queue_take_from(sch, SFC_BAND_DATA);
+}
+
+/* ... and with any number */
 static inline struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
 {
-	if (sfc_has_bands(qdisc_priv(sch)))
-		return sfc_queue_remove_any(sch);
-	return sfc_queue_take_from(sch, SFC_BAND_HIGH) ?: sfc_queue_take_from(sch, SFC_BAND_DATA);
+	return sfc_has_bands(qdisc_priv(sch)) ? sfc_queue_remove_any(sch) : sfc_queue_take(sch);
 }
 
 /* main.c */
 void sfc_readmit(struct sk_buff *skb, struct Qdisc *sch, u64 now);
+void sfc_choose(struct Qdisc *sch);
 
 /* netlink.c */
 void sfc_config_default(struct sfc_config *cfg);
