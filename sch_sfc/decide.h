@@ -5,20 +5,20 @@
  * Pure: what is known of the packet and the queue goes in, a decision comes out; the
  * only state is the port's tokens.
  *
- *	queue >= ccthresh       DEC not set: SRC, set DEC     | and INC is gone
- *	                        DEC set: another switch did   |
+ *	queue >= ccthresh       DEC not set: SRC, set DEC; set: another switch did
  *	LAST                    not FIRST: one more PRU token; INC is gone
- *	else INC                kept if a PRU token or an MTU of supply pays, else gone
+ *	else INC                kept if a PRU token or, below ccthresh, an MTU of supply pays,
+ *	                        else gone
  *
  * Where this differs from the paper's listing, or fills it in:
  * - Supply and demand (line 3) are counted on every packet, not only on data: ACKs
  *   and traffic without the option use the link as well.
  * - Supply may be saved up beyond one MTU: see sfc_supply_cap().
- * - LAST counts below sfc_pru_queue_max(), not only below CC_THRESH (line 4).
+ * - PRU tokens come and go while sfc_pru_counts(), not only below CC_THRESH (line 4).
  * - INC on a LAST packet is cleared.  Line 11 would let it pass unpaid; a sender
  *   never sets both.
- * - Congestion clears INC even where no SRC can be sent (nosrc, unknown link rate, SRC
- *   limit), and DEC is set only when one was.
+ * - Congestion takes supply from INC even where no SRC can be sent (nosrc, unknown link rate,
+ *   SRC limit), and DEC is set only when one was.
  * - A super-packet that was not split stands for @segs packets that share its flags:
  *   its receiver counts INC @segs times, so it pays @segs tokens, all or none, and may save
  *   up as many MTU of supply.
@@ -123,23 +123,24 @@ static inline u32 sfc_supply_cap(const struct sfc_alg_cfg *cfg,
 }
 
 /*
- * How long a queue may be for LAST to count.  The paper has CC_THRESH: what ends makes room for
- * the queue.  But the additive increase alone keeps a port above it for rtt_src / rtt of the
- * time (Appendix A, equation 1) with two or three packets, and all that end meanwhile would be
- * lost: a third of the window of a flow that ends, for want of three packets.
+ * How long a queue may be for PRU.  The paper has CC_THRESH: what ends makes room for the queue.
+ * But the additive increase alone keeps a port above it for rtt_src / rtt of the time (Appendix A,
+ * equation 1) with two or three packets.  All that end meanwhile would be lost, a third of the
+ * window of a flow that ends; and tokens not handed out meanwhile come too late, as a token is the
+ * room of one packet, one round trip later.
  */
-static inline u32 sfc_pru_queue_max(const struct sfc_alg_cfg *cfg)
+static inline bool sfc_pru_counts(const struct sfc_alg_cfg *cfg, const struct sfc_alg_in *in)
 {
-	return max(cfg->ccthresh, 16 * cfg->mtu);
+	return cfg->pru && in->queue < max(cfg->ccthresh, 16 * cfg->mtu);
 }
 
 /* Lines 14-19: may the flow grow by as many packets as arrived here? */
-static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg,
-					 struct sfc_alg_state *st, u32 segs)
+static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+					 const struct sfc_alg_in *in, bool congested)
 {
-	if (cfg->pru && sfc_pru_take(&st->pru_token, segs))
+	if (sfc_pru_counts(cfg, in) && sfc_pru_take(&st->pru_token, in->segs))
 		return SFC_GRANT_PRU;
-	if (cfg->sm && sfc_sm_take(&st->sm, segs * cfg->mtu))
+	if (!congested && cfg->sm && sfc_sm_take(&st->sm, in->segs * cfg->mtu))
 		return SFC_GRANT_SM;
 	return SFC_GRANT_NONE;
 }
@@ -157,21 +158,20 @@ static __always_inline void sfc_decide_data(const struct sfc_alg_cfg *cfg,
 
 	if (in->queue && in->queue >= cfg->ccthresh) {			/* line 4 */
 		out->congested = true;
-		out->flags &= ~BOLT_F_INC;				/* line 10 */
 		if (!(in->flags & BOLT_F_DEC) && in->can_src) {		/* line 5 */
 			out->src = true;				/* lines 6-9 */
 			out->flags |= BOLT_F_DEC;			/* line 10 */
 		}
 	}
 	if (in->flags & BOLT_F_LAST) {					/* line 11 */
-		if (cfg->pru && !(in->flags & BOLT_F_FIRST) &&		/* line 12 */
-		    in->queue < sfc_pru_queue_max(cfg))
+		if (!(in->flags & BOLT_F_FIRST) &&			/* line 12 */
+		    sfc_pru_counts(cfg, in))
 			out->pru_added = sfc_pru_add(&st->pru_token, in->segs);
 		out->flags &= ~BOLT_F_INC;
 	} else if (out->flags & BOLT_F_INC) {				/* line 13 */
-		out->grant = sfc_pay_inc(cfg, st, in->segs);		/* lines 14-17 */
+		out->grant = sfc_pay_inc(cfg, st, in, out->congested); /* lines 14-17 */
 		if (out->grant == SFC_GRANT_NONE)
-			out->flags &= ~BOLT_F_INC;			/* lines 18-19 */
+			out->flags &= ~BOLT_F_INC;			/* lines 10, 18-19 */
 	}
 }
 

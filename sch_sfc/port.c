@@ -108,8 +108,8 @@ void sfc_port_decide_data(struct sfc_sched *q, const struct sfc_alg_in *in,
 			  struct sfc_decision *out)
 {
 	/* only for who will surely use it: line 14 */
-	if (q->alg.pru && (in->flags & (BOLT_F_DATA | BOLT_F_INC | BOLT_F_LAST)) ==
-			  (BOLT_F_DATA | BOLT_F_INC) && in->queue < q->alg.ccthresh)
+	if ((in->flags & (BOLT_F_DATA | BOLT_F_INC | BOLT_F_LAST)) ==
+	    (BOLT_F_DATA | BOLT_F_INC) && sfc_pru_counts(&q->alg, in))
 		q->state.pru_token = sfc_port_pru_take(q, in->segs);
 	sfc_decide_data(&q->alg, &q->state, in, out);
 	if (out->pru_added) {						/* line 12 */

@@ -39,7 +39,7 @@ static void bolt_rx_data(struct bolt_flow *f, const struct bolt_opt *opt, unsign
 {
 	bool dec = opt->flags & BOLT_F_DEC;
 
-	if (opt->flags & BOLT_F_INC && !dec) {
+	if (opt->flags & BOLT_F_INC) {
 		atomic_add(segs, &f->rx_inc);
 		BOLT_ADD_STATS(f->bn, IncRx, segs);
 	}

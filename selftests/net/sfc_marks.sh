@@ -153,6 +153,17 @@ test_pru() {
 	expect_eq "INC cleared" "$(packets eth0.h2 'bflags=D ')" 2
 }
 
+# In a queue of ccthresh or more LAST counts, and pays, as well; supply does not
+test_pru_congested() {
+	port rate 1mbit limit 1mb ccthresh 1514b nosrc
+	v4 n=3 bflags=none
+	v4 n=3 bflags=90
+	v4 n=5 bflags=84
+	drained 11
+	counters "$R" r2 congested=8 pru_added=3 inc_pru=3 inc_sm=0 inc_cleared=2
+	expect_eq "INC kept" "$(packets eth0.h2 'bflags=DI ')" 3
+}
+
 # A link that has been idle has one packet to give (Algorithm 3), a busy one none
 test_supply_matching() {
 	port rate 1mbit ccthresh 1000000b limit 1mb nopru
@@ -243,5 +254,5 @@ test_never_answered() {
 }
 
 run_tests congested_ipv4 congested_ipv6 threshold_is_exact auto_threshold dec_seen \
-	congestion_clears_inc checksum_alignment nosrc nobolt pru supply_matching not_bolt \
+	congestion_clears_inc checksum_alignment nosrc nobolt pru pru_congested supply_matching not_bolt \
 	high_band acks_not_marked srcrate fields own_address never_answered

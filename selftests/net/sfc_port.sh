@@ -183,6 +183,21 @@ test_pru() {
 	expect_idle
 }
 
+# A short queue is in no token's way; the next queue's packets have them
+test_pru_in_a_queue() {
+	setup_port
+	leaves nosm nosrc
+	link slow
+	send 2 n=6 bflags=none
+	send 1 n=3 bflags=90
+	expect_eq "tokens" "$(of 4 pru_token)" 3
+	send 3 n=5
+	expect_eq "congested" "$(of 3 congested)" 5
+	expect_eq "granted" "$(of 3 inc_pru)" 3
+	expect_eq "tokens" "$(of 4 pru_token)" 0
+	expect_idle
+}
+
 # Who shapes, who has bands and who is alone is a port by itself
 test_alone() {
 	local n
@@ -250,4 +265,4 @@ test_come_and_go() {
 	insmod "$BOLT_MODULES/sch_sfc.ko"
 }
 
-run_tests backlog backlog_of_many quiet_is_quiet supply supply_of_idle_queues pru alone come_and_go
+run_tests backlog backlog_of_many quiet_is_quiet supply supply_of_idle_queues pru pru_in_a_queue alone come_and_go
