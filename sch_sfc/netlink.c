@@ -11,6 +11,7 @@
 #include "hold.h"
 #include "port.h"
 #include "sfc.h"
+#include "way.h"
 
 static struct netlink_range_validation sfc_rtt_range = {
 	.min = SFC_RTT_MIN_NS,
@@ -437,6 +438,8 @@ static void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 		if (sch->q.qlen)
 			qdisc_watchdog_schedule_ns(&q->watchdog, now);
 	}
+	if (cfg->addr4 != q->cfg.addr4 || cfg->ttl != q->cfg.ttl)
+		sfc_ways_forget(q);
 	q->cfg = *cfg;
 	q->alg = *alg;
 	sfc_config_derive_pause(cfg, alg, &q->pause);

@@ -212,9 +212,14 @@ bool sfc_write_flags(struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags);
 struct bolt_msg;
 enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now);
-bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt);
 bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 		  const struct sfc_pkt *pkt, u32 queue, u64 now);
+
+/* Can this port send SRC at all, and is this a packet that asks for one? */
+static inline bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)
+{
+	return q->cfg.flags & TC_SFC_F_SRC && q->alg.rate.kbps && pkt->t_data_tx;
+}
 
 /* pause.c */
 void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,

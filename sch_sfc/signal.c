@@ -175,48 +175,71 @@ static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
 		__vlan_hwaccel_put_tag(n, skb->vlan_proto, skb_vlan_tag_get(skb));
 }
 
-static void sfc_reply_headers(const struct sfc_sched *q, const struct sfc_reply *r,
-			      u8 *l3, u32 payload)
+/* What goes before the quote, the UDP header's checksum for the other to add its addresses to */
+static __always_inline __wsum sfc_reply_udp(const struct sfc_sched *q, struct udphdr *uh,
+					    const struct bolt_msg *msg, u32 quote_len)
 {
-	struct udphdr *uh = (struct udphdr *)(l3 + r->l3_len);
-	u32 ulen = sizeof(*uh) + payload;
-	__sum16 check;
-	__wsum csum;
+	u8 *payload = (u8 *)(uh + 1);
+	u32 len = bolt_msg_build(payload, msg, quote_len);
 
-	uh->source = htons(q->cfg.port);
-	uh->dest = htons(q->cfg.port);
-	uh->len = htons(ulen);
-	uh->check = 0;
-	csum = csum_partial(uh, ulen, 0);
+	if (q->cfg.tagged) {
+		u64 tag;
 
-	if (r->family == AF_INET) {
-		struct iphdr *iph = (struct iphdr *)l3;
-
-		*iph = (struct iphdr){
-			.version = 4,
-			.ihl = sizeof(*iph) / 4,
-			.tos = SFC_SIGNAL_TOS,
-			.tot_len = htons(sizeof(*iph) + ulen),
-			.frag_off = htons(IP_DF),	/* atomic, so no id: RFC 6864 */
-			.ttl = q->cfg.ttl,
-			.protocol = IPPROTO_UDP,
-			.saddr = r->src4,
-			.daddr = r->dst4,
-		};
-		ip_send_check(iph);
-		check = csum_tcpudp_magic(r->src4, r->dst4, ulen, IPPROTO_UDP, csum);
-	} else {
-		struct ipv6hdr *ip6h = (struct ipv6hdr *)l3;
-
-		ip6_flow_hdr(ip6h, SFC_SIGNAL_TOS, 0);
-		ip6h->payload_len = htons(ulen);
-		ip6h->nexthdr = IPPROTO_UDP;
-		ip6h->hop_limit = q->cfg.ttl;
-		ip6h->saddr = r->src6;
-		ip6h->daddr = r->dst6;
-		check = csum_ipv6_magic(&r->src6, &r->dst6, ulen, IPPROTO_UDP, csum);
+		payload[offsetof(struct bolt_ctl, flags)] |= BOLT_CTL_F_TAGGED;
+		tag = bolt_msg_tag(payload, len, &q->cfg.key);
+		put_unaligned_be64(tag, payload + offsetof(struct bolt_ctl, tag));
 	}
-	uh->check = check ?: CSUM_MANGLED_0;
+	uh->source = htons(q->cfg.port);
+	uh->dest = uh->source;
+	uh->len = htons(sizeof(*uh) + len);
+	uh->check = 0;
+	return csum_partial(uh, sizeof(*uh) + len, 0);
+}
+
+static __always_inline void sfc_reply_ip4_head(struct iphdr *iph, __be32 saddr, __be32 daddr,
+					       u8 ttl, u32 ulen, __wsum csum)
+{
+	struct udphdr *uh = (struct udphdr *)(iph + 1);
+
+	*iph = (struct iphdr){
+		.version = 4,
+		.ihl = sizeof(*iph) / 4,
+		.tos = SFC_SIGNAL_TOS,
+		.tot_len = htons(sizeof(*iph) + ulen),
+		.frag_off = htons(IP_DF),	/* atomic, so no id: RFC 6864 */
+		.ttl = ttl,
+		.protocol = IPPROTO_UDP,
+		.saddr = saddr,
+		.daddr = daddr,
+	};
+	iph->check = ip_fast_csum(iph, sizeof(*iph) / 4);
+	uh->check = csum_tcpudp_magic(saddr, daddr, ulen, IPPROTO_UDP, csum) ?: CSUM_MANGLED_0;
+}
+
+static void sfc_reply_ip6_head(struct ipv6hdr *ip6h, const struct sfc_reply *r, u8 ttl, u32 ulen,
+			       __wsum csum)
+{
+	struct udphdr *uh = (struct udphdr *)(ip6h + 1);
+
+	ip6_flow_hdr(ip6h, SFC_SIGNAL_TOS, 0);
+	ip6h->payload_len = htons(ulen);
+	ip6h->nexthdr = IPPROTO_UDP;
+	ip6h->hop_limit = ttl;
+	ip6h->saddr = r->src6;
+	ip6h->daddr = r->dst6;
+	uh->check = csum_ipv6_magic(&r->src6, &r->dst6, ulen, IPPROTO_UDP, csum) ?: CSUM_MANGLED_0;
+}
+
+/* What the stack is to know of it */
+static __always_inline void sfc_reply_mark(struct sk_buff *n, __be16 protocol, u32 l3_len)
+{
+	n->protocol = protocol;
+	skb_reset_network_header(n);
+	skb_set_transport_header(n, l3_len);
+	n->ip_summed = CHECKSUM_UNNECESSARY;
+	n->priority = TC_PRIO_CONTROL;
+	/* one packet each way would fill the table with flows that never answer */
+	skb_set_nfct(n, IP_CT_UNTRACKED);
 }
 
 /* The head of the packet, as it was before this router translated it */
@@ -241,7 +264,7 @@ static void sfc_quote_untranslate(u8 *quote, const struct sfc_reply *r)
 }
 
 /* A buffer as drivers have it for what comes in: with BH off, cut from a page */
-static struct sk_buff *sfc_reply_alloc(unsigned int head, unsigned int len)
+static __always_inline struct sk_buff *sfc_reply_alloc(unsigned int head, unsigned int len)
 {
 	unsigned int size = SKB_DATA_ALIGN(head + len) +
 			    SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
@@ -266,19 +289,19 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 				       const struct sfc_pkt *pkt, const struct sfc_reply *r,
 				       const struct bolt_msg *msg, bool *unfit)
 {
+	u32 ulen = sizeof(struct udphdr) + sizeof(struct bolt_ctl) + r->quote_len;
 	const struct sfc_sched *q = qdisc_priv(sch);
-	u32 head = r->l3_len + sizeof(struct udphdr);
 	struct bolt_msg quoted;
+	struct udphdr *uh;
 	struct sk_buff *n;
-	u8 *payload, *quote;
-	u32 len;
+	__wsum csum;
+	u8 *quote;
 
-	n = sfc_reply_alloc(NET_SKB_PAD + NET_IP_ALIGN + r->l2_len,
-			    head + sizeof(struct bolt_ctl) + r->quote_len);
+	n = sfc_reply_alloc(NET_SKB_PAD + NET_IP_ALIGN + r->l2_len, r->l3_len + ulen);
 	if (!n)
 		return NULL;
-	payload = n->data + head;
-	quote = payload + sizeof(struct bolt_ctl);
+	uh = (struct udphdr *)(n->data + r->l3_len);
+	quote = n->data + n->len - r->quote_len;
 
 	/* the quote must be one that the other end can take apart: so is all IPv4 with ports */
 	if (skb_copy_bits(skb, pkt->l3_off, quote, r->quote_len) ||
@@ -289,41 +312,81 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 	}
 	if (r->translated)
 		sfc_quote_untranslate(quote, r);
-
-	len = bolt_msg_build(payload, msg, r->quote_len);
-	if (q->cfg.tagged) {
-		u64 tag;
-
-		payload[offsetof(struct bolt_ctl, flags)] |= BOLT_CTL_F_TAGGED;
-		tag = bolt_msg_tag(payload, len, &q->cfg.key);
-		put_unaligned_be64(tag, payload + offsetof(struct bolt_ctl, tag));
+	csum = sfc_reply_udp(q, uh, msg, r->quote_len);
+	if (r->family == AF_INET) {
+		sfc_reply_ip4_head((struct iphdr *)n->data, r->src4, r->dst4, q->cfg.ttl, ulen,
+				   csum);
+		sfc_reply_mark(n, htons(ETH_P_IP), r->l3_len);
+	} else {
+		sfc_reply_ip6_head((struct ipv6hdr *)n->data, r, q->cfg.ttl, ulen, csum);
+		sfc_reply_mark(n, htons(ETH_P_IPV6), r->l3_len);
 	}
-	sfc_reply_headers(q, r, n->data, len);
-
-	n->protocol = r->family == AF_INET ? htons(ETH_P_IP) : htons(ETH_P_IPV6);
-	skb_reset_network_header(n);
-	skb_set_transport_header(n, r->l3_len);
-	n->ip_summed = CHECKSUM_UNNECESSARY;
-	n->priority = TC_PRIO_CONTROL;
-	/* one packet each way would fill the table with flows that never answer */
-	skb_set_nfct(n, IP_CT_UNTRACKED);
 	return n;
 }
 
-/* Hand it over: to its neighbour, where that is known, or to the stack. */
-static enum sfc_signal_verdict sfc_reply_send(struct Qdisc *sch, struct sk_buff *n,
-					      const struct sk_buff *skb, const struct sfc_reply *r)
+/* It came in through the port, as far as the stack would say, and goes on: */
+static __always_inline bool sfc_reply_forward(struct Qdisc *sch, const struct sfc_way *way,
+					      struct sk_buff *n)
 {
-	enum sfc_way_verdict way = SFC_WAY_LONG;
+	/* a switch does not remember its own BTS */
+	n->skb_iif = qdisc_dev(sch)->ifindex;
+	skb_dst_set(n, dst_clone(way->dst));
+	return sfc_way_send(n);
+}
 
-	/* a tag is for a device on top of this one */
-	if (r->l2_len <= ETH_HLEN && !skb_vlan_tag_present(skb))
-		way = sfc_way_take(sch, n);
-	if (way != SFC_WAY_LONG)
-		return way == SFC_WAY_TAKEN ? SFC_SIGNAL_SENT : SFC_SIGNAL_DROPPED;
+/* Answer a packet between hosts whose way is known: sfc_way_of(). */
+static enum sfc_signal_verdict sfc_signal_near(struct Qdisc *sch, const struct sk_buff *skb,
+					       const struct sfc_pkt *pkt,
+					       const struct bolt_msg *msg,
+					       const struct sfc_way *way)
+{
+	enum {
+		QUOTE = sizeof(struct iphdr) + BOLT_CTL_L4_QUOTE,
+		ULEN = sizeof(struct udphdr) + sizeof(struct bolt_ctl) + QUOTE,
+	};
+	const struct net_device *out = READ_ONCE(way->dst->dev);
+	const struct sfc_sched *q = qdisc_priv(sch);
+	struct iphdr *iph;
+	struct sk_buff *n;
+	__wsum csum;
 
-	sfc_reply_link(n, skb, r, qdisc_dev(sch));
-	return __netif_rx(n) == NET_RX_DROP ? SFC_SIGNAL_DROPPED : SFC_SIGNAL_SENT;
+	n = sfc_reply_alloc(LL_RESERVED_SPACE(out), sizeof(*iph) + ULEN);
+	if (unlikely(!n))
+		return SFC_SIGNAL_NOMEM;
+	iph = (struct iphdr *)n->data;
+	memcpy((u8 *)(iph + 1) + ULEN - QUOTE, skb->data + pkt->l3_off, QUOTE);
+	csum = sfc_reply_udp(q, (struct udphdr *)(iph + 1), msg, QUOTE);
+	sfc_reply_ip4_head(iph, q->cfg.addr4 ?: way->daddr, way->saddr, q->cfg.ttl - 1, ULEN, csum);
+	sfc_reply_mark(n, htons(ETH_P_IP), sizeof(*iph));
+	return sfc_reply_forward(sch, way, n) ? SFC_SIGNAL_SENT : SFC_SIGNAL_DROPPED;
+}
+
+/* ... that it is not known of, or any other packet.  @way: NULL, or what may be learnt. */
+static noinline enum sfc_signal_verdict sfc_signal_far(struct Qdisc *sch, const struct sk_buff *skb,
+						       const struct sfc_pkt *pkt,
+						       const struct bolt_msg *msg,
+						       struct sfc_way *way, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	bool unfit = false, sent;
+	struct sfc_reply r;
+	struct sk_buff *n;
+
+	if (!sfc_reply_init(sch, skb, pkt, &r))
+		return SFC_SIGNAL_UNFIT;
+	if (!sfc_limiter_take(&q->src_limiter, now))
+		return SFC_SIGNAL_LIMITED;
+	n = sfc_reply_build(sch, skb, pkt, &r, msg, &unfit);
+	if (!n)
+		return unfit ? SFC_SIGNAL_UNFIT : SFC_SIGNAL_NOMEM;
+	if (way && sfc_way_learn(sch, way, n)) {
+		ip_decrease_ttl(ip_hdr(n));
+		sent = sfc_reply_forward(sch, way, n);
+	} else {
+		sfc_reply_link(n, skb, &r, qdisc_dev(sch));
+		sent = __netif_rx(n) == NET_RX_SUCCESS;
+	}
+	return sent ? SFC_SIGNAL_SENT : SFC_SIGNAL_DROPPED;
 }
 
 /**
@@ -340,29 +403,17 @@ static enum sfc_signal_verdict sfc_reply_send(struct Qdisc *sch, struct sk_buff 
 enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now)
 {
+	struct sfc_way *way = sfc_way_of(sch, skb, pkt);
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_reply r;
-	struct sk_buff *n;
-	bool unfit = false;
-
-	if (!sfc_reply_init(sch, skb, pkt, &r))
-		return SFC_SIGNAL_UNFIT;
-	if (!sfc_limiter_take(&q->src_limiter, now))
-		return SFC_SIGNAL_LIMITED;
 
 	msg->family = pkt->family;
 	msg->link_rate = q->alg.rate.kbps;
 	msg->switch_id = q->cfg.switch_id;
-	n = sfc_reply_build(sch, skb, pkt, &r, msg, &unfit);
-	if (!n)
-		return unfit ? SFC_SIGNAL_UNFIT : SFC_SIGNAL_NOMEM;
-	return sfc_reply_send(sch, n, skb, &r);
-}
-
-/* Can this port send SRC at all, and is this a packet that asks for one? */
-bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)
-{
-	return q->cfg.flags & TC_SFC_F_SRC && q->alg.rate.kbps && pkt->t_data_tx;
+	if (unlikely(!way || !way->near))
+		return sfc_signal_far(sch, skb, pkt, msg, way, now);
+	if (!sfc_limiter_take(&q->src_limiter, now))
+		return SFC_SIGNAL_LIMITED;
+	return sfc_signal_near(sch, skb, pkt, msg, way);
 }
 
 /*

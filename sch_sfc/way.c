@@ -12,130 +12,119 @@
  * tunnel, or leaves by the port itself; bridges, macvlan and VRF at the port; tcpdump, tc filters
  * and netfilter, which are to see it as they always would.
  */
-#include <linux/hash.h>
 #include <linux/interrupt.h>
+#include <linux/llist.h>
 #include <net/ip.h>
 #include <net/neighbour.h>
 #include <net/route.h>
 
 #include "way.h"
 
-#define SFC_WAY_BITS	10	/* pairs of hosts; more of them ask more often */
 #define SFC_OUTBOX_MAX	4096	/* messages of a CPU that wait; more than a softirq makes */
 
-/* A route, and for whom: the message's addresses */
-struct sfc_way {
-	__be32			saddr;
-	__be32			daddr;
-	struct dst_entry	*dst;
-};
-
-/* What a CPU has yet to send.  Another one touches it when this one goes offline. */
+/*
+ * struct sfc_outbox - what a CPU has yet to send
+ * @list:	messages, newest first
+ * @task:	sends them; on another CPU when this one has gone offline
+ * @waiting:	on @list; a bound, which may be off by what this CPU adds while another one sends
+ */
 struct sfc_outbox {
-	struct sk_buff_head	queue;
+	struct llist_head	list;
 	struct tasklet_struct	task;
+	unsigned int		waiting;
 };
 
 static DEFINE_PER_CPU(struct sfc_outbox, sfc_outbox);
 
-/* Does anybody look at, or take, what comes in through @dev, or what is forwarded? */
-static bool sfc_way_watched(const struct net_device *dev)
+/* Of these hosts, or of these no more, nothing is known. */
+void sfc_way_forget(struct sfc_way *way)
 {
-	const struct net *net = dev_net(dev);
-
-	return rcu_access_pointer(dev->rx_handler) || netif_is_l3_slave(dev) ||
-	       !list_empty(&dev->ptype_all) || rcu_access_pointer(dev->xdp_prog) ||
-	       sfc_dev_hooked(dev) || sfc_net_hooked(net) || sfc_net_encrypts(net);
+	dst_release(way->dst);
+	way->dst = NULL;
+	way->near = false;
 }
 
-/* The route that the stack would find, or NULL: none, or not to a neighbour's IPv4 address */
-static struct dst_entry *sfc_way_find(struct sfc_sched *q, struct sk_buff *n,
-				      struct net_device *dev)
+/* May a message of this size go by it?  A device whose MTU changes flushes the routes. */
+static bool sfc_way_near(const struct dst_entry *dst, const struct sk_buff *n,
+			 const struct net_device *dev)
 {
-	const struct iphdr *iph = ip_hdr(n);
-	u32 hash = hash_32((__force u32)iph->daddr ^ rol32((__force u32)iph->saddr, 16),
-			   SFC_WAY_BITS);
-	struct sfc_way *way = &q->ways[hash];
-	const struct rtable *rt;
+	const struct rtable *rt = container_of(dst, struct rtable, dst);
 
-	if (way->saddr != iph->saddr || way->daddr != iph->daddr || !way->dst ||
-	    !dst_check(way->dst, 0)) {
-		dst_release(way->dst);
-		way->dst = NULL;
-		n->dev = dev;
-		if (ip_route_input_noref(n, iph->daddr, iph->saddr, iph->tos, dev))
-			return NULL;
-		skb_dst_force(n);
-		way->saddr = iph->saddr;
-		way->daddr = iph->daddr;
-		way->dst = skb_dst(n);
-		skb_dst_set(n, NULL);
-	}
-	if (!way->dst)
-		return NULL;
-	rt = container_of(way->dst, struct rtable, dst);
-	return rt->rt_type == RTN_UNICAST && rt->dst.output == ip_output &&
-	       rt->rt_gw_family != AF_INET6 && rt->dst.dev != dev ? way->dst : NULL;
-}
-
-static bool sfc_way_fits(const struct sk_buff *n, const struct dst_entry *dst)
-{
-	return ip_hdr(n)->ttl > 1 && n->len <= READ_ONCE(dst->dev->mtu) &&
-	       LL_RESERVED_SPACE(dst->dev) <= skb_headroom(n);
+	return rt->rt_type == RTN_UNICAST && dst->output == ip_output &&
+	       rt->rt_gw_family != AF_INET6 && dst->dev != dev && ip_hdr(n)->ttl > 1 &&
+	       n->len <= READ_ONCE(dst->dev->mtu);
 }
 
 /**
- * sfc_way_take() - send a message by the short way
- * @sch:	the port that made it, locked; BH off
- * @n:		it begins with its IP header
+ * sfc_way_learn() - ask for the route that the stack would find
+ * @sch:	the port, locked; BH off
+ * @way:	sfc_way_of()'s
+ * @n:		a message that could take it; it begins with its IP header
+ *
+ * Returns whether it may take it.
  */
-enum sfc_way_verdict sfc_way_take(struct Qdisc *sch, struct sk_buff *n)
+bool sfc_way_learn(struct Qdisc *sch, struct sfc_way *way, struct sk_buff *n)
 {
-	struct net_device *dev = qdisc_dev(sch);
-	struct sfc_outbox *box;
-	struct dst_entry *dst;
+	const struct iphdr *iph = ip_hdr(n);
 
-	if (n->protocol != htons(ETH_P_IP) || sfc_way_watched(dev))
-		return SFC_WAY_LONG;
-	dst = sfc_way_find(qdisc_priv(sch), n, dev);
-	if (!dst || !sfc_way_fits(n, dst))
-		return SFC_WAY_LONG;
-
-	/* where the stack would say that it came in: a switch does not remember its own BTS */
-	n->skb_iif = dev->ifindex;
-	ip_decrease_ttl(ip_hdr(n));
-	skb_dst_set(n, dst_clone(dst));
-	box = this_cpu_ptr(&sfc_outbox);
-	spin_lock(&box->queue.lock);
-	if (unlikely(skb_queue_len(&box->queue) >= SFC_OUTBOX_MAX)) {
-		spin_unlock(&box->queue.lock);
-		kfree_skb(n);
-		return SFC_WAY_FULL;
-	}
-	__skb_queue_tail(&box->queue, n);
-	spin_unlock(&box->queue.lock);
-	tasklet_schedule(&box->task);
-	return SFC_WAY_TAKEN;
+	if (way->dst)
+		return false;
+	n->dev = qdisc_dev(sch);
+	if (ip_route_input_noref(n, iph->daddr, iph->saddr, iph->tos, n->dev))
+		return false;
+	skb_dst_force(n);
+	way->dst = skb_dst(n);
+	skb_dst_set(n, NULL);
+	way->near = way->dst && sfc_way_near(way->dst, n, n->dev);
+	return way->near && LL_RESERVED_SPACE(way->dst->dev) <= skb_headroom(n);
 }
 
-/* A device that has gone since has left the blackhole in its place. */
+/**
+ * sfc_way_send() - send a message
+ * @n:	begins with its IP header, and knows its route; BH off
+ *
+ * False: too many wait.  It is not the caller's any more.
+ */
+bool sfc_way_send(struct sk_buff *n)
+{
+	struct sfc_outbox *box = this_cpu_ptr(&sfc_outbox);
+
+	if (unlikely(READ_ONCE(box->waiting) >= SFC_OUTBOX_MAX)) {
+		kfree_skb(n);
+		return false;
+	}
+	WRITE_ONCE(box->waiting, box->waiting + 1);
+	if (llist_add(&n->ll_node, &box->list))
+		tasklet_schedule(&box->task);
+	return true;
+}
+
+/* As ip_finish_output2() does.  A device that has gone since has left the blackhole behind. */
+static void sfc_outbox_xmit(struct sk_buff *n)
+{
+	const struct rtable *rt = skb_rtable(n);
+	struct neighbour *neigh;
+
+	n->dev = READ_ONCE(rt->dst.dev);
+	neigh = ip_neigh_gw4(n->dev, rt_nexthop(rt, ip_hdr(n)->daddr));
+	if (IS_ERR(neigh))
+		kfree_skb(n);
+	else
+		neigh_output(neigh, n, false);
+}
+
 static void sfc_outbox_send(struct tasklet_struct *t)
 {
 	struct sfc_outbox *box = from_tasklet(box, t, task);
-	struct sk_buff_head list;
-	struct sk_buff *n;
-	__be32 nexthop;
+	struct sk_buff *n, *next;
+	struct llist_node *list;
 
-	__skb_queue_head_init(&list);
-	spin_lock(&box->queue.lock);
-	skb_queue_splice_init(&box->queue, &list);
-	spin_unlock(&box->queue.lock);
-
+	WRITE_ONCE(box->waiting, 0);
+	list = llist_reverse_order(llist_del_all(&box->list));
 	rcu_read_lock();
-	while ((n = __skb_dequeue(&list))) {
-		nexthop = rt_nexthop(skb_rtable(n), ip_hdr(n)->daddr);
-		n->dev = READ_ONCE(skb_dst(n)->dev);
-		neigh_xmit(NEIGH_ARP_TABLE, n->dev, &nexthop, n);
+	llist_for_each_entry_safe(n, next, list, ll_node) {
+		skb_mark_not_on_list(n);
+		sfc_outbox_xmit(n);
 	}
 	rcu_read_unlock();
 }
@@ -146,13 +135,20 @@ int sfc_ways_alloc(struct sfc_sched *q)
 	return q->ways ? 0 : -ENOMEM;
 }
 
-/* Nobody sends through this port any more, if anybody ever did. */
-void sfc_ways_free(struct sfc_sched *q)
+/* The addresses, or the hops, of messages change. */
+void sfc_ways_forget(struct sfc_sched *q)
 {
 	unsigned int i;
 
-	for (i = 0; q->ways && i < 1 << SFC_WAY_BITS; i++)
-		dst_release(q->ways[i].dst);
+	for (i = 0; i < 1 << SFC_WAY_BITS; i++)
+		sfc_way_forget(&q->ways[i]);
+}
+
+/* Nobody sends through this port any more, if anybody ever did. */
+void sfc_ways_free(struct sfc_sched *q)
+{
+	if (q->ways)
+		sfc_ways_forget(q);
 	kvfree(q->ways);
 }
 
@@ -163,7 +159,7 @@ void sfc_way_init(void)
 
 	for_each_possible_cpu(cpu) {
 		box = per_cpu_ptr(&sfc_outbox, cpu);
-		skb_queue_head_init(&box->queue);
+		init_llist_head(&box->list);
 		tasklet_setup(&box->task, sfc_outbox_send);
 	}
 }
@@ -172,11 +168,15 @@ void sfc_way_init(void)
 void sfc_way_exit(void)
 {
 	struct sfc_outbox *box;
+	struct sk_buff *n, *next;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
 		box = per_cpu_ptr(&sfc_outbox, cpu);
 		tasklet_kill(&box->task);
-		skb_queue_purge(&box->queue);
+		llist_for_each_entry_safe(n, next, llist_del_all(&box->list), ll_node) {
+			skb_mark_not_on_list(n);
+			kfree_skb(n);
+		}
 	}
 }

@@ -14,6 +14,7 @@
  *	seq=1		sequence number of the first
  *	sport=1000, dport=2000
  *	tos=0
+ *	ipopts=0	bytes of NOPs behind the IPv4 header
  *	udp=0		1: UDP instead, len bytes
  *	bts=NS		a BTS that asks for so long a pause, about a UDP packet from DESTINATION
  *			to SOURCE; implies udp and the control ports
@@ -129,6 +130,7 @@ int main(int argc, char **argv)
 	struct sockaddr_in to4 = { .sin_family = AF_INET };
 	uint8_t src[16], dst[16], *l4, *opts;
 	unsigned int i, n, len, pad, optspace, hlen, l3len, alen, l4len, udp, prio, prios, gap;
+	unsigned int ipopts;
 	uint32_t seq, tx, s, pause;
 	const char *flags, *about;
 	struct timespec begin;
@@ -157,6 +159,7 @@ int main(int argc, char **argv)
 	prio = number(argv, "prio", "0", 0);
 	prios = number(argv, "prios", "1", 0);
 	gap = number(argv, "gap", "0", 0);
+	ipopts = number(argv, "ipopts", "0", 0);
 
 	fd = socket(six ? AF_INET6 : AF_INET, SOCK_RAW, IPPROTO_RAW);
 	if (fd < 0 || (six && setsockopt(fd, IPPROTO_IPV6, IPV6_HDRINCL, &one, sizeof(one)))) {
@@ -165,12 +168,12 @@ int main(int argc, char **argv)
 	}
 	optspace = !strcmp(flags, "none") ? 0 : (pad + 12 + 3) / 4 * 4;
 	hlen = udp ? 8 : 20 + optspace;
-	l3len = six ? 40 : 20;
+	l3len = six ? 40 : 20 + ipopts;
 	alen = six ? 16 : 4;
 	if (pause)
 		len = 40 + l3len + 8;
 	l4len = hlen + len;
-	if (l3len + l4len > sizeof(pkt) || optspace > 40) {
+	if (l3len + l4len > sizeof(pkt) || optspace > 40 || ipopts > 40 || ipopts % 4) {
 		fprintf(stderr, "bolt_inject: too long\n");
 		return 1;
 	}
@@ -194,7 +197,8 @@ int main(int argc, char **argv)
 			memcpy(pkt + 24, dst, 16);
 			memcpy(&to6.sin6_addr, dst, 16);
 		} else {
-			pkt[0] = 0x45;
+			pkt[0] = 0x40 | l3len / 4;
+			memset(pkt + 20, 1, ipopts);
 			pkt[1] = number(argv, "tos", "0", 0);
 			put16(pkt + 2, l3len + l4len);
 			pkt[6] = 0x40;

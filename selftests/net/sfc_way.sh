@@ -53,6 +53,62 @@ test_no_hop_left() {
 	heard "SRC" 0
 }
 
+# messages FROM TO: what they say, in the order in which they come
+messages() {
+	grep 'in udp' "$tmp/sniff.eth0" | sed -n "$1,$2p"
+}
+
+# The first message of a pair finds the way, the others are made for it, but for the last burst,
+# which somebody looks at: nobody can tell one from the other.  The data of a burst comes at once.
+test_all_alike() {
+	local at
+	port
+	in_ns "$H1" tc qdisc add dev eth0 root netem delay 1ms
+	in_ns "$R" tc qdisc change dev r2 root sfc switch_id 7 \
+		tagkey 000102030405060708090a0b0c0d0e0f
+	sniff "$H1" eth0
+	burst
+	burst
+	sniff "$R" r2
+	burst
+	sniffed
+	expect_eq "SRC" "$(packets eth0 'in udp' ' quote=28 ' 'csum=ok')" 21
+	for at in 8 15; do
+		expect_eq "burst from $at" "$(messages "$at" $((at + 6)))" "$(messages 1 7)"
+	done
+	expect_eq "in order" "$(messages 1 7 | grep -o ' tx=[0-9]*')" \
+		"$(messages 1 7 | grep -o ' tx=[0-9]*' | sort -V)"
+}
+
+# What is known of a pair holds for the hops and the address that messages had
+test_settings_change() {
+	port
+	burst
+	in_ns "$R" tc qdisc change dev r2 root sfc ttl 1
+	burst
+	heard "SRC that may not go on" 7
+	in_ns "$R" tc qdisc change dev r2 root sfc ttl 64
+	burst
+	heard "SRC that may" 14
+	# its own: to the stack that is a spoofed one
+	in_ns "$R" tc qdisc change dev r2 root sfc addr 198.51.100.254
+	burst
+	heard "SRC from the router itself" 14
+}
+
+# A header with options is quoted whole, also between hosts of which all is known
+test_ip_options() {
+	port
+	burst
+	sniff "$H1" eth0
+	inject "$H1" "$FROM" "$A2" n=10 len=1440 bflags=80 tx=5000 ipopts=8
+	sent=$((sent + 7))
+	expect "all have left" busywait gone
+	sniffed
+	expect_eq "SRC" "$(packets eth0 'in udp' ' quote=36 ' 'csum=ok')" 7
+	heard "SRC" 14
+}
+
 # A route that has changed is asked for again
 test_route_changes() {
 	port
@@ -122,4 +178,5 @@ test_capture() {
 	heard "SRC" 14
 }
 
-run_tests short no_hop_left route_changes rule ingress_filter netfilter capture
+run_tests short no_hop_left all_alike settings_change ip_options route_changes rule \
+	ingress_filter netfilter capture
