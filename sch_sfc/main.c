@@ -136,17 +136,19 @@ static void sfc_mark(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pk
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u8 changed = flags ^ pkt->flags;
+	u32 segs;
 
 	if (!changed)
 		return;
+	segs = sfc_segs(skb);
 	if (!sfc_write_flags(skb, pkt, flags)) {
-		q->stats.mark_failed += sfc_segs(skb);
+		q->stats.mark_failed += segs;
 		return;
 	}
 	if (changed & BOLT_F_DEC)
-		q->stats.dec_set += sfc_segs(skb);
+		q->stats.dec_set += segs;
 	if (changed & BOLT_F_INC)
-		q->stats.inc_cleared += sfc_segs(skb);
+		q->stats.inc_cleared += segs;
 }
 
 /* What both papers make of a packet that arrives.  Returns its flags from now on. */

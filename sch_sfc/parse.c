@@ -221,8 +221,8 @@ bool sfc_write_flags(struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags)
 
 	th = (struct tcphdr *)(skb->data + pkt->l4_off);
 	p = skb->data + off;
-	inet_proto_csum_replace2(&th->check, skb, htons(*p << shift),
-				 htons(flags << shift), false);
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		csum_replace2(&th->check, htons(*p << shift), htons(flags << shift));
 	*p = flags;
 	return true;
 }
