@@ -156,6 +156,7 @@ static __always_inline void sfc_decide_data(const struct sfc_alg_cfg *cfg,
 		return;
 	out->data = true;
 
+	/* nothing waits: known to the compiler where the caller says so, whatever ccthresh is */
 	if (in->queue && in->queue >= cfg->ccthresh) {			/* line 4 */
 		out->congested = true;
 		if (!(in->flags & BOLT_F_DEC) && in->can_src) {		/* line 5 */

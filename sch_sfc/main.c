@@ -539,6 +539,12 @@ void sfc_choose(struct Qdisc *sch)
 		sch->dequeue = sfc_dequeue;
 }
 
+/* Some parents (cbs, netem) call what is the kind's.  Its dequeue is the one that is right for all. */
+static int sfc_enqueue_chosen(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	return sch->enqueue(skb, sch, to_free);
+}
+
 static void sfc_reset(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
@@ -606,8 +612,8 @@ static struct Qdisc_ops sfc_qdisc_ops __read_mostly = {
 	.id		= "sfc",
 	.cl_ops		= &sfc_class_ops,
 	.priv_size	= sizeof(struct sfc_sched),
-	.enqueue	= sfc_enqueue,
-	.dequeue	= sfc_dequeue,
+	.enqueue	= sfc_enqueue_chosen,
+	.dequeue	= sfc_dequeue_any,
 	.peek		= qdisc_peek_dequeued,
 	.init		= sfc_init,
 	.reset		= sfc_reset,

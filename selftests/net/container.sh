@@ -126,6 +126,8 @@ test_settings_are_its_own() {
 		expect "$name=$new" inside sysctl -w "net.bolt.$name=$new"
 		[ "$name" != tag_key ] || new="set"
 		expect_eq "$name" "$(inside sysctl -n "net.bolt.$name")" "$new"
+		# sfc, which comes later, needs them
+		[ "$name" != hooks ] || inside sysctl -qw net.bolt.hooks=1
 		n=$((n + 1))
 	done < <(ls /proc/sys/net/bolt)
 	expect_ge "settings" "$n" 25

@@ -107,6 +107,21 @@ test_backlog() {
 	expect_idle
 }
 
+# cbs and netem ask the kind for what to call, not the qdisc
+test_below_another() {
+	setup_port
+	leaves
+	expect "cbs" tc_ qdisc replace dev d0 parent 10:2 handle 32: cbs idleslope 80000 sendslope -20000 \
+		hicredit 100000 locredit -1000000
+	expect "sfc" tc_ qdisc replace dev d0 parent 32:1 handle 22: sfc
+	link slow
+	send 2 n=21 bflags=none
+	expect_eq "waiting" "$(of 2 backlog)" $((20 * PLAIN))
+	send 3
+	expect_eq "seen by an empty queue" "$(of 3 congested)" 1
+	expect_idle
+}
+
 # One packet in each of four queues: none has ccthresh, the port has twice that
 test_backlog_of_many() {
 	local n
@@ -265,4 +280,4 @@ test_come_and_go() {
 	insmod "$BOLT_MODULES/sch_sfc.ko"
 }
 
-run_tests backlog backlog_of_many quiet_is_quiet supply supply_of_idle_queues pru pru_in_a_queue alone come_and_go
+run_tests backlog below_another backlog_of_many quiet_is_quiet supply supply_of_idle_queues pru pru_in_a_queue alone come_and_go
