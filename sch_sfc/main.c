@@ -539,7 +539,10 @@ void sfc_choose(struct Qdisc *sch)
 		sch->dequeue = sfc_dequeue;
 }
 
-/* Some parents (cbs, netem) call what is the kind's.  Its dequeue is the one that is right for all. */
+/*
+ * Some parents (cbs, netem) call what is the kind's, not what is the qdisc's.  Of the dequeues, the
+ * kind's is the one that is right for all.
+ */
 static int sfc_enqueue_chosen(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	return sch->enqueue(skb, sch, to_free);
