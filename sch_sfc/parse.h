@@ -23,15 +23,12 @@
 /* First words of options: NOP, NOP, timestamps (RFC 7323, appendix A); Bolt's in full */
 static inline bool sfc_opt_is_ts(const u8 *p)
 {
-	return get_unaligned((const __be32 *)p) ==
-	       htonl(TCPOPT_NOP << 24 | TCPOPT_NOP << 16 | TCPOPT_TIMESTAMP << 8 |
-		     TCPOLEN_TIMESTAMP);
+	return get_unaligned_be32(p) == BOLT_TCPOPT_TS_ALIGNED;
 }
 
 static inline bool sfc_opt_is_bolt(const u8 *p)
 {
-	return get_unaligned((const __be32 *)p) ==
-	       htonl((u32)BOLT_TCPOPT_KIND << 24 | BOLT_TCPOPT_LEN << 16 | BOLT_TCPOPT_EXID);
+	return get_unaligned_be32(p) == BOLT_TCPOPT_HEAD;
 }
 
 /*

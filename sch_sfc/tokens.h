@@ -64,7 +64,7 @@ static inline void sfc_rate_set(struct sfc_rate *r, u64 bytes_ps)
 
 	r->kbps = max_t(u64, div_u64(bytes_ps, 125), 1);
 
-	/* as many bits as the multiplier, the product have room for */
+	/* as many bits as the multiplier and the product have room for */
 	shift = 0;
 	factor = bytes_ps << SFC_TOKEN_SHIFT;
 	mult = div_u64(factor, NSEC_PER_SEC);
