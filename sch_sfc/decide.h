@@ -5,7 +5,7 @@
  * Pure: what is known of the packet and the queue goes in, a decision comes out; the
  * only state is the port's tokens.
  *
- *	queue >= ccthresh       DEC not set: SRC, set DEC; set: another switch did
+ *	queue >= ccthresh       DEC not set: SRC unless NOSRC, set DEC; set: another switch did
  *	LAST                    not FIRST: one more PRU token; INC is gone
  *	else INC                kept if a PRU token or, below ccthresh, an MTU of supply pays,
  *	                        else gone
@@ -18,7 +18,7 @@
  * - INC on a LAST packet is cleared.  Line 11 would let it pass unpaid; a sender
  *   never sets both.
  * - Congestion takes supply from INC even where no SRC can be sent (nosrc, unknown link rate,
- *   SRC limit), and DEC is set only when one was.
+ *   SRC limit), and DEC is set only when one was, or would have been but for NOSRC.
  * - A super-packet that was not split stands for @segs packets that share its flags:
  *   its receiver counts INC @segs times, so it pays @segs tokens, all or none, and may save
  *   up as many MTU of supply.
@@ -160,7 +160,7 @@ static __always_inline void sfc_decide_data(const struct sfc_alg_cfg *cfg,
 	if (in->queue && in->queue >= cfg->ccthresh) {			/* line 4 */
 		out->congested = true;
 		if (!(in->flags & BOLT_F_DEC) && in->can_src) {		/* line 5 */
-			out->src = true;				/* lines 6-9 */
+			out->src = !(in->flags & BOLT_F_NOSRC);		/* lines 6-9 */
 			out->flags |= BOLT_F_DEC;			/* line 10 */
 		}
 	}

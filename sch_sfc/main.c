@@ -124,6 +124,8 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
 		q->stats.congested += in.segs;
 		if (pkt->flags & BOLT_F_DEC)
 			q->stats.dec_seen += in.segs;
+		else if (!out.src && out.flags & BOLT_F_DEC)
+			q->stats.src_unasked += in.segs;
 		else if (out.src && !sfc_send_src(sch, skb, pkt, in.queue, now))
 			out.flags &= ~BOLT_F_DEC;
 	}

@@ -24,9 +24,6 @@
 #include "mib.h"
 #include "swift.h"
 
-/* A window of so few packets is small: each of them matters; see bolt_ai_small() */
-#define BOLT_SMALL_CWND		16
-
 /* IPv4 and TCP with timestamps */
 #define BOLT_USUAL_HEADERS	(20 + 20 + 12)
 
@@ -196,6 +193,7 @@ struct bolt_net {
 	u8			hooks;		/* they are in */
 	u8			ai;
 	u8			ai_spread;
+	u8			src_spare;
 	u8			brownfield;
 	u8			min_ttl;
 	u8			tagged;

@@ -291,9 +291,9 @@ enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_
 				  u32 queue_bytes, u32 link_kbps)
 {
 	struct bolt_net *bn = f->bn;
-	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), pkt = bolt_pkt_bytes(sk), rate;
+	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk)), pkt = bolt_pkt_bytes(sk), rate, every_ns = 0;
+	bool below, due;
 	u64 target_q16;
-	bool below;
 
 	BOLT_INC_STATS(bn, SrcRx);
 	rate = bolt_core_rate(cwnd, pkt, f->core.srtt_ns, f->nic_kbps);
@@ -304,8 +304,12 @@ enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_
 	f->src_queue_ns = bolt_core_queue_ns(queue_bytes, link_kbps);
 	swift_told(&f->told, now_ns, max(f->swift.rtt_ns, rtt_src_ns), queue_bytes, link_kbps);
 	below = cwnd == 1 && bolt_below_allowed(sk, f);
+	if (READ_ONCE(bn->src_spare) && !below)
+		every_ns = bolt_core_ask_every(&f->core, cwnd, rtt_src_ns, target_q16);
+	due = bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16);
+	bolt_core_ask_after_src(&f->core, rtt_src_ns, every_ns);
 	/* a window below one hears once a packet, and takes its share of target_q each time */
-	if (!bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16) && !below) {
+	if (!due && !below) {
 		BOLT_INC_STATS(bn, SrcHeld);
 		return BOLT_SRC_VERDICT_HELD;
 	}

@@ -29,25 +29,34 @@
 /* The smallest RTT seen is forgotten after this long, so that a new path is learnt. */
 #define BOLT_MIN_RTT_WIN_NS	(10ULL * 1000 * 1000 * 1000)
 
+/* A window of so few packets is small: each of them matters */
+#define BOLT_SMALL_CWND		16
+
 /**
  * struct bolt_core - what Algorithm 2 remembers of one flow
  * @last_dec_ns:	last_dec_time: when an SRC last took a packet off cwnd; the flow's
  *			start before that
  * @min_rtt_stamp_ns:	when @min_rtt_ns was taken
+ * @asked_ns:		when the newest packet left that wants SRC, while @ask_every_ns is not 0
+ * @ask_ns:		SRC about packets that leave earlier will find no reaction due
  * @srtt_ns:		smoothed RTT (gain 1/8) from echoed t_data_tx; 0: no sample yet
  * @min_rtt_ns:		smallest sample of the last BOLT_MIN_RTT_WIN_NS; 0: none
  * @rtt_ns:		newest sample, not smoothed; 0: none yet
  * @wait_ns:		of a window below one packet, see below; else 0
  * @ai_seq:		seq_no_at_last_ai
+ * @ask_every_ns:	between two packets that want SRC; 0: all do
  */
 struct bolt_core {
 	u64	last_dec_ns;
 	u64	min_rtt_stamp_ns;
+	u64	asked_ns;
+	u64	ask_ns;
 	u32	srtt_ns;
 	u32	min_rtt_ns;
 	u32	rtt_ns;
 	u32	wait_ns;
 	u32	ai_seq;
+	u32	ask_every_ns;
 };
 
 /**
@@ -123,6 +132,67 @@ static inline bool bolt_core_src(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns
 	if (!bolt_core_dec_due(rtt_src_ns, target_q16, now_ns - c->last_dec_ns))
 		return false;
 	c->last_dec_ns = now_ns;
+	return true;
+}
+
+/*
+ * SRC that nobody asks for
+ *
+ * A flow reacts once in rtt_src / target_q (line 6), and a switch answers each packet.  Where five
+ * flows share thirteen packets, the queue is hardly ever below CC_THRESH, and two of three SRC find
+ * that a reaction has just been taken.  So a small window marks what leaves too early for its SRC
+ * to find another due (NOSRC), and its ACK tells of congestion by DEC alone.  The interval is that
+ * of the newest SRC; the queue may have grown since, so it is a round trip at the most.
+ *
+ * A larger window asks by each packet.  While its queue drains the interval grows: an SRC asked for
+ * by the old one comes just before the new one is over, and every other would be of no use.
+ *
+ * A sender that owns its socket and an SRC may be here at the same time; either's word will do.
+ */
+
+/**
+ * bolt_core_ask_every() - the interval in ns, 0: every packet asks
+ * @c:		the flow
+ * @cwnd:	packets
+ * @rtt_src_ns:	of the newest SRC
+ * @target_q16:	by the newest SRC
+ */
+static inline u32 bolt_core_ask_every(const struct bolt_core *c, u32 cwnd, u32 rtt_src_ns,
+				      u64 target_q16)
+{
+	if (cwnd > BOLT_SMALL_CWND)
+		return 0;
+	if (!target_q16)
+		return c->srtt_ns;
+	return min_t(u64, div64_u64((u64)rtt_src_ns << 16, target_q16), c->srtt_ns);
+}
+
+/*
+ * After an SRC: the next that is of use comes @every_ns after last_dec_time.  More may be under way
+ * that were asked for before.
+ */
+static inline void bolt_core_ask_after_src(struct bolt_core *c, u32 rtt_src_ns, u32 every_ns)
+{
+	WRITE_ONCE(c->ask_ns, c->last_dec_ns + every_ns - rtt_src_ns);
+	WRITE_ONCE(c->ask_every_ns, every_ns);
+}
+
+static inline void bolt_core_ask_always(struct bolt_core *c)
+{
+	WRITE_ONCE(c->ask_every_ns, 0);
+}
+
+/* Does the packet that leaves now want an SRC? @cwnd as above: it may have grown meanwhile. */
+static inline bool bolt_core_asks(struct bolt_core *c, u32 cwnd, u64 now_ns)
+{
+	u32 every_ns = READ_ONCE(c->ask_every_ns);
+	u64 ask_ns = READ_ONCE(c->ask_ns);
+
+	if (!every_ns || cwnd > BOLT_SMALL_CWND)
+		return true;
+	if (now_ns < ask_ns || (c->asked_ns >= ask_ns && now_ns < c->asked_ns + every_ns))
+		return false;
+	c->asked_ns = now_ns;
 	return true;
 }
 

@@ -37,6 +37,7 @@
 	X(FirstTx)		/* data packets sent with FIRST */		\
 	X(LastTx)		/* data packets sent with LAST */		\
 	X(LastFalse)		/* flows that went on after LAST */		\
+	X(NoSrcTx)		/* data packets sent with NOSRC */		\
 	/* control messages */							\
 	X(CtlRx)		/* datagrams on the control port */		\
 	X(SrcRx)		/* SRC accepted */				\

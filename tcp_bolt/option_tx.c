@@ -430,6 +430,7 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
 		/* it sends at the link's rate again, whatever the round trip was */
 		f->core.srtt_ns = 0;
 		f->core.wait_ns = 0;
+		bolt_core_ask_always(&f->core);
 		/*
 		 * It has nothing to catch up with: a second packet at once would wait in the NIC,
 		 * where no SRC can take it back.  In a large window one packet is too
@@ -464,6 +465,10 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
 	if (!(flags & (BOLT_F_FIRST | BOLT_F_LAST)) && f->cwnd <= tcp_snd_cwnd(tp) &&
 	    (f->cwnd < f->max_cwnd || f->core.wait_ns))
 		flags |= BOLT_F_INC;
+	if (!bolt_core_asks(&f->core, tcp_snd_cwnd(tp), now_ns)) {
+		flags |= BOLT_F_NOSRC;
+		BOLT_INC_STATS(bn, NoSrcTx);
+	}
 	return flags;
 }
 

@@ -192,6 +192,8 @@ static const struct ctl_table bolt_table[] = {
 	BOLT_SYSCTL(ai, u8, proc_dou8vec_minmax, .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(ai_spread, u8, proc_dou8vec_minmax,
 		    .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
+	BOLT_SYSCTL(src_spare, u8, proc_dou8vec_minmax,
+		    .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(brownfield, u8, proc_dou8vec_minmax,
 		    .extra1 = SYSCTL_ZERO, .extra2 = SYSCTL_ONE),
 	BOLT_SYSCTL(min_ttl, u8, proc_dou8vec_minmax),
@@ -227,6 +229,7 @@ int bolt_sysctl_init(struct bolt_net *bn)
 	bn->min_cwnd_milli = 1;
 	bn->ai = 1;
 	bn->ai_spread = 1;
+	bn->src_spare = 1;
 	bn->brownfield = 1;
 	bn->max_pause_us = 10 * 1000;
 	bn->watchdog_pct = 95;

@@ -248,6 +248,95 @@ static void bolt_core_src_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, decs, c->decs);
 }
 
+/* --- which packets want SRC --- */
+
+struct every_case {
+	const char *name;
+	u32 cwnd, srtt, rtt_src;
+	u64 target;
+	u32 every;
+};
+
+static const struct every_case every_cases[] = {
+	{ "no RTT yet: each", 5, 0, 3000, ONE, 0 },
+	{ "a packet of its own: one in rtt_src", 5, 8000, 3000, ONE, 3000 },
+	{ "two thirds of one", 5, 8000, 3000, ONE * 2 / 3 + 1, 4499 },
+	{ "three", 5, 8000, 3000, 3 * ONE, 1000 },
+	{ "a quarter: one in a round trip", 5, 8000, 3000, ONE / 4, 8000 },
+	{ "none", 5, 8000, 3000, 0, 8000 },
+	{ "the largest that is small", 16, 8000, 3000, 2 * ONE, 1500 },
+	{ "one more: each", 17, 8000, 3000, 2 * ONE, 0 },
+	{ "longest interval", 1, U32_MAX, U32_MAX, 1, U32_MAX },
+};
+
+KUNIT_ARRAY_PARAM_DESC(every, every_cases, name);
+
+static void bolt_core_ask_every_test(struct kunit *test)
+{
+	const struct every_case *c = test->param_value;
+	struct bolt_core core = { .srtt_ns = c->srtt };
+
+	KUNIT_EXPECT_EQ(test, bolt_core_ask_every(&core, c->cwnd, c->rtt_src, c->target),
+			c->every);
+}
+
+/*
+ * A packet each 100 ns, and each congested: what is not asked for is what would be held, and
+ * nothing that would be taken is not asked for.
+ */
+static void bolt_core_asks_test(struct kunit *test)
+{
+	struct bolt_core all = { .last_dec_ns = 1000000, .srtt_ns = 8000 }, few = all;
+	unsigned int i, decs[2] = {}, asked = 0;
+	bool *answer = kunit_kcalloc(test, 2000, sizeof(*answer), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, answer);
+	for (i = 0; i < 2000; i++) {
+		u64 now = 1000000 + i * 100;
+
+		/* an SRC takes 3 us, and says that a packet of the queue is the flow's */
+		if (i >= 30) {
+			decs[0] += bolt_core_src(&all, now, 3000, ONE);
+			if (answer[i - 30]) {
+				decs[1] += bolt_core_src(&few, now, 3000, ONE);
+				bolt_core_ask_after_src(&few, 3000,
+							bolt_core_ask_every(&few, 5, 3000, ONE));
+			}
+		}
+		answer[i] = bolt_core_asks(&few, 5, now);
+		asked += answer[i];
+	}
+	KUNIT_EXPECT_EQ(test, decs[0], 66);
+	KUNIT_EXPECT_EQ(test, decs[1], 66);
+	/* each until the first SRC says how often */
+	KUNIT_EXPECT_EQ(test, asked, 30 + 66);
+
+	/* the window has grown, or the flow begins anew */
+	KUNIT_EXPECT_FALSE(test, bolt_core_asks(&few, 16, 1199999));
+	KUNIT_EXPECT_TRUE(test, bolt_core_asks(&few, 17, 1199999));
+	bolt_core_ask_always(&few);
+	KUNIT_EXPECT_TRUE(test, bolt_core_asks(&few, 5, 1199999));
+}
+
+/* One that came too soon: the next packet asks again, as soon as its SRC would be of use. */
+static void bolt_core_asks_again_test(struct kunit *test)
+{
+	struct bolt_core c = { .last_dec_ns = 1000000, .srtt_ns = 8000 };
+
+	KUNIT_ASSERT_FALSE(test, bolt_core_src(&c, 1002999, 3000, ONE));
+	bolt_core_ask_after_src(&c, 3000, 3000);
+	KUNIT_EXPECT_TRUE(test, bolt_core_asks(&c, 5, 1002999));
+	KUNIT_EXPECT_FALSE(test, bolt_core_asks(&c, 5, 1005998));
+	KUNIT_EXPECT_TRUE(test, bolt_core_asks(&c, 5, 1005999));
+
+	KUNIT_ASSERT_TRUE(test, bolt_core_src(&c, 1006000, 3000, ONE));
+	bolt_core_ask_after_src(&c, 3000, 6000);
+	KUNIT_EXPECT_FALSE(test, bolt_core_asks(&c, 5, 1008999));
+	KUNIT_EXPECT_TRUE(test, bolt_core_asks(&c, 5, 1009000));
+	KUNIT_EXPECT_FALSE(test, bolt_core_asks(&c, 5, 1014999));
+	KUNIT_EXPECT_TRUE(test, bolt_core_asks(&c, 5, 1015000));
+}
+
 /* --- rtt_src, line 2 --- */
 
 struct stamp_case {
@@ -681,6 +770,9 @@ static struct kunit_case bolt_core_cases[] = {
 	KUNIT_CASE_PARAM(bolt_core_dec_due_test, due_gen_params),
 	KUNIT_CASE(bolt_core_dec_due_exact_test),
 	KUNIT_CASE_PARAM(bolt_core_src_test, src_gen_params),
+	KUNIT_CASE_PARAM(bolt_core_ask_every_test, every_gen_params),
+	KUNIT_CASE(bolt_core_asks_test),
+	KUNIT_CASE(bolt_core_asks_again_test),
 	KUNIT_CASE_PARAM(bolt_core_rtt_src_test, stamp_gen_params),
 	KUNIT_CASE(bolt_core_rtt_src_max_test),
 	KUNIT_CASE(bolt_core_rtt_sample_test),

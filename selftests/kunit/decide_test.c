@@ -16,6 +16,7 @@
 #define FIRST	BOLT_F_FIRST
 #define LAST	BOLT_F_LAST
 #define ACK	BOLT_F_ACK
+#define NOSRC	BOLT_F_NOSRC
 
 struct decide_case {
 	const char *name;
@@ -76,6 +77,12 @@ static const struct decide_case decide_cases[] = {
 	  .want = DATA | LAST | FIRST | DEC, .src = true, .congested = true, .data = true },
 	{ "congested: FIRST stays", DATA | FIRST, THRESH, .want = DATA | FIRST | DEC,
 	  .src = true, .congested = true, .data = true },
+	{ "NOSRC: DEC alone, INC is gone", DATA | INC | NOSRC, THRESH, .want = DATA | DEC | NOSRC,
+	  .congested = true, .data = true },
+	{ "NOSRC, DEC set before: stays", DATA | DEC | NOSRC, THRESH, .want = DATA | DEC | NOSRC,
+	  .congested = true, .data = true },
+	{ "NOSRC, SRC impossible: no DEC", DATA | NOSRC, THRESH, .cannot_src = true,
+	  .want = DATA | NOSRC, .congested = true, .data = true },
 	{ "SRC impossible: no DEC, INC is gone", DATA | INC, THRESH, .cannot_src = true,
 	  .want = DATA, .congested = true, .data = true },
 	{ "SRC impossible, DEC set before: stays", DATA | DEC, THRESH, .cannot_src = true,
@@ -122,8 +129,7 @@ static const struct decide_case decide_cases[] = {
 	/* neither */
 	{ "plain data", DATA, .want = DATA, .data = true },
 	{ "DEC from elsewhere, not congested here", DATA | DEC, .want = DATA | DEC, .data = true },
-	{ "the reserved bit stays", DATA | BOLT_F_RESERVED, .want = DATA | BOLT_F_RESERVED,
-	  .data = true },
+	{ "NOSRC, not congested: stays", DATA | NOSRC, .want = DATA | NOSRC, .data = true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(decide, decide_cases, name);
@@ -172,13 +178,13 @@ static void sfc_decide_all_flags_test(struct kunit *test)
 							 .queue = congested ? THRESH : 0,
 							 .flags = flags, .can_src = can_src };
 				struct sfc_decision out;
-				bool src = congested && can_src && flags & DATA && !(flags & DEC);
+				bool dec = congested && can_src && flags & DATA && !(flags & DEC);
 
 				sfc_decide(&cfg, &st, &in, &out);
 				KUNIT_EXPECT_EQ(test, out.flags & ~(INC | DEC),
 						flags & ~(INC | DEC));
-				KUNIT_EXPECT_EQ(test, out.src, src);
-				KUNIT_EXPECT_EQ(test, out.flags & DEC, src ? DEC : flags & DEC);
+				KUNIT_EXPECT_EQ(test, out.src, dec && !(flags & NOSRC));
+				KUNIT_EXPECT_EQ(test, out.flags & DEC, dec ? DEC : flags & DEC);
 				KUNIT_EXPECT_EQ(test, out.flags & INC & ~flags, 0);
 				if (!(flags & DATA))
 					KUNIT_EXPECT_EQ(test, out.flags, flags);

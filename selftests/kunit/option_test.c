@@ -238,7 +238,7 @@ static void bolt_hops_test(struct kunit *test)
 static void bolt_opt_flags_test(struct kunit *test)
 {
 	static const u8 flags[] = { BOLT_F_DATA, BOLT_F_ACK, BOLT_F_SRC, BOLT_F_LAST,
-				    BOLT_F_FIRST, BOLT_F_INC, BOLT_F_DEC, BOLT_F_RESERVED };
+				    BOLT_F_FIRST, BOLT_F_INC, BOLT_F_DEC, BOLT_F_NOSRC };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++)

@@ -99,13 +99,13 @@ def complaints(frames):
 
 class Option(unittest.TestCase):
     def test_every_flag(self):
-        names = ("data", "ack", "src", "last", "first", "inc", "dec", "reserved")
+        names = ("data", "ack", "src", "last", "first", "inc", "dec", "nosrc")
         rows = fields([tcp(option(flags=1 << (7 - i)), payload=b"x") for i in range(8)], *(f"bolt.flags.{n}" for n in names))
         self.assertEqual(rows, [["1" if i == k else "0" for k in range(8)] for i in range(8)])
 
     def test_flags_are_those_of_the_header(self):
         header = UAPI.read_text()
-        for i, name in enumerate(("DATA", "ACK", "SRC", "LAST", "FIRST", "INC", "DEC", "RESERVED")):
+        for i, name in enumerate(("DATA", "ACK", "SRC", "LAST", "FIRST", "INC", "DEC", "NOSRC")):
             self.assertIn(f"#define BOLT_F_{name}\t0x{0x80 >> i:02x}", header)
 
     def test_numbers_of_data_and_ack(self):
@@ -135,7 +135,7 @@ class Option(unittest.TestCase):
             (tcp(option(0x40), flags=2), "a SYN carries the short form"),
             (tcp(option(length=4)), "a SYN carries the short form"),
             (tcp(option(0x60, 0, 1)), "SRC is never set"),
-            (tcp(option(0x41, 0, 1)), "the reserved flag"),
+            (tcp(option(0x41, 0, 1)), "NOSRC is of data only"),
             (tcp(option(0x84, 0, 1)), "payload do not agree"),
             (tcp(option(0x40, 0, 1), b"x"), "payload do not agree"),
             (tcp(option(0x84, 0, 0), b"x"), "data without t_data_tx"),

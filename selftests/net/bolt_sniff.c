@@ -101,7 +101,7 @@ static void print_options(const uint8_t *p, unsigned int len)
 /* As RFC 6994 says, written down here a second time on purpose */
 static void print_bolt(const uint8_t *p, unsigned int len)
 {
-	static const char names[] = "DASLFICR";
+	static const char names[] = "DASLFICN";
 	unsigned int i, j, bit;
 
 	for (i = 0; i < len && p[i]; i += p[i] == 1 ? 1 : p[i + 1]) {

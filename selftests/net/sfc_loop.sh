@@ -20,8 +20,9 @@ loop() {
 
 # heard NS DEV: all SRC of the port at DEV were taken for what they are
 heard() {
-	local sent
+	local sent unasked
 	sent=$(qdisc "$1" "$2" src_sent)
+	unasked=$(qdisc "$1" "$2" src_unasked)
 	expect_ge "SRC sent" "$sent" 10
 	counters "$1" "$2" src_limited=0 src_nomem=0 src_dropped=0 src_unfit=0 mark_failed=0 \
 		opt_bad=0 drops=0
@@ -29,7 +30,9 @@ heard() {
 	expect_eq "SrcRx" "$(bolt_stat "$H1" SrcRx)" "$sent"
 	expect_ge "SrcDec" "$(bolt_stat "$H1" SrcDec)" 1
 	expect_eq "DecRx" "$(bolt_stat "$H2" DecRx)" "$(qdisc "$1" "$2" dec_set)"
-	expect_eq "DEC for each SRC" "$(qdisc "$1" "$2" dec_set)" "$sent"
+	expect_eq "DEC for each SRC, and where none is wanted" "$(qdisc "$1" "$2" dec_set)" \
+		$((sent + unasked))
+	expect_ge "NoSrcTx" "$(bolt_stat "$H1" NoSrcTx)" "$unasked"
 	# a slow port under a fast sender: the queue stays far below a window of Reno
 	expect_le "queue" "$(qdisc "$1" "$2" backlog_peak)" 100000
 }
@@ -158,6 +161,33 @@ test_wrong_tag() {
 	expect_eq "SrcRx" "$(bolt_stat "$H1" SrcRx)" 0
 }
 
+# A flow asks for SRC that it can heed: fewer of them are too soon, and as many packets go
+spared() {
+	routed
+	in_ns "$R" tc qdisc replace dev r1 root netem delay 100us limit 10000
+}
+
+test_spared() {
+	local held dec sent
+	spared
+	in_ns "$H1" sysctl -qw net.bolt.src_spare=0
+	loop "$A2"
+	heard "$R" r2
+	expect_eq "spared, each asked for" "$(qdisc "$R" r2 src_unasked)" 0
+	expect_eq "NoSrcTx" "$(bolt_stat "$H1" NoSrcTx)" 0
+	sent=$(qdisc "$R" r2 src_sent) held=$(bolt_stat "$H1" SrcHeld) dec=$(bolt_stat "$H1" SrcDec)
+	say "each asked for: $sent SRC, $held too soon, $dec packets"
+	undo
+	spared
+	loop "$A2"
+	heard "$R" r2
+	say "spared: $(qdisc "$R" r2 src_sent) SRC, $(bolt_stat "$H1" SrcHeld) too soon," \
+		"$(bolt_stat "$H1" SrcDec) packets, $(qdisc "$R" r2 src_unasked) unasked"
+	expect_ge "unasked" "$(qdisc "$R" r2 src_unasked)" 10
+	expect_le "half as many SRC" "$(qdisc "$R" r2 src_sent)" $((sent / 2))
+	expect_ge "of packets as many, less a quarter" "$(bolt_stat "$H1" SrcDec)" $((dec * 3 / 4))
+}
+
 # The receiver counts INC as the port granted them
 test_inc_counted() {
 	routed
@@ -167,4 +197,4 @@ test_inc_counted() {
 }
 
 run_tests ipv4 ipv6 no_offloads strict_rp_filter conntrack vlan bridge own_port tag wrong_tag \
-	inc_counted
+	spared inc_counted

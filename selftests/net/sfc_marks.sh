@@ -101,6 +101,18 @@ test_dec_seen() {
 	expect_eq "SRC" "$(packets eth0.h1 'udp')" 0
 }
 
+# The sender does not want any
+test_unasked() {
+	port rate 1mbit ccthresh 3028b nosm
+	v4 n=10 bflags=81
+	drained 10
+	counters "$R" r2 congested=7 dec_set=7 src_unasked=7 src_sent=0
+	expect_eq "with DEC" "$(packets eth0.h2 'bflags=DCN ')" 7
+	expect_eq "without" "$(packets eth0.h2 'bflags=DN ')" 3
+	expect_eq "checksums" "$(packets eth0.h2 'in tcp' 'csum=ok')" 10
+	expect_eq "SRC" "$(packets eth0.h1 'udp')" 0
+}
+
 test_congestion_clears_inc() {
 	port rate 1mbit ccthresh 3028b nosm nopru
 	v4 n=10 bflags=84
@@ -253,6 +265,6 @@ test_never_answered() {
 	expect_eq "SRC" "$(packets eth0.h1 'in udp')" 0
 }
 
-run_tests congested_ipv4 congested_ipv6 threshold_is_exact auto_threshold dec_seen \
+run_tests congested_ipv4 congested_ipv6 threshold_is_exact auto_threshold dec_seen unasked \
 	congestion_clears_inc checksum_alignment nosrc nobolt pru pru_congested supply_matching not_bolt \
 	high_band acks_not_marked srcrate fields own_address never_answered

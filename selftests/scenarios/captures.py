@@ -145,10 +145,12 @@ def bolt(lab, j):
     src = [f for f in frames if f.control and f.control[1] == 1 and f.interface.startswith("sw-")]
     j.must(len(dec) == qdisc["dec_set"] > 0, f"DEC on the wire: {len(dec)}, the switch has set it {qdisc['dec_set']} times")
     j.must(len(src) == qdisc["src_sent"] == host["SrcRx"], f"SRC on the wires: {len(src)}, sent {qdisc['src_sent']}, taken {host['SrcRx']}")
-    # one SRC for one packet, the very one that left with DEC
-    stamps = sorted((f.src, f.sport, *struct.unpack("!I", f.option[6:10])) for f in dec)
+    asked = [f for f in dec if not f.option[4] & 0x01]
+    j.must(len(dec) - len(asked) == qdisc["src_unasked"] > 0, f"of these with NOSRC: {len(dec) - len(asked)}, by the switch {qdisc['src_unasked']}")
+    # one SRC for one packet, the very one that left with DEC and wanted it
+    stamps = sorted((f.src, f.sport, *struct.unpack("!I", f.option[6:10])) for f in asked)
     quoted = sorted((socket.inet_ntoa(f.control[52:56]), *struct.unpack_from("!H", f.control, 60), *struct.unpack_from("!I", f.control, 4)) for f in src)
-    j.must(stamps == quoted, "each SRC quotes a packet that left with DEC, and each of those has one")
+    j.must(stamps == quoted, "each SRC quotes a packet that left with DEC and without NOSRC, and each of those has one")
     # the queue counts the packet that came to it, the longest queue what stayed
     queues = [struct.unpack_from("!I", f.control, 8)[0] for f in src]
     longest = next(l for l in run.r["links"] if l["name"] == "sw-h0")["queue_bytes"]["max"]

@@ -249,7 +249,7 @@ static const struct {
 	C("inc", pru_added), C("inc", inc_pru), C("inc", inc_sm), C("inc", inc_cleared),
 	C("inc", opt_bad), C("inc", mark_failed),
 	C("src", src_sent), C("src", src_limited), C("src", src_nomem), C("src", src_dropped),
-	C("src", src_unfit),
+	C("src", src_unfit), C("src", src_unasked),
 	C("queue", high), C("queue", gso_split), C("queue", gso_segs), C("queue", gso_failed),
 	C("queue", drop_data), C("queue", drop_high), C("queue", drop_change),
 	C("sfc", qth), C("sfc", qtg), C("sfc", suppress_ns),

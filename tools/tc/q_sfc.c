@@ -783,7 +783,7 @@ static const struct {
 	C(pru_added, true), C(inc_pru, false), C(inc_sm, false), C(inc_cleared, false),
 	C(opt_bad, false), C(mark_failed, false),
 	C(src_sent, true), C(src_limited, false), C(src_nomem, false), C(src_dropped, false),
-	C(src_unfit, false),
+	C(src_unfit, false), C(src_unasked, false),
 	C(high, true), C(gso_split, false), C(gso_segs, false), C(gso_failed, false),
 	C(drop_data, true), C(drop_high, false), C(drop_change, false),
 	C(qth, true), C(qtg, false), C(suppress_ns, false),

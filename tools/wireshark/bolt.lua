@@ -31,8 +31,8 @@ local F = {
 	last		= ProtoField.bool("bolt.flags.last", "LAST: last window of the flow", 8, nil, 0x10),
 	first		= ProtoField.bool("bolt.flags.first", "FIRST: first window of the flow", 8, nil, 0x08),
 	inc		= ProtoField.bool("bolt.flags.inc", "INC: the window may grow by one packet", 8, nil, 0x04),
-	dec		= ProtoField.bool("bolt.flags.dec", "DEC: a switch has sent SRC, or the echo of that", 8, nil, 0x02),
-	reserved	= ProtoField.bool("bolt.flags.reserved", "Reserved", 8, nil, 0x01),
+	dec		= ProtoField.bool("bolt.flags.dec", "DEC: a switch was congested, or the echo of that", 8, nil, 0x02),
+	nosrc		= ProtoField.bool("bolt.flags.nosrc", "NOSRC: the sender could not react to SRC", 8, nil, 0x01),
 	inc_count	= ProtoField.uint8("bolt.inc_count", "inc_count: arrived with INC, modulo 256", base.DEC),
 	tx		= ProtoField.uint32("bolt.t_data_tx", "t_data_tx", base.UNIT_STRING, NS),
 	rq		= ProtoField.uint16("bolt.rq_delay", "rq_delay", base.HEX),
@@ -46,7 +46,7 @@ local E = {
 	cut	= ProtoExpert.new("bolt.cut", "Bolt option: ends beyond the TCP header", expert.group.MALFORMED, expert.severity.ERROR),
 	syn	= ProtoExpert.new("bolt.syn_form", "Bolt option: a SYN carries the short form, all else the long", expert.group.PROTOCOL, expert.severity.WARN),
 	src	= ProtoExpert.new("bolt.src_flag", "Bolt option: SRC is never set in the option", expert.group.PROTOCOL, expert.severity.WARN),
-	reserved = ProtoExpert.new("bolt.reserved_flag", "Bolt option: the reserved flag is sent as zero", expert.group.PROTOCOL, expert.severity.NOTE),
+	nosrc	= ProtoExpert.new("bolt.nosrc_flag", "Bolt option: NOSRC is of data only", expert.group.PROTOCOL, expert.severity.NOTE),
 	payload	= ProtoExpert.new("bolt.data_flag", "Bolt option: DATA and the segment's payload do not agree", expert.group.PROTOCOL, expert.severity.WARN),
 	stamp	= ProtoExpert.new("bolt.no_stamp", "Bolt option: data without t_data_tx", expert.group.PROTOCOL, expert.severity.WARN),
 	rq	= ProtoExpert.new("bolt.rq_of_data", "Bolt option: data with rq_delay", expert.group.PROTOCOL, expert.severity.NOTE),
@@ -106,7 +106,7 @@ local tcp_sport = Field.new("tcp.srcport")
 local tcp_dport = Field.new("tcp.dstport")
 
 local NAMES = { { "data", "DATA" }, { "ack", "ACK" }, { "src", "SRC" }, { "last", "LAST" }, { "first", "FIRST" }, { "inc", "INC" },
-	{ "dec", "DEC" }, { "reserved", "RESERVED" } }
+	{ "dec", "DEC" }, { "nosrc", "NOSRC" } }
 
 local function flag(range, i)
 	return range:bitfield(i - 1, 1) == 1
@@ -137,8 +137,8 @@ local function add_full(opt, tree, pinfo, n)
 	if flag(flags, 3) then
 		item:add_proto_expert_info(E.src)
 	end
-	if flag(flags, 8) then
-		item:add_proto_expert_info(E.reserved)
+	if flag(flags, 8) and not data then
+		item:add_proto_expert_info(E.nosrc)
 	end
 	if n.len and data ~= (n.len > 0) then
 		item:add_proto_expert_info(E.payload)

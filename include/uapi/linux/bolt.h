@@ -50,8 +50,8 @@
 #define BOLT_F_LAST	0x10	/* last window of the flow (section 3.2) */
 #define BOLT_F_FIRST	0x08	/* first window of the flow (section 3.2) */
 #define BOLT_F_INC	0x04	/* data: may cwnd grow by one packet? */
-#define BOLT_F_DEC	0x02	/* data: a switch has sent SRC; pure ACK: echo of that */
-#define BOLT_F_RESERVED	0x01	/* sent as zero, ignored on receipt */
+#define BOLT_F_DEC	0x02	/* data: a switch was congested; pure ACK: echo of that */
+#define BOLT_F_NOSRC	0x01	/* data: the sender could not react to an SRC about it */
 
 /*
  * t_data_tx: data: departure time at the sender, the low 32 bits of its

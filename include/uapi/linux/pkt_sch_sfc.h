@@ -123,7 +123,7 @@ struct tc_sfc_band {
  * Algorithm 1, in packets (segments, when super-packets are split):
  * @data:		with the option and DATA
  * @congested:		... that met a queue of ccthresh or more
- * @dec_set:		... left with DEC set here: an SRC is on its way
+ * @dec_set:		... left with DEC set here: an SRC is on its way, or its sender wants none
  * @dec_seen:		congested, but DEC was set before: no second SRC
  * @pru_added:		tokens from LAST packets
  * @inc_pru:		INC kept, paid by a PRU token
@@ -207,6 +207,8 @@ struct tc_sfc_band {
  * @queues:		that are one port, this one among them; 0: it is the port
  * @port_backlog:	bytes that wait in all, as this queue knows
  * @port_writes:	of this queue to what they share
+ *
+ * @src_unasked:	congested packets whose sender wanted no SRC (NOSRC)
  */
 struct tc_sfc_xstats {
 	__u64	link_rate;
@@ -291,6 +293,8 @@ struct tc_sfc_xstats {
 	__u64	queues;
 	__u64	port_backlog;
 	__u64	port_writes;
+
+	__u64	src_unasked;
 };
 
 #endif /* _UAPI_LINUX_PKT_SCH_SFC_H */
