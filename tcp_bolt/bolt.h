@@ -6,6 +6,7 @@
 #ifndef _TCP_BOLT_H
 #define _TCP_BOLT_H
 
+#include <linux/hash.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/siphash.h>
@@ -222,7 +223,7 @@ int bolt_sfc_set(struct bolt_net *bn, bool on);
 int bolt_flow_module_init(void);
 void bolt_flow_module_exit(void);
 struct bolt_flow *bolt_flow_create(struct sock *sk);
-struct bolt_flow *bolt_flow_lookup(const struct sock *sk);	/* under RCU */
+struct bolt_flow *bolt_flow_lookup_table(const struct sock *sk);
 void bolt_flow_release(struct sock *sk);
 void bolt_flow_defer(struct bolt_flow *f, struct sock *sk, int packets);
 bool bolt_flow_hold(struct bolt_flow *f);
@@ -230,6 +231,29 @@ void bolt_flow_put(struct bolt_flow *f);
 void bolt_flow_take_up(struct bolt_flow *f, struct sock *sk);
 struct rhashtable *bolt_flow_table(void);
 unsigned int bolt_flow_buckets(void);
+
+/*
+ * The newest flow of those whose sockets' addresses agree in their hash: the others are looked up.
+ * An entry is set before its flow is put in the table and cleared, at the latest, when it has been
+ * taken out and its grace period is about to begin: so whoever sees it under RCU may look into it.
+ */
+#define BOLT_FLOW_HINT_BITS	12
+#define BOLT_FLOW_HINTS		BIT(BOLT_FLOW_HINT_BITS)
+
+extern struct bolt_flow __rcu *bolt_flow_hints[BOLT_FLOW_HINTS];
+
+static inline struct bolt_flow __rcu **bolt_flow_hint(const struct sock *sk)
+{
+	return &bolt_flow_hints[hash_ptr(sk, BOLT_FLOW_HINT_BITS)];
+}
+
+/* Under RCU */
+static inline struct bolt_flow *bolt_flow_lookup(const struct sock *sk)
+{
+	struct bolt_flow *f = rcu_dereference(*bolt_flow_hint(sk));
+
+	return likely(f && f->sk == sk) ? f : bolt_flow_lookup_table(sk);
+}
 
 /* Of a socket whose lock is held and whose congestion control is bolt; may be NULL */
 static inline struct bolt_flow *bolt_flow_locked(const struct sock *sk)

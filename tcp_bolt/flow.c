@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The per-socket object: one table, keyed by the socket's address.
+ * The per-socket object: one table, keyed by the socket's address, and before it an array of hints
+ * that answers for most packets in one look.
  *
  * Lifetime: created under the socket's spinlock, removed when TCP releases the congestion
  * control (also when init never ran), freed a grace period later.  A reader under RCU
@@ -13,6 +14,8 @@
 #include "bolt.h"
 
 static struct rhashtable bolt_flows;
+
+struct bolt_flow __rcu *bolt_flow_hints[BOLT_FLOW_HINTS];
 
 /* Nobody chooses addresses: a product will do, and a comparison of one word. */
 static inline u32 bolt_flow_hash(const void *key, u32 len, u32 seed)
@@ -34,9 +37,15 @@ static const struct rhashtable_params bolt_flow_params = {
 	.automatic_shrinking = true,
 };
 
-struct bolt_flow *bolt_flow_lookup(const struct sock *sk)
+struct bolt_flow *bolt_flow_lookup_table(const struct sock *sk)
 {
 	return rhashtable_lookup(&bolt_flows, &sk, bolt_flow_params);
+}
+
+/* Not in the table any more; before its grace period begins.  A newer flow's entry stays. */
+static void bolt_flow_unhint(struct bolt_flow *f)
+{
+	unrcu_pointer(cmpxchg(bolt_flow_hint(f->sk), RCU_INITIALIZER(f), NULL));
 }
 
 /* False when the last reference has gone: the object only waits for its grace period. */
@@ -112,8 +121,11 @@ struct bolt_flow *bolt_flow_create(struct sock *sk)
 	refcount_set(&f->refcnt, 1);
 	INIT_WORK(&f->work, bolt_flow_work);
 	bolt_cc_flow_init(f);
+	/* first: connect() may own the socket, and release f as soon as it is in the table */
+	rcu_assign_pointer(*bolt_flow_hint(sk), f);
 	if (rhashtable_lookup_insert_fast(&bolt_flows, &f->node, bolt_flow_params)) {
-		kfree(f);
+		bolt_flow_unhint(f);
+		kfree_rcu(f, rcu);
 		return NULL;
 	}
 	return f;
@@ -129,6 +141,7 @@ void bolt_flow_release(struct sock *sk)
 	rcu_read_lock();
 	f = bolt_flow_lookup(sk);
 	if (f && !rhashtable_remove_fast(&bolt_flows, &f->node, bolt_flow_params)) {
+		bolt_flow_unhint(f);
 		WRITE_ONCE(f->ready, 0);
 		bolt_cc_flow_stop(sk, f);
 		bolt_detach(sk, f);
