@@ -47,6 +47,13 @@ enum bolt_opt_form {
 	BOLT_OPT_BAD,		/* our ExID with a length that does not exist, or cut off */
 };
 
+/* Timestamps as the stack puts them, then the option: of 24 bytes, those that tell */
+static inline bool bolt_opt_is_usual(const u8 *opts)
+{
+	return get_unaligned_be32(opts) == BOLT_TCPOPT_TS_ALIGNED &&
+	       get_unaligned_be32(opts + 12) == BOLT_TCPOPT_HEAD;
+}
+
 /**
  * bolt_opt_find() - find the option in a TCP option block
  * @opts:	first byte after the fixed TCP header

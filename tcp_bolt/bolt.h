@@ -27,6 +27,8 @@
 
 /* IPv4 and TCP with timestamps */
 #define BOLT_USUAL_HEADERS	(20 + 20 + 12)
+/* TCP with those and the option behind them */
+#define BOLT_USUAL_TCP		(20 + 12 + BOLT_TCPOPT_LEN)
 
 /* What happened to a flow, for people */
 struct bolt_flow_count {
@@ -306,7 +308,8 @@ bool bolt_hs_child(const struct sock *sk, const struct bolt_hs_key *key);
 
 /* option_tx.c, option_rx.c: the netfilter hooks */
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
-unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
+unsigned int bolt_local_in4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
+unsigned int bolt_local_in6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
 
@@ -434,6 +437,19 @@ void bolt_event_fallback(struct sock *sk, enum bolt_mib_item item);
 static inline void bolt_skb_leaves_now(struct sk_buff *skb)
 {
 	skb_set_delivery_time(skb, 0, 0);
+}
+
+/* doff is the upper half of a byte: @bytes, a multiple of 4, more or less than there were */
+static inline void bolt_th_grow(struct tcphdr *th, int bytes)
+{
+	((u8 *)th)[12] += bytes * 4;
+}
+
+/* A header of @len bytes, that neither opens nor resets the connection */
+static inline bool bolt_th_is(const struct tcphdr *th, u32 len)
+{
+	return (tcp_flag_word(th) & (TCP_DATA_OFFSET | TCP_FLAG_RST | TCP_FLAG_SYN)) ==
+	       htonl(len / 4 << 28);
 }
 
 /* Signed before our hook sees the packet (RFC 2385, RFC 5925): nothing may be added */

@@ -49,7 +49,7 @@ static const struct nf_hook_ops bolt_hooks[] = {
 		.hooknum	= NF_INET_LOCAL_OUT,
 		.priority	= NF_IP_PRI_FIRST,
 	}, {
-		.hook		= bolt_local_in,
+		.hook		= bolt_local_in4,
 		.pf		= NFPROTO_IPV4,
 		.hooknum	= NF_INET_LOCAL_IN,
 		.priority	= NF_IP_PRI_LAST,
@@ -61,7 +61,7 @@ static const struct nf_hook_ops bolt_hooks[] = {
 		.hooknum	= NF_INET_LOCAL_OUT,
 		.priority	= NF_IP6_PRI_FIRST,
 	}, {
-		.hook		= bolt_local_in,
+		.hook		= bolt_local_in6,
 		.pf		= NFPROTO_IPV6,
 		.hooknum	= NF_INET_LOCAL_IN,
 		.priority	= NF_IP6_PRI_LAST,

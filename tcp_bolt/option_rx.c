@@ -34,8 +34,8 @@ static struct sock *bolt_rx_sock(struct net *net, struct sk_buff *skb, const str
 }
 
 /* Section 3.2: count what the switches granted; remember what the next ACK reflects. */
-static void bolt_rx_data(struct bolt_flow *f, const struct bolt_opt *opt, unsigned int segs,
-			 u8 ttl)
+static __always_inline void bolt_rx_data(struct bolt_flow *f, const struct bolt_opt *opt,
+					 unsigned int segs, u8 ttl, u64 now_ns)
 {
 	bool dec = opt->flags & BOLT_F_DEC;
 
@@ -47,7 +47,7 @@ static void bolt_rx_data(struct bolt_flow *f, const struct bolt_opt *opt, unsign
 		BOLT_ADD_STATS(f->bn, DecRx, segs);
 	WRITE_ONCE(f->rx_dec, dec);
 	WRITE_ONCE(f->rx_hops, bolt_hops_of_ttl(ttl));
-	WRITE_ONCE(f->rx_at, (u32)ktime_get_ns());
+	WRITE_ONCE(f->rx_at, (u32)now_ns);
 	WRITE_ONCE(f->rx_t_data_tx, opt->t_data_tx);
 }
 
@@ -55,7 +55,8 @@ static void bolt_rx_data(struct bolt_flow *f, const struct bolt_opt *opt, unsign
  * Would TCP look at this segment at all (RFC 9293, 3.10.7.4; RFC 5961, 5.2)? Without it the ports
  * alone would do to forge counts.  An ACK may be here before snd_nxt has moved; write_seq has.
  */
-static bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq, bool data)
+static __always_inline bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq,
+					   bool data)
 {
 	u32 rcv_nxt = READ_ONCE(tp->rcv_nxt), wnd = max(READ_ONCE(tp->rcv_wnd), 1U << 16);
 
@@ -65,16 +66,15 @@ static bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq, bool
 	return !data || (!after(seq, rcv_nxt + wnd) && !before(seq, rcv_nxt - wnd));
 }
 
-static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure)
+static __always_inline void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure,
+					u64 now_ns)
 {
-	u64 now_ns;
 	u32 rtt_ns;
 
 	WRITE_ONCE(f->ack_inc, opt->inc_count);
 	if (pure) {
 		/* DEC and the echo of a segment with payload are its own direction's */
 		WRITE_ONCE(f->ack_dec, !!(opt->flags & BOLT_F_DEC));
-		now_ns = ktime_get_ns();
 		if (opt->t_data_tx && bolt_core_rtt_src(now_ns, opt->t_data_tx, &rtt_ns)) {
 			WRITE_ONCE(f->ack_rq, opt->rq_delay);
 			WRITE_ONCE(f->ack_at, (u32)now_ns);
@@ -117,15 +117,17 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	bh_unlock_sock(sk);
 }
 
-/* True when the option, at @p, has served: nobody after us needs to see it. */
-static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, const struct tcphdr *th,
-			 const u8 *p, bool ip6)
+/* True when the option has served: nobody after us needs to see it. */
+static __always_inline bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb,
+					 unsigned int thoff, unsigned int off, bool ip6)
 {
+	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
+	u64 now_ns = ktime_get_ns();
 	struct bolt_opt opt;
 	unsigned int segs;
 	bool data;
 
-	bolt_opt_read(p, &opt);
+	bolt_opt_read((const u8 *)(th + 1) + off, &opt);
 	data = opt.flags & BOLT_F_DATA;
 	if (!bolt_in_window(tcp_sk(f->sk), ntohl(th->seq), ntohl(th->ack_seq), data)) {
 		BOLT_INC_STATS(f->bn, OptWindow);
@@ -134,9 +136,10 @@ static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, const s
 	segs = max_t(u16, skb_shinfo(skb)->gso_segs, 1);
 	BOLT_ADD_STATS(f->bn, OptRx, segs);
 	if (data)
-		bolt_rx_data(f, &opt, segs, ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl);
+		bolt_rx_data(f, &opt, segs, ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl,
+			     now_ns);
 	if (opt.flags & BOLT_F_ACK)
-		bolt_rx_ack(f, &opt, !data);
+		bolt_rx_ack(f, &opt, !data, now_ns);
 	return true;
 }
 
@@ -158,28 +161,29 @@ static inline void bolt_rx_move(u8 *to, const u8 *from, unsigned int len)
 
 /*
  * TCP's header prediction wants exactly the header that it sends itself, and its backlog merges
- * ACKs whose options are equal: so the option, at the end of the header, is taken out again when it
- * has been read.  Not of a packet whose header others hold (captures), nor before the checksum has
- * been verified: TCP passes over the option itself then.
+ * ACKs whose options are equal: so the option, at the end of the header, is taken out again when
+ * it has been read.  Not of a packet whose header others hold (captures), nor before the checksum
+ * has been verified: TCP passes over the option itself then.
  */
-static void bolt_rx_strip(struct sk_buff *skb, struct tcphdr *th, unsigned int off, bool ip6)
+static __always_inline void bolt_rx_strip(struct sk_buff *skb, unsigned int thoff, unsigned int off,
+					  bool ip6)
 {
-	struct iphdr *iph = ip_hdr(skb);
+	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	struct ipv6hdr *ip6h = (struct ipv6hdr *)skb->data;
+	struct iphdr *iph = (struct iphdr *)skb->data;
 
-	if (off + BOLT_TCPOPT_LEN != th->doff * 4 - sizeof(*th) || th != tcp_hdr(skb) ||
-	    !skb_csum_unnecessary(skb) || skb_shared(skb) || skb_header_cloned(skb) ||
-	    (ip6 && !ipv6_hdr(skb)->payload_len))
+	if (!skb_csum_unnecessary(skb) || skb_shared(skb) || skb_header_cloned(skb) ||
+	    (ip6 && !ip6h->payload_len))
 		return;
-	th->doff -= BOLT_TCPOPT_LEN / 4;
+	bolt_th_grow(th, -BOLT_TCPOPT_LEN);
 	if (ip6) {
-		be16_add_cpu(&ipv6_hdr(skb)->payload_len, -BOLT_TCPOPT_LEN);
+		be16_add_cpu(&ip6h->payload_len, -BOLT_TCPOPT_LEN);
 	} else if (likely(iph->tot_len)) {
 		/* not BIG TCP */
 		be16_add_cpu(&iph->tot_len, -BOLT_TCPOPT_LEN);
 		iph->check = csum16_add(iph->check, htons(BOLT_TCPOPT_LEN));
 	}
-	bolt_rx_move(skb->data + BOLT_TCPOPT_LEN, skb->data,
-		     (u8 *)(th + 1) + off - skb->data);
+	bolt_rx_move(skb->data + BOLT_TCPOPT_LEN, skb->data, thoff + sizeof(*th) + off);
 	__skb_pull(skb, BOLT_TCPOPT_LEN);
 	skb->network_header += BOLT_TCPOPT_LEN;
 	skb->transport_header += BOLT_TCPOPT_LEN;
@@ -246,13 +250,14 @@ static noinline struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_b
 }
 
 /* What may carry the option, to be looked at closely */
-static noinline unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb,
-					    unsigned int thoff, bool ip6)
+static noinline unsigned int bolt_rx_look(struct sk_buff *skb, const struct nf_hook_state *state,
+					  unsigned int thoff)
 {
+	bool ip6 = state->pf == NFPROTO_IPV6;
 	struct bolt_flow *f = NULL;
 	enum bolt_opt_form form;
+	const struct tcphdr *th;
 	unsigned int thlen, off;
-	struct tcphdr *th;
 
 	/* as TCP is about to do */
 	if (!pskb_may_pull(skb, thoff + sizeof(*th)))
@@ -260,25 +265,61 @@ static noinline unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb
 	thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
 	if (thlen < sizeof(*th) + BOLT_TCPOPT_LEN_SYN || !pskb_may_pull(skb, thoff + thlen))
 		return NF_ACCEPT;
-	th = (struct tcphdr *)(skb->data + thoff);
+	th = (const struct tcphdr *)(skb->data + thoff);
 	form = bolt_opt_find((const u8 *)(th + 1), thlen - sizeof(*th), &off);
-	if (likely(form == BOLT_OPT_FULL && !th->syn && skb->sk))
+	if (form == BOLT_OPT_FULL && !th->syn && skb->sk)
 		f = bolt_flow_usable(skb->sk);
-	if (unlikely(!f)) {
+	if (!f) {
 		if (form == BOLT_OPT_NONE)
 			return NF_ACCEPT;
 		/* a verdict of NFQUEUE continues here from a process */
 		local_bh_disable();
-		f = bolt_rx_other(bolt_net(net), skb, th, form, ip6);
+		f = bolt_rx_other(bolt_net(state->net), skb, th, form, ip6);
 		local_bh_enable();
 		if (!f)
 			return NF_ACCEPT;
 	}
-	if (bolt_rx_full(f, skb, th, (const u8 *)(th + 1) + off, ip6))
-		bolt_rx_strip(skb, th, off, ip6);
-	if (unlikely(f->sk != skb->sk))
+	/* at the end, and not behind extension headers, which are passed one by one */
+	if (bolt_rx_full(f, skb, thoff, off, ip6) &&
+	    sizeof(*th) + off + BOLT_TCPOPT_LEN == thlen && skb_network_header_len(skb) == thoff)
+		bolt_rx_strip(skb, thoff, off, ip6);
+	if (f->sk != skb->sk)
 		sock_gen_put(f->sk);
 	return NF_ACCEPT;
+}
+
+/* Timestamps and the option, of a connection that early demux has found: nearly all of them */
+static __always_inline bool bolt_rx_is_usual(const struct sk_buff *skb, unsigned int thoff)
+{
+	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
+
+	return thoff + BOLT_USUAL_TCP <= skb_headlen(skb) && bolt_th_is(th, BOLT_USUAL_TCP) &&
+	       bolt_opt_is_usual((const u8 *)(th + 1)) && skb->sk;
+}
+
+static __always_inline unsigned int bolt_rx_packet(struct sk_buff *skb,
+						   const struct nf_hook_state *state,
+						   unsigned int thoff, bool ip6)
+{
+	struct bolt_flow *f = NULL;
+
+	if (likely(bolt_rx_is_usual(skb, thoff)))
+		f = bolt_flow_usable(skb->sk);
+	if (unlikely(!f))
+		return bolt_rx_look(skb, state, thoff);
+	if (bolt_rx_full(f, skb, thoff, TCPOLEN_TSTAMP_ALIGNED, ip6))
+		bolt_rx_strip(skb, thoff, TCPOLEN_TSTAMP_ALIGNED, ip6);
+	return NF_ACCEPT;
+}
+
+static noinline unsigned int bolt_rx_packet4(struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	return bolt_rx_packet(skb, state, sizeof(struct iphdr), false);
+}
+
+static noinline unsigned int bolt_rx_packet6(struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	return bolt_rx_packet(skb, state, sizeof(struct ipv6hdr), true);
 }
 
 /* What the stack sends without ours: no option, or timestamps alone.  False: have a look. */
@@ -294,7 +335,8 @@ static bool bolt_rx_plain(const struct sk_buff *skb, unsigned int thoff)
 }
 
 /* TCP behind extension headers */
-static noinline unsigned int bolt_rx_ip6_ext(struct sk_buff *skb, struct net *net)
+static noinline unsigned int bolt_rx_ip6_ext(struct sk_buff *skb,
+					     const struct nf_hook_state *state)
 {
 	u8 proto = ipv6_hdr(skb)->nexthdr;
 	__be16 frag;
@@ -302,25 +344,26 @@ static noinline unsigned int bolt_rx_ip6_ext(struct sk_buff *skb, struct net *ne
 
 	thoff = ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &proto, &frag);
 	if (thoff >= 0 && proto == IPPROTO_TCP && !frag && !bolt_rx_plain(skb, thoff))
-		bolt_rx_packet(net, skb, thoff, true);
+		bolt_rx_look(skb, state, thoff);
 	return NF_ACCEPT;
 }
 
-unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+unsigned int bolt_local_in4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
-	bool ip6 = state->pf == NFPROTO_IPV6;
-	unsigned int thoff;
+	unsigned int thoff = ip_hdrlen(skb);
 
-	if (!ip6) {
-		if (ip_hdr(skb)->protocol != IPPROTO_TCP)
-			return NF_ACCEPT;
-		thoff = ip_hdrlen(skb);
-	} else {
-		if (ipv6_hdr(skb)->nexthdr != IPPROTO_TCP)
-			return bolt_rx_ip6_ext(skb, state->net);
-		thoff = sizeof(struct ipv6hdr);
-	}
-	if (bolt_rx_plain(skb, thoff))
+	if (ip_hdr(skb)->protocol != IPPROTO_TCP || bolt_rx_plain(skb, thoff))
 		return NF_ACCEPT;
-	return bolt_rx_packet(state->net, skb, thoff, ip6);
+	if (unlikely(thoff != sizeof(struct iphdr)))
+		return bolt_rx_look(skb, state, thoff);
+	return bolt_rx_packet4(skb, state);
+}
+
+unsigned int bolt_local_in6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	if (ipv6_hdr(skb)->nexthdr != IPPROTO_TCP)
+		return bolt_rx_ip6_ext(skb, state);
+	if (bolt_rx_plain(skb, sizeof(struct ipv6hdr)))
+		return NF_ACCEPT;
+	return bolt_rx_packet6(skb, state);
 }
