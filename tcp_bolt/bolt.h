@@ -307,7 +307,8 @@ bool bolt_hs_armed(void);
 bool bolt_hs_child(const struct sock *sk, const struct bolt_hs_key *key);
 
 /* option_tx.c, option_rx.c: the netfilter hooks */
-unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
+unsigned int bolt_local_out4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
+unsigned int bolt_local_out6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 unsigned int bolt_local_in4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 unsigned int bolt_local_in6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);

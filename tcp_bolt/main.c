@@ -44,7 +44,7 @@ EXPORT_SYMBOL_GPL(bolt_net);
  */
 static const struct nf_hook_ops bolt_hooks[] = {
 	{
-		.hook		= bolt_local_out,
+		.hook		= bolt_local_out4,
 		.pf		= NFPROTO_IPV4,
 		.hooknum	= NF_INET_LOCAL_OUT,
 		.priority	= NF_IP_PRI_FIRST,
@@ -56,7 +56,7 @@ static const struct nf_hook_ops bolt_hooks[] = {
 	},
 #if IS_ENABLED(CONFIG_IPV6)
 	{
-		.hook		= bolt_local_out,
+		.hook		= bolt_local_out6,
 		.pf		= NFPROTO_IPV6,
 		.hooknum	= NF_INET_LOCAL_OUT,
 		.priority	= NF_IP6_PRI_FIRST,

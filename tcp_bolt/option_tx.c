@@ -122,11 +122,11 @@ static struct hop_jumbo_hdr *bolt_jumbo(const struct sk_buff *skb)
  * Lengths follow the new header, which is @delta longer.  The checksum is the pseudo header's sum
  * so far: only its length changes.  (Its destination is not always the IP header's: source routes.)
  */
-static __always_inline void bolt_fix_lengths(struct sk_buff *skb, int delta, bool ip6)
+static __always_inline void bolt_fix_lengths(struct sk_buff *skb, struct tcphdr *th, int delta,
+					     bool ip6)
 {
 	struct hop_jumbo_hdr *jumbo = ip6 ? bolt_jumbo(skb) : NULL;
-	struct tcphdr *th = tcp_hdr(skb);
-	struct iphdr *iph = ip_hdr(skb);
+	struct iphdr *iph = (struct iphdr *)skb->data;
 
 	if (jumbo) {
 		be32_add_cpu(&jumbo->jumbo_payload_len, delta);
@@ -164,9 +164,15 @@ static inline void bolt_move(u8 *to, const u8 *from, unsigned int len)
 	put_unaligned(get_unaligned((const u32 *)(from + 48)), (u32 *)(to + 48));
 }
 
-/* The TCP header is @delta longer, the first @stay bytes of all headers are as they were. */
-static __always_inline void bolt_grow(struct sk_buff *skb, int delta, unsigned int stay, bool ip6)
+/*
+ * The TCP header is @delta longer, the first @stay bytes of all headers are as they were.  Returns
+ * what follows them.
+ */
+static __always_inline u8 *bolt_grow(struct sk_buff *skb, unsigned int thoff, int delta,
+				     unsigned int stay, bool ip6)
 {
+	struct tcphdr *th;
+
 	if (delta >= 0) {
 		__skb_push(skb, delta);
 		bolt_move(skb->data, skb->data + delta, stay);
@@ -177,8 +183,10 @@ static __always_inline void bolt_grow(struct sk_buff *skb, int delta, unsigned i
 	skb->network_header -= delta;
 	skb->transport_header -= delta;
 	skb->csum_start -= delta;
-	tcp_hdr(skb)->doff += delta / 4;
-	bolt_fix_lengths(skb, delta, ip6);
+	th = (struct tcphdr *)(skb->data + thoff);
+	bolt_th_grow(th, delta);
+	bolt_fix_lengths(skb, th, delta, ip6);
+	return skb->data + stay;
 }
 
 /* The options leave no room for @need bytes more: some of them go.  As bolt_push() */
@@ -200,29 +208,24 @@ static noinline u8 *bolt_push_crowded(struct bolt_net *bn, struct sk_buff *skb, 
 	if ((unsigned int)room < (optlen & ~3U))
 		BOLT_INC_STATS(bn, SackTrimmed);
 	memcpy(th + 1, opts, room);
-	bolt_grow(skb, room + need - optlen, thoff + sizeof(*th) + room, ip6);
-	return skb_transport_header(skb) + sizeof(*th) + room;
+	return bolt_grow(skb, thoff, room + need - optlen, thoff + sizeof(*th) + room, ip6);
 }
 
 /*
- * Grow the TCP header by @need bytes at its end and return where they start, or NULL.  Headers
- * move towards the front of the buffer: the payload, and with it every fragment and
+ * Grow the TCP header of @thlen bytes by @need at its end; return where they start, or NULL.
+ * Headers move towards the front of the buffer: the payload, and with it every fragment and
  * every segment to come, stays where it is.
  */
 static __always_inline u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
-				     unsigned int need, bool ip6)
+				     unsigned int thlen, unsigned int need, bool ip6)
 {
-	unsigned int thlen;
-
 	if (skb_cow_head(skb, need)) {
 		BOLT_INC_STATS(bn, OptNoMem);
 		return NULL;
 	}
-	thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
 	if (unlikely(thlen + need > sizeof(struct tcphdr) + BOLT_TCPOPT_SPACE))
 		return bolt_push_crowded(bn, skb, thoff, need, ip6);
-	bolt_grow(skb, need, thoff + thlen, ip6);
-	return skb_transport_header(skb) + thlen;
+	return bolt_grow(skb, thoff, need, thoff + thlen, ip6);
 }
 
 /* Would a segment of this packet still fit the path? */
@@ -318,19 +321,19 @@ static bool bolt_synack_excludes(const struct tcphdr *th)
 /* Append the four bytes of a handshake packet. */
 static bool bolt_out_short(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff, bool ip6)
 {
-	const struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	unsigned int thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
 	u8 *p;
 
 	/* never at the expense of an option of the stack: these are said once */
-	if (th->doff * 4 - sizeof(*th) + BOLT_TCPOPT_LEN_SYN > BOLT_TCPOPT_SPACE) {
+	if (thlen + BOLT_TCPOPT_LEN_SYN > sizeof(struct tcphdr) + BOLT_TCPOPT_SPACE) {
 		BOLT_INC_STATS(bn, OptNoRoom);
 		return false;
 	}
-	if (!bolt_fits(skb, thoff + th->doff * 4, BOLT_TCPOPT_LEN_SYN, ip6)) {
+	if (!bolt_fits(skb, thoff + thlen, BOLT_TCPOPT_LEN_SYN, ip6)) {
 		BOLT_INC_STATS(bn, OptNoMtu);
 		return false;
 	}
-	p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN_SYN, ip6);
+	p = bolt_push(bn, skb, thoff, thlen, BOLT_TCPOPT_LEN_SYN, ip6);
 	if (!p)
 		return false;
 	bolt_opt_write_syn(p);
@@ -477,7 +480,8 @@ static u8 bolt_data_flags(struct bolt_net *bn, struct sock *sk, struct bolt_flow
  * once sits in the NIC, where no SRC can take it back, and t_data_tx counts the wait there.
  * tcp_wstamp_ns is TCP's own earliest departure time; its pacing timer does the rest.
  */
-static void bolt_space(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb, u64 now_ns)
+static __always_inline void bolt_space(struct sock *sk, struct bolt_flow *f,
+				       const struct sk_buff *skb, u64 now_ns)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	unsigned int len = skb->len + ETH_HLEN;
@@ -497,7 +501,7 @@ static void bolt_space(struct sock *sk, struct bolt_flow *f, const struct sk_buf
  * What Swift wants to know of the newest data packet.  TCP has read the clock when it took it up,
  * after it may have waited for a user of the socket; or when it sent this late.
  */
-static u16 bolt_reflect(const struct tcp_sock *tp, const struct bolt_flow *f)
+static __always_inline u16 bolt_reflect(const struct tcp_sock *tp, const struct bolt_flow *f)
 {
 	s32 waited_ns = (u32)tp->tcp_clock_cache - READ_ONCE(f->rx_at);
 
@@ -506,35 +510,34 @@ static u16 bolt_reflect(const struct tcp_sock *tp, const struct bolt_flow *f)
 	return bolt_rq_pack(max(waited_ns, 0), READ_ONCE(f->rx_hops));
 }
 
-/* What TCP writes alone, most of the time; else have a look.  A VRF calls LOCAL_OUT again. */
-static bool bolt_out_has_option(const struct tcphdr *th, unsigned int optlen)
+/* Room for the option, or NULL: the packet goes without */
+static __always_inline u8 *bolt_out_room(struct bolt_net *bn, const struct sock *sk,
+					 struct sk_buff *skb, unsigned int thoff,
+					 unsigned int thlen, bool ip6)
 {
-	unsigned int off;
-
-	if (likely(optlen == TCPOLEN_TSTAMP_ALIGNED &&
-		   get_unaligned_be32(th + 1) == BOLT_TCPOPT_TS_ALIGNED))
-		return false;
-	return bolt_opt_find((const u8 *)(th + 1), optlen, &off) != BOLT_OPT_NONE;
+	if (!bolt_fits_tcp(sk, skb, thoff + thlen) &&
+	    !bolt_fits(skb, thoff + thlen, BOLT_TCPOPT_LEN, ip6)) {
+		BOLT_INC_STATS(bn, OptNoMtu);
+		return NULL;
+	}
+	return bolt_push(bn, skb, thoff, thlen, BOLT_TCPOPT_LEN, ip6);
 }
 
-static inline void bolt_out_established(struct sk_buff *skb, struct sock *sk, struct tcphdr *th,
-					bool ip6)
+/* Data or an ACK, its TCP header so far of @thlen bytes at @thoff */
+static __always_inline void bolt_out_established(struct sk_buff *skb, struct sock *sk,
+						 unsigned int thoff, unsigned int thlen, bool ip6)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
-	unsigned int thoff = (u8 *)th - skb->data, thlen = th->doff * 4, hlen = thoff + thlen;
-	u32 seq = ntohl(th->seq), payload = skb->len - hlen;
-	struct tcp_sock *tp = tcp_sk(sk);
+	u32 seq, payload = skb->len - thoff - thlen;
+	struct bolt_flow *f = bolt_flow_locked(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	bool by_src = bolt_sk_uses(sk);
+	const struct tcphdr *th;
 	struct bolt_opt opt = {};
-	struct bolt_net *bn;
-	struct bolt_flow *f;
 	u64 now_ns;
 	u8 *p;
 
-	f = bolt_flow_locked(sk);
 	if (!f || !f->reserved || bolt_sk_is_signed(sk))
-		return;
-	bn = f->bn;
-	if (bolt_out_has_option(th, thlen - sizeof(*th)))
 		return;
 	if (unlikely(atomic_read(&f->pending)))
 		bolt_flow_take_up(f, sk);
@@ -545,8 +548,10 @@ static inline void bolt_out_established(struct sk_buff *skb, struct sock *sk, st
 	icsk->icsk_ack.quick = TCP_MAX_QUICKACKS;
 	inet_csk_exit_pingpong_mode(sk);
 
+	p = bolt_out_room(f->bn, sk, skb, thoff, thlen, ip6);
+	th = (const struct tcphdr *)(skb->data + thoff);
 	if (unlikely(f->pace_ns))
-		bolt_swift_pass(sk, f, skb, th, payload || th->fin);
+		bolt_swift_pass(sk, f, skb, tcp_hdr(skb), payload || th->fin);
 
 	/* the departure of this very packet; one that passes a pause by has no other */
 	now_ns = skb->tstamp ? tp->tcp_wstamp_ns : tp->tcp_clock_cache;
@@ -554,12 +559,13 @@ static inline void bolt_out_established(struct sk_buff *skb, struct sock *sk, st
 	opt.flags = BOLT_F_ACK;
 	if (payload) {
 		if (unlikely(f->dev_ifindex != skb_dst(skb)->dev->ifindex ||
-			     f->rate_gen != READ_ONCE(bn->rate_gen)))
+			     f->rate_gen != READ_ONCE(f->bn->rate_gen)))
 			bolt_cc_refresh_rate(sk, f, skb_dst(skb)->dev->ifindex);
 		/* swift has no use for SRC: no switch sends it for a packet that says it has */
+		seq = ntohl(th->seq);
 		opt.flags |= BOLT_F_DATA;
-		opt.flags |= bolt_sk_uses(sk) ?
-			     bolt_data_flags(bn, sk, f, seq, seq + payload, now_ns) : BOLT_F_DEC;
+		opt.flags |= by_src ? bolt_data_flags(f->bn, sk, f, seq, seq + payload, now_ns) :
+				      BOLT_F_DEC;
 		opt.t_data_tx = (u32)now_ns ?: 1;
 		f->last_tx_ns = now_ns;
 	} else {
@@ -574,21 +580,15 @@ static inline void bolt_out_established(struct sk_buff *skb, struct sock *sk, st
 		if (!th->fin)
 			bolt_skb_leaves_now(skb);
 	}
-
-	if (!bolt_fits_tcp(sk, skb, hlen) && !bolt_fits(skb, hlen, BOLT_TCPOPT_LEN, ip6)) {
-		BOLT_INC_STATS(bn, OptNoMtu);
-	} else {
-		p = bolt_push(bn, skb, thoff, BOLT_TCPOPT_LEN, ip6);
-		if (p) {
-			bolt_opt_write(p, &opt);
-			BOLT_INC_STATS(bn, OptTx);
-		}
+	if (likely(p)) {
+		bolt_opt_write(p, &opt);
+		BOLT_INC_STATS(f->bn, OptTx);
 	}
 	if (payload) {
 		bolt_space(sk, f, skb, now_ns);
-		if (!bolt_sk_uses(sk))
+		if (!by_src)
 			bolt_swift_depart(sk, f);
-		else
+		else if (unlikely(f->pace_ns || f->core.wait_ns))
 			bolt_below_depart(sk, f);
 	}
 }
@@ -644,10 +644,11 @@ static noinline void bolt_out_handshake(struct sk_buff *skb, struct sock *sk,
 		bolt_out_syn(bn, skb, sk, thoff, ip6);
 }
 
-/* A connection that speaks the option, or any while one is paused */
-static noinline unsigned int bolt_out_flow(struct sk_buff *skb, struct sock *sk, bool ip6)
+/* Anything of a connection that speaks the option, or of any while one is paused */
+static noinline unsigned int bolt_out_look(struct sk_buff *skb, struct sock *sk, bool ip6)
 {
 	bool lent = skb_dst_is_noref(skb);
+	unsigned int thlen, off;
 	struct tcphdr *th;
 
 	/*
@@ -659,8 +660,9 @@ static noinline unsigned int bolt_out_flow(struct sk_buff *skb, struct sock *sk,
 	th = bolt_out_th(skb, ip6);
 	if (!th)
 		return NF_ACCEPT;
+	thlen = th->doff * 4;
 	if (bolt_pause_any()) {
-		unsigned int payload = skb->data + skb->len - ((u8 *)th + th->doff * 4);
+		unsigned int payload = skb->data + skb->len - ((u8 *)th + thlen);
 		unsigned int verdict = bolt_pause_out(skb, sk, th, payload);
 
 		if (verdict != NF_ACCEPT || !bolt_sk_speaks(sk))
@@ -668,25 +670,70 @@ static noinline unsigned int bolt_out_flow(struct sk_buff *skb, struct sock *sk,
 	}
 	if (th->rst || skb->ip_summed != CHECKSUM_PARTIAL)
 		return NF_ACCEPT;
-	if (unlikely(th->syn))
+	if (th->syn)
 		bolt_out_handshake(skb, sk, th, ip6);
-	else if (lent)
-		bolt_out_established(skb, sk, th, ip6);
+	/* a VRF calls LOCAL_OUT again */
+	else if (lent && bolt_opt_find((u8 *)(th + 1), thlen - sizeof(*th), &off) == BOLT_OPT_NONE)
+		bolt_out_established(skb, sk, (u8 *)th - skb->data, thlen, ip6);
 	return NF_ACCEPT;
 }
 
-unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+/* What TCP builds most of the time: headers without options, but for timestamps */
+static __always_inline bool bolt_out_is_usual(const struct sk_buff *skb, unsigned int thoff,
+					      bool ip6)
+{
+	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
+
+	return skb_dst_is_noref(skb) && skb_transport_offset(skb) == thoff &&
+	       (ip6 ? ipv6_hdr(skb)->nexthdr : ip_hdr(skb)->protocol) == IPPROTO_TCP &&
+	       thoff + BOLT_USUAL_TCP - BOLT_TCPOPT_LEN <= skb_headlen(skb) &&
+	       bolt_th_is(th, BOLT_USUAL_TCP - BOLT_TCPOPT_LEN) &&
+	       get_unaligned_be32(th + 1) == BOLT_TCPOPT_TS_ALIGNED &&
+	       skb->ip_summed == CHECKSUM_PARTIAL;
+}
+
+static __always_inline unsigned int bolt_out_flow(struct sk_buff *skb, struct sock *sk,
+						  unsigned int thoff, bool ip6)
+{
+	if (unlikely(bolt_pause_any() || !bolt_out_is_usual(skb, thoff, ip6)))
+		return bolt_out_look(skb, sk, ip6);
+	bolt_out_established(skb, sk, thoff, BOLT_USUAL_TCP - BOLT_TCPOPT_LEN, ip6);
+	return NF_ACCEPT;
+}
+
+static noinline unsigned int bolt_out_flow4(struct sk_buff *skb, struct sock *sk)
+{
+	return bolt_out_flow(skb, sk, sizeof(struct iphdr), false);
+}
+
+static noinline unsigned int bolt_out_flow6(struct sk_buff *skb, struct sock *sk)
+{
+	return bolt_out_flow(skb, sk, sizeof(struct ipv6hdr), true);
+}
+
+static __always_inline unsigned int bolt_out(struct sk_buff *skb, const struct nf_hook_state *state,
+					     bool ip6)
 {
 	struct sock *sk = state->sk;
 
 	/* RST and TIME-WAIT replies leave through raw control sockets: look before inet_csk() */
 	if (!sk || !sk_fullsock(sk))
-		return bolt_out_reply(skb, state->net, sk, state->pf == NFPROTO_IPV6);
+		return bolt_out_reply(skb, state->net, sk, ip6);
 	if (!sk_is_tcp(sk))
 		return NF_ACCEPT;
 	if (sk->sk_state == TCP_LISTEN)
-		return bolt_out_reply(skb, state->net, sk, state->pf == NFPROTO_IPV6);
+		return bolt_out_reply(skb, state->net, sk, ip6);
 	if (!bolt_sk_speaks(sk) && !bolt_pause_any())
 		return NF_ACCEPT;
-	return bolt_out_flow(skb, sk, state->pf == NFPROTO_IPV6);
+	return ip6 ? bolt_out_flow6(skb, sk) : bolt_out_flow4(skb, sk);
+}
+
+unsigned int bolt_local_out4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	return bolt_out(skb, state, false);
+}
+
+unsigned int bolt_local_out6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
+	return bolt_out(skb, state, true);
 }
