@@ -43,6 +43,7 @@ test_short() {
 	heard "SRC" 14
 	expect_eq "forwarded by the stack" "$(($(stack "$R" IpForwDatagrams) - before))" 20
 	expect_eq "TTL" "$(packets eth0 'in udp' ' ttl=63 ')" 14
+	expect_eq "whole" "$(packets eth0 'in udp' ' len=48 version=2 type=1 .* quote=28 csum=ok')" 14
 }
 
 # The last hop it may make was to this router
