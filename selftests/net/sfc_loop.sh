@@ -188,6 +188,19 @@ test_spared() {
 	expect_ge "of packets as many, less a quarter" "$(bolt_stat "$H1" SrcDec)" $((dec * 3 / 4))
 }
 
+# What begins anew knows nothing of the queue that it will meet
+test_spared_anew() {
+	spared
+	sniff "$H1" eth0
+	server "$H2" cc bolt listen "$A2" 5001 recv 2000000 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 1000000 outq pause 50 send 1000000 outq
+	server_done
+	sniffed
+	expect_ge "NOSRC" "$(packets eth0 'out tcp' 'bflags=[A-Z]*N ')" 100
+	expect_ge "FIRST" "$(packets eth0 'out tcp' 'bflags=[A-Z]*F[A-Z]* ')" 11
+	expect_eq "both" "$(packets eth0 'out tcp' 'bflags=[A-Z]*F[A-Z]*N ')" 0
+}
+
 # The receiver counts INC as the port granted them
 test_inc_counted() {
 	routed
@@ -197,4 +210,4 @@ test_inc_counted() {
 }
 
 run_tests ipv4 ipv6 no_offloads strict_rp_filter conntrack vlan bridge own_port tag wrong_tag \
-	spared inc_counted
+	spared spared_anew inc_counted
