@@ -9,8 +9,9 @@ from pathlib import Path
 from . import lablink, pcap, stats
 from .traffic import wire_bytes
 
-# A control message as a qdisc counts it: Ethernet, IP, UDP, 40 bytes of its own, the quoted IP header and 8 bytes
-CONTROL_BYTES = {4: 14 + 20 + 8 + 40 + 28, 6: 14 + 40 + 8 + 40 + 48}
+# A control message as a qdisc counts it: Ethernet, IP, UDP, its own header, the quoted IP header and 8 bytes
+SRC_BYTES = {4: 14 + 20 + 8 + 20 + 28, 6: 14 + 40 + 8 + 20 + 48}
+BTS_BYTES = {ip: src + 4 for ip, src in SRC_BYTES.items()}
 MARK_KEYS = ("marked", "ecn_mark", "ce_mark")
 
 
@@ -179,8 +180,8 @@ def control(raw, qdiscs, net):
     rejected = {k[3:]: v for k, v in sorted(host.items()) if v and k.startswith("Ctl") and k != "CtlRx"}
 
     return {
-        "src_packets": switch("src_sent"), "src_bytes": switch("src_sent") * CONTROL_BYTES[net.ip],
-        "bts_packets": switch("bts_sent"), "bts_bytes": switch("bts_sent") * CONTROL_BYTES[net.ip],
+        "src_packets": switch("src_sent"), "src_bytes": switch("src_sent") * SRC_BYTES[net.ip],
+        "bts_packets": switch("bts_sent"), "bts_bytes": switch("bts_sent") * BTS_BYTES[net.ip],
         "cached_bts": switch("bts_cached"), "suppressed": switch("bts_suppressed"),
         "cnm_packets": switch("cnm_sent"),
         "pauses": host.get("Pauses", 0), "pause_ns": host.get("PausedNs", 0),
