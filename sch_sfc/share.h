@@ -7,7 +7,7 @@
  * port takes in the demand as Algorithm 3 does, and the queue gets tokens for what may
  * arrive until it settles again.
  *
- *	settle: @batch bytes have arrived, or what is in hand is old (SFC_SM_IDLE_NS)
+ *	settle: @batch bytes have arrived, or what is in hand is old (SFC_SHARE_OLD_NS)
  *
  * So of each queue the port does not know less than @batch and a packet, and each has at most as
  * much in hand that others could use:
@@ -23,6 +23,11 @@
 
 #include "decide.h"
 
+/*
+ * Packets that are closer than this settle at less than SFC_SM_IDLE_NS: their gaps count as those
+ * of one queue would, not as an idle link.
+ */
+#define SFC_SHARE_OLD_NS	(SFC_SM_IDLE_NS / 2)
 #define SFC_SHARE_QUEUES	16	/* of more the batches get no smaller: see below */
 
 /**
@@ -50,7 +55,7 @@ static inline u32 sfc_share_batch(const struct sfc_alg_cfg *cfg, u32 queues)
 static inline bool sfc_share_add(struct sfc_share *s, u32 size, u64 now)
 {
 	s->demand += size;
-	return s->demand >= s->batch || now - s->settled_ns >= SFC_SM_IDLE_NS;
+	return s->demand >= s->batch || now - s->settled_ns >= SFC_SHARE_OLD_NS;
 }
 
 /**

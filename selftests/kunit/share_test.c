@@ -91,6 +91,31 @@ static void sfc_share_bound_test(struct kunit *test)
 		KUNIT_EXPECT_LE(test, settled, n / 3);
 }
 
+/* One slow flow, all of whose packets ask: a link that is all but idle grants all, as one queue does */
+static void sfc_share_sparse_test(struct kunit *test)
+{
+	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = 100000, .floor = 1 << 20, .sm = true };
+	u32 gap, given;
+	u64 now;
+
+	sfc_rate_set(&cfg.rate, 100 * GBPS);
+	for (gap = 1000; gap < 4 * SFC_SM_IDLE_NS; gap += 1000) {
+		struct sfc_share s = { .batch = sfc_share_batch(&cfg, 4), .settled_ns = 1000000 };
+		struct sfc_alg_state own = { }, port = { .sm.last_ns = 1000000 };
+
+		given = 0;
+		for (now = 1000000 + gap; now <= 1000000 + 200 * gap; now += gap) {
+			struct sfc_alg_in in = { .now = now, .size = MTU, .segs = 1 };
+
+			if (sfc_share_add(&s, MTU, now))
+				sfc_share_settle(&s, &own.sm, &port, &cfg, &in);
+			given += sfc_sm_take(&own.sm, MTU);
+		}
+		/* none before the first time */
+		KUNIT_EXPECT_GE_MSG(test, given + SFC_SHARE_OLD_NS / gap, 200, "each %u ns", gap);
+	}
+}
+
 struct news_case {
 	const char *name;
 	u32 backlog, told, grain;
@@ -150,6 +175,7 @@ static struct kunit_case sfc_share_cases[] = {
 	KUNIT_CASE_PARAM(sfc_share_bound_test, share_gen_params),
 	KUNIT_CASE_PARAM(sfc_share_news_test, news_gen_params),
 	KUNIT_CASE(sfc_share_settle_test),
+	KUNIT_CASE(sfc_share_sparse_test),
 	{ }
 };
 
