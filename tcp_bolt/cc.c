@@ -304,7 +304,8 @@ enum bolt_src_verdict bolt_cc_src(struct sock *sk, struct bolt_flow *f, u64 now_
 	f->src_queue_ns = bolt_core_queue_ns(queue_bytes, link_kbps);
 	swift_told(&f->told, now_ns, max(f->swift.rtt_ns, rtt_src_ns), queue_bytes, link_kbps);
 	below = cwnd == 1 && bolt_below_allowed(sk, f);
-	if (READ_ONCE(bn->src_spare) && !below)
+	/* Swift has to know of each queue that Bolt deals with, once there are others */
+	if (READ_ONCE(bn->src_spare) && !below && f->swift.fabric.cwnd_q32 >> 32 >= f->max_cwnd)
 		every_ns = bolt_core_ask_every(&f->core, cwnd, rtt_src_ns, target_q16);
 	due = bolt_core_src(&f->core, now_ns, rtt_src_ns, target_q16);
 	bolt_core_ask_after_src(&f->core, rtt_src_ns, every_ns);

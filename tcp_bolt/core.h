@@ -144,8 +144,10 @@ static inline bool bolt_core_src(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns
  * to find another due (NOSRC), and its ACK tells of congestion by DEC alone.  The interval is that
  * of the newest SRC; the queue may have grown since, so it is a round trip at the most.
  *
- * A larger window asks by each packet.  While its queue drains the interval grows: an SRC asked for
- * by the old one comes just before the new one is over, and every other would be of no use.
+ * While a queue drains the interval grows: an SRC that was asked for by the old one comes just
+ * before the new one is over, and the reaction waits for the next.  A window of a few packets takes
+ * one or two of them off, and soon there.  One of more than half of what is small asks twice as
+ * often, and by each packet while two packets of the queue are its own; a larger one always does.
  *
  * A sender that owns its socket and an SRC may be here at the same time; either's word will do.
  */
@@ -160,11 +162,14 @@ static inline bool bolt_core_src(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns
 static inline u32 bolt_core_ask_every(const struct bolt_core *c, u32 cwnd, u32 rtt_src_ns,
 				      u64 target_q16)
 {
-	if (cwnd > BOLT_SMALL_CWND)
+	bool few = cwnd <= BOLT_SMALL_CWND / 2;
+	u64 every_ns = c->srtt_ns;
+
+	if (cwnd > BOLT_SMALL_CWND || (!few && target_q16 >= 2 << 16))
 		return 0;
-	if (!target_q16)
-		return c->srtt_ns;
-	return min_t(u64, div64_u64((u64)rtt_src_ns << 16, target_q16), c->srtt_ns);
+	if (target_q16)
+		every_ns = min_t(u64, every_ns, div64_u64((u64)rtt_src_ns << 16, target_q16));
+	return few ? every_ns : every_ns / 2;
 }
 
 /*

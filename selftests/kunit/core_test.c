@@ -264,8 +264,11 @@ static const struct every_case every_cases[] = {
 	{ "three", 5, 8000, 3000, 3 * ONE, 1000 },
 	{ "a quarter: one in a round trip", 5, 8000, 3000, ONE / 4, 8000 },
 	{ "none", 5, 8000, 3000, 0, 8000 },
-	{ "the largest that is small", 16, 8000, 3000, 2 * ONE, 1500 },
-	{ "one more: each", 17, 8000, 3000, 2 * ONE, 0 },
+	{ "the largest of few", 8, 8000, 3000, 2 * ONE, 1500 },
+	{ "more: twice as often", 9, 8000, 3000, 2 * ONE - 2, 750 },
+	{ "more: twice in a round trip", 16, 8000, 3000, 0, 4000 },
+	{ "more, two packets of its own: each", 9, 8000, 3000, 2 * ONE, 0 },
+	{ "no small window: each", 17, 8000, 3000, ONE, 0 },
 	{ "longest interval", 1, U32_MAX, U32_MAX, 1, U32_MAX },
 };
 

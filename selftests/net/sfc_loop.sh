@@ -164,7 +164,7 @@ test_wrong_tag() {
 # A flow asks for SRC that it can heed: fewer of them are too soon, and as many packets go
 spared() {
 	routed
-	in_ns "$R" tc qdisc replace dev r1 root netem delay 100us limit 10000
+	in_ns "$R" tc qdisc replace dev r1 root netem delay 50us limit 10000
 }
 
 test_spared() {
