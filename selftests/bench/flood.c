@@ -11,15 +11,11 @@
  * the loop itself and the socket cost is in it: compare with a device without a qdisc.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <err.h>
-#include <linux/bolt.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
 #include <net/ethernet.h>
 #include <net/if.h>
-#include <netinet/ip.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +23,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
+
+#include "frame.h"
 
 #define BATCH	64
 #define ROOM	(65536 + 64)
@@ -40,56 +38,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
-
-static void make(unsigned char *f, const unsigned char *mac, unsigned int size, bool option,
-		 unsigned char flags)
-{
-	unsigned int hlen = 20 + (option ? BOLT_TCPOPT_LEN : 0);
-	unsigned int head = 14 + 20 + hlen;
-	struct iphdr *ip = (void *)(f + 14);
-	struct tcphdr *tcp = (void *)(f + 34);
-	unsigned char *o = f + 54;
-
-	if (size <= head)
-		errx(1, "size: more than %u", head);
-	memset(f, 0, head);
-	memcpy(f, mac, 6);
-	f[12] = 0x08;
-	ip->version = 4;
-	ip->ihl = 5;
-	ip->ttl = 64;
-	ip->protocol = IPPROTO_TCP;
-	ip->tot_len = htons(size - 14);
-	ip->daddr = inet_addr("198.51.100.1");
-	tcp->dest = htons(5001);
-	tcp->doff = hlen / 4;
-	tcp->ack = 1;
-	if (option) {
-		o[0] = BOLT_TCPOPT_KIND;
-		o[1] = BOLT_TCPOPT_LEN;
-		o[2] = BOLT_TCPOPT_EXID >> 8;
-		o[3] = BOLT_TCPOPT_EXID & 0xff;
-		o[BOLT_TCPOPT_OFF_FLAGS] = flags;
-		o[BOLT_TCPOPT_OFF_TX] = 1;
-	}
-}
-
-/* The header's sum is what a router checks */
-static void from(unsigned char *f, unsigned int flow)
-{
-	struct iphdr *ip = (void *)(f + 14);
-	struct tcphdr *tcp = (void *)(f + 34);
-	uint16_t *w = (void *)ip;
-	uint32_t sum = 0;
-
-	ip->saddr = htonl(0x0a000002 + (flow >> 8));
-	tcp->source = htons(1024 + (flow & 255));
-	ip->check = 0;
-	for (int i = 0; i < 10; i++)
-		sum += w[i];
-	sum = (sum & 0xffff) + (sum >> 16);
-	ip->check = ~(sum + (sum >> 16));
 }
 
 int main(int argc, char **argv)
@@ -152,7 +100,7 @@ int main(int argc, char **argv)
 	if (size > ROOM - 64)
 		errx(1, "size: too large");
 	for (int i = 0; i < BATCH; i++) {
-		make(frame[i], mac, size, option, flags);
+		frame_make(frame[i], mac, size, option, flags);
 		iov[i][0] = (struct iovec){ &vnet, sizeof(vnet) };
 		iov[i][1] = (struct iovec){ frame[i], size };
 		msg[i].msg_hdr.msg_iov = gso ? iov[i] : iov[i] + 1;
@@ -166,7 +114,7 @@ int main(int argc, char **argv)
 		int n = count - sent < BATCH ? count - sent : BATCH, done = 0;
 
 		for (int i = 0; i < n; i++) {
-			from(frame[i], flow);
+			frame_from(frame[i], flow);
 			if (++flow == flows)
 				flow = 0;
 		}

@@ -17,14 +17,10 @@
  * CPU received that received least, and most.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
 #include <err.h>
 #include <fcntl.h>
-#include <linux/bolt.h>
 #include <linux/bpf.h>
 #include <net/if.h>
-#include <netinet/ip.h>
-#include <netinet/tcp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -39,6 +35,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "frame.h"
 
 #define FRAME		1514
 #define HEAD		(14 + 20 + 20 + BOLT_TCPOPT_LEN)
@@ -68,39 +66,6 @@ static void pin(unsigned int cpu)
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		err(1, "CPU %u", cpu);
-}
-
-static void make(unsigned char *f, const unsigned char *mac, unsigned int cpu)
-{
-	struct iphdr *ip = (void *)(f + 14);
-	struct tcphdr *tcp = (void *)(f + 34);
-	unsigned char *o = f + 54;
-	uint16_t *w = (void *)ip;
-	uint32_t sum = 0;
-
-	memcpy(f, mac, 6);
-	f[12] = 0x08;
-	ip->version = 4;
-	ip->ihl = 5;
-	ip->ttl = 64;
-	ip->protocol = IPPROTO_TCP;
-	ip->tot_len = htons(FRAME - 14);
-	ip->daddr = inet_addr("198.51.100.1");
-	ip->saddr = htonl(0x0a000002 + (cpu << 8));
-	for (int i = 0; i < 10; i++)
-		sum += w[i];
-	sum = (sum & 0xffff) + (sum >> 16);
-	ip->check = ~(sum + (sum >> 16));
-	tcp->source = htons(1024);
-	tcp->dest = htons(5001);
-	tcp->doff = (20 + BOLT_TCPOPT_LEN) / 4;
-	tcp->ack = 1;
-	o[0] = BOLT_TCPOPT_KIND;
-	o[1] = BOLT_TCPOPT_LEN;
-	o[2] = BOLT_TCPOPT_EXID >> 8;
-	o[3] = BOLT_TCPOPT_EXID & 0xff;
-	o[BOLT_TCPOPT_OFF_FLAGS] = BOLT_F_DATA | BOLT_F_INC;
-	o[BOLT_TCPOPT_OFF_TX] = 1;
 }
 
 #define OP(c, d, s, o, i) \
@@ -175,7 +140,8 @@ static void forward(unsigned int in, const unsigned char *mac, unsigned int i)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	pin(2 + 2 * i);
-	make(frame, mac, i);
+	frame_make(frame, mac, FRAME, true, BOLT_F_DATA | BOLT_F_INC);
+	frame_from(frame, (unsigned int)i << 16);
 	attr.test.prog_fd = load(frame, worker[i].map);
 	bpf(BPF_PROG_TEST_RUN, &attr);
 	err(1, "BPF_PROG_TEST_RUN");

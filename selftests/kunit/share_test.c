@@ -91,7 +91,7 @@ static void sfc_share_bound_test(struct kunit *test)
 		KUNIT_EXPECT_LE(test, settled, n / 3);
 }
 
-/* One slow flow, all of whose packets ask: a link that is all but idle grants all, as one queue does */
+/* One slow flow, all of whose packets ask: a link that is all but idle grants as one queue does */
 static void sfc_share_sparse_test(struct kunit *test)
 {
 	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = 100000, .floor = 1 << 20, .sm = true };
