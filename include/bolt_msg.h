@@ -18,20 +18,20 @@
 /* Why a message is refused before any socket is looked up; each has its counter. */
 enum bolt_msg_verdict {
 	BOLT_MSG_OK,
-	BOLT_MSG_SHORT,		/* not even a header, or the quote is cut off */
-	BOLT_MSG_LENGTH,	/* longer than header and quote, or a quote out of range */
+	BOLT_MSG_SHORT,		/* no room for the shortest quote */
+	BOLT_MSG_LENGTH,	/* longer than with the longest quote */
 	BOLT_MSG_VERSION,
 	BOLT_MSG_TYPE,
-	BOLT_MSG_FLAGS,		/* a flag or reserved field that does not exist */
+	BOLT_MSG_FLAGS,		/* a flag that does not exist */
 	BOLT_MSG_FIELD,		/* a value out of range */
-	BOLT_MSG_QUOTE,		/* the quote is no packet with ports over IPv4 or IPv6 */
+	BOLT_MSG_QUOTE,		/* not the head of a packet with ports, to the byte */
 };
 
 /**
  * struct bolt_msg - a control message in host byte order
  *
- * Fields as in struct bolt_ctl; then the flow of the quoted packet, as it was sent:
- * source is the receiver of the message.
+ * Fields as in struct bolt_ctl, and 0 what the type does not have; then the flow of the quoted
+ * packet, as it was sent: source is the receiver of the message.
  */
 struct bolt_msg {
 	u8	type;
@@ -42,15 +42,28 @@ struct bolt_msg {
 	u32	t_data_tx;
 	u32	queue_bytes;
 	u32	link_rate;	/* kbit/s */
-	u32	pause_ns;
-	u32	target_rate;	/* kbit/s */
 	u32	switch_id;
+	u32	pause_ns;	/* BTS */
+	u32	target_rate;	/* CNM, kbit/s */
 	u32	seq;		/* TCP: sequence number of the quoted packet */
 	__be16	sport;
 	__be16	dport;
 	__be32	saddr[4];	/* IPv4: saddr[0] */
 	__be32	daddr[4];
 };
+
+/* Where the quote begins: behind the head, and the number that all but an SRC have */
+static inline unsigned int bolt_msg_quote_off(u8 type)
+{
+	return sizeof(struct bolt_ctl) + (type != BOLT_CTL_SRC) * sizeof(__be32);
+}
+
+/* Bytes of a message that quotes so many */
+static inline unsigned int bolt_msg_len(u8 type, u8 flags, unsigned int quote)
+{
+	return bolt_msg_quote_off(type) + quote +
+	       (flags & BOLT_CTL_F_TAGGED ? BOLT_CTL_TAG_LEN : 0);
+}
 
 /* Length of the quoted IPv6 headers up to L4, or 0; @proto becomes the L4 protocol. */
 static inline unsigned int bolt_msg_ip6_hdrlen(const u8 *q, unsigned int len, u8 *proto)
@@ -131,8 +144,8 @@ static inline bool bolt_msg_parse_quote(const u8 *q, unsigned int len, struct bo
 static inline enum bolt_msg_verdict bolt_msg_parse(const u8 *p, unsigned int len,
 						   struct bolt_msg *m)
 {
+	const u8 *number = p + sizeof(struct bolt_ctl);
 	struct bolt_ctl h;
-	unsigned int quote;
 
 	if (len < sizeof(h))
 		return BOLT_MSG_SHORT;
@@ -141,17 +154,11 @@ static inline enum bolt_msg_verdict bolt_msg_parse(const u8 *p, unsigned int len
 		return BOLT_MSG_VERSION;
 	if (h.type < BOLT_CTL_SRC || h.type > BOLT_CTL_CNM)
 		return BOLT_MSG_TYPE;
-	if (h.flags & ~BOLT_CTL_F_ALL || h.reserved)
+	if (h.flags & ~BOLT_CTL_F_ALL)
 		return BOLT_MSG_FLAGS;
-	if (!(h.flags & BOLT_CTL_F_TAGGED) && h.tag)
-		return BOLT_MSG_FLAGS;
-
-	quote = get_unaligned_be16(p + offsetof(struct bolt_ctl, quote_len));
-	if (quote < BOLT_CTL_QUOTE_MIN || quote > BOLT_CTL_QUOTE_MAX)
-		return BOLT_MSG_LENGTH;
-	if (len < sizeof(h) + quote)
+	if (len < bolt_msg_len(h.type, h.flags, BOLT_CTL_QUOTE_MIN))
 		return BOLT_MSG_SHORT;
-	if (len > sizeof(h) + quote)
+	if (len > bolt_msg_len(h.type, h.flags, BOLT_CTL_QUOTE_MAX))
 		return BOLT_MSG_LENGTH;
 
 	m->type = h.type;
@@ -160,9 +167,9 @@ static inline enum bolt_msg_verdict bolt_msg_parse(const u8 *p, unsigned int len
 	m->t_data_tx = get_unaligned_be32(p + offsetof(struct bolt_ctl, t_data_tx));
 	m->queue_bytes = get_unaligned_be32(p + offsetof(struct bolt_ctl, queue_bytes));
 	m->link_rate = get_unaligned_be32(p + offsetof(struct bolt_ctl, link_rate));
-	m->pause_ns = get_unaligned_be32(p + offsetof(struct bolt_ctl, pause_ns));
-	m->target_rate = get_unaligned_be32(p + offsetof(struct bolt_ctl, target_rate));
 	m->switch_id = get_unaligned_be32(p + offsetof(struct bolt_ctl, switch_id));
+	m->pause_ns = h.type == BOLT_CTL_BTS ? get_unaligned_be32(number) : 0;
+	m->target_rate = h.type == BOLT_CTL_CNM ? get_unaligned_be32(number) : 0;
 	if (m->dscp > 63 || !m->link_rate)
 		return BOLT_MSG_FIELD;
 	/* rtt_src is computed from the echo: an SRC without one means nothing */
@@ -171,22 +178,19 @@ static inline enum bolt_msg_verdict bolt_msg_parse(const u8 *p, unsigned int len
 	if (m->type == BOLT_CTL_CNM && !m->target_rate)
 		return BOLT_MSG_FIELD;
 
-	if (!bolt_msg_parse_quote(p + sizeof(h), quote, m))
+	if (!bolt_msg_parse_quote(p + bolt_msg_quote_off(h.type),
+				  len - bolt_msg_len(h.type, h.flags, 0), m))
 		return BOLT_MSG_QUOTE;
 	return BOLT_MSG_OK;
 }
 
 /**
- * bolt_msg_build() - write the head of a control message
- * @p:		where; the quote already stands at @p + sizeof(struct bolt_ctl)
+ * bolt_msg_build() - write a control message up to its quote
+ * @p:		where; bolt_msg_len() bytes, the quote at bolt_msg_quote_off()
  * @m:		type, flags, dscp and the numbers; the flow is in the quote
- * @quote:	bytes of the quote
- *
- * Returns the length of the UDP payload.  The tag is zero; see bolt_msg_tag().
  */
-static inline unsigned int bolt_msg_build(u8 *p, const struct bolt_msg *m, unsigned int quote)
+static inline void bolt_msg_build(u8 *p, const struct bolt_msg *m)
 {
-	memset(p, 0, sizeof(struct bolt_ctl));
 	p[offsetof(struct bolt_ctl, version)] = BOLT_CTL_VERSION;
 	p[offsetof(struct bolt_ctl, type)] = m->type;
 	p[offsetof(struct bolt_ctl, flags)] = m->flags;
@@ -194,21 +198,27 @@ static inline unsigned int bolt_msg_build(u8 *p, const struct bolt_msg *m, unsig
 	put_unaligned_be32(m->t_data_tx, p + offsetof(struct bolt_ctl, t_data_tx));
 	put_unaligned_be32(m->queue_bytes, p + offsetof(struct bolt_ctl, queue_bytes));
 	put_unaligned_be32(m->link_rate, p + offsetof(struct bolt_ctl, link_rate));
-	put_unaligned_be32(m->pause_ns, p + offsetof(struct bolt_ctl, pause_ns));
-	put_unaligned_be32(m->target_rate, p + offsetof(struct bolt_ctl, target_rate));
 	put_unaligned_be32(m->switch_id, p + offsetof(struct bolt_ctl, switch_id));
-	put_unaligned_be16(quote, p + offsetof(struct bolt_ctl, quote_len));
-	return sizeof(struct bolt_ctl) + quote;
+	if (m->type != BOLT_CTL_SRC)
+		put_unaligned_be32(m->type == BOLT_CTL_BTS ? m->pause_ns : m->target_rate,
+				   p + sizeof(struct bolt_ctl));
 }
 
 #ifdef __KERNEL__
-/*
- * The keyed tag of a payload whose tag field reads zero, as it goes on the wire.
- * Never 0, so that a tagged message is told from an untagged one.
- */
-static inline u64 bolt_msg_tag(const u8 *p, unsigned int len, const siphash_key_t *key)
+/* The last of a message with BOLT_CTL_F_TAGGED, all of whose other bytes are there */
+static inline void bolt_msg_put_tag(u8 *p, unsigned int len, const siphash_key_t *key)
 {
-	return siphash(p, len, key) ?: 1;
+	len -= BOLT_CTL_TAG_LEN;
+	put_unaligned_be64(siphash(p, len, key), p + len);
+}
+
+/* Of a message that bolt_msg_parse() has found to be one */
+static inline bool bolt_msg_tag_ok(const u8 *p, unsigned int len, const siphash_key_t *key)
+{
+	if (!(p[offsetof(struct bolt_ctl, flags)] & BOLT_CTL_F_TAGGED))
+		return false;
+	len -= BOLT_CTL_TAG_LEN;
+	return get_unaligned_be64(p + len) == siphash(p, len, key);
 }
 #endif
 

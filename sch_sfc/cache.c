@@ -211,17 +211,6 @@ static bool sfc_msg_fits(const struct sk_buff *skb, const struct sfc_pkt *pkt,
 	return !memcmp(to.addr, m->saddr, sizeof(to.addr));
 }
 
-/* Clobbers the tag in @p. */
-static bool sfc_msg_tag_ok(u8 *p, unsigned int len, const siphash_key_t *key)
-{
-	u64 tag = get_unaligned_be64(p + offsetof(struct bolt_ctl, tag));
-
-	if (!(p[offsetof(struct bolt_ctl, flags)] & BOLT_CTL_F_TAGGED))
-		return false;
-	put_unaligned_be64(0, p + offsetof(struct bolt_ctl, tag));
-	return bolt_msg_tag(p, len, key) == tag;
-}
-
 /*
  * A control message, in @m unless it is malformed.  @key: what it must be tagged with, or NULL.
  * @pkt says that it is short enough for the buffer.
@@ -243,7 +232,7 @@ enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pk
 		return SFC_MSG_BAD;
 	if (m->type != BOLT_CTL_BTS)
 		return SFC_MSG_OTHER;
-	if (!sfc_msg_fits(skb, pkt, m) || (key && !sfc_msg_tag_ok(buf, len, key)))
+	if (!sfc_msg_fits(skb, pkt, m) || (key && !bolt_msg_tag_ok(buf, len, key)))
 		return SFC_MSG_FALSE;
 	return SFC_MSG_BTS;
 }

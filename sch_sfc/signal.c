@@ -175,25 +175,20 @@ static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
 		__vlan_hwaccel_put_tag(n, skb->vlan_proto, skb_vlan_tag_get(skb));
 }
 
-/* What goes before the quote, the UDP header's checksum for the other to add its addresses to */
+/* What goes around the quote, the UDP header's checksum for the other to add its addresses to */
 static __always_inline __wsum sfc_reply_udp(const struct sfc_sched *q, struct udphdr *uh,
-					    const struct bolt_msg *msg, u32 quote_len)
+					    const struct bolt_msg *msg, u8 flags, u32 ulen)
 {
 	u8 *payload = (u8 *)(uh + 1);
-	u32 len = bolt_msg_build(payload, msg, quote_len);
 
-	if (q->cfg.tagged) {
-		u64 tag;
-
-		payload[offsetof(struct bolt_ctl, flags)] |= BOLT_CTL_F_TAGGED;
-		tag = bolt_msg_tag(payload, len, &q->cfg.key);
-		put_unaligned_be64(tag, payload + offsetof(struct bolt_ctl, tag));
-	}
+	bolt_msg_build(payload, msg);
+	if (flags & BOLT_CTL_F_TAGGED)
+		bolt_msg_put_tag(payload, ulen - sizeof(*uh), &q->cfg.key);
 	uh->source = htons(q->cfg.port);
 	uh->dest = uh->source;
-	uh->len = htons(sizeof(*uh) + len);
+	uh->len = htons(ulen);
 	uh->check = 0;
-	return csum_partial(uh, sizeof(*uh) + len, 0);
+	return csum_partial(uh, ulen, 0);
 }
 
 static __always_inline void sfc_reply_ip4_head(struct iphdr *iph, __be32 saddr, __be32 daddr,
@@ -289,7 +284,7 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 				       const struct sfc_pkt *pkt, const struct sfc_reply *r,
 				       const struct bolt_msg *msg, bool *unfit)
 {
-	u32 ulen = sizeof(struct udphdr) + sizeof(struct bolt_ctl) + r->quote_len;
+	u32 ulen = sizeof(struct udphdr) + bolt_msg_len(msg->type, msg->flags, r->quote_len);
 	const struct sfc_sched *q = qdisc_priv(sch);
 	struct bolt_msg quoted;
 	struct udphdr *uh;
@@ -301,7 +296,7 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 	if (!n)
 		return NULL;
 	uh = (struct udphdr *)(n->data + r->l3_len);
-	quote = n->data + n->len - r->quote_len;
+	quote = (u8 *)(uh + 1) + bolt_msg_quote_off(msg->type);
 
 	/* the quote must be one that the other end can take apart: so is all IPv4 with ports */
 	if (skb_copy_bits(skb, pkt->l3_off, quote, r->quote_len) ||
@@ -312,7 +307,7 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 	}
 	if (r->translated)
 		sfc_quote_untranslate(quote, r);
-	csum = sfc_reply_udp(q, uh, msg, r->quote_len);
+	csum = sfc_reply_udp(q, uh, msg, msg->flags, ulen);
 	if (r->family == AF_INET) {
 		sfc_reply_ip4_head((struct iphdr *)n->data, r->src4, r->dst4, q->cfg.ttl, ulen,
 				   csum);
@@ -334,29 +329,31 @@ static __always_inline bool sfc_reply_forward(struct Qdisc *sch, const struct sf
 	return sfc_way_send(n);
 }
 
-/* Answer a packet between hosts whose way is known: sfc_way_of(). */
-static enum sfc_signal_verdict sfc_signal_near(struct Qdisc *sch, const struct sk_buff *skb,
-					       const struct sfc_pkt *pkt,
-					       const struct bolt_msg *msg,
-					       const struct sfc_way *way)
+/*
+ * Answer a packet between hosts whose way is known: sfc_way_of().  @type and @flags are those of
+ * @msg: as constants they say how long it is, and most of it is stores.
+ */
+static __always_inline enum sfc_signal_verdict
+sfc_signal_near(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		const struct bolt_msg *msg, u8 type, u8 flags, const struct sfc_way *way)
 {
-	enum {
-		QUOTE = sizeof(struct iphdr) + BOLT_CTL_L4_QUOTE,
-		ULEN = sizeof(struct udphdr) + sizeof(struct bolt_ctl) + QUOTE,
-	};
+	const u32 quote = sizeof(struct iphdr) + BOLT_CTL_L4_QUOTE;
+	const u32 ulen = sizeof(struct udphdr) + bolt_msg_len(type, flags, quote);
 	const struct net_device *out = READ_ONCE(way->dst->dev);
 	const struct sfc_sched *q = qdisc_priv(sch);
 	struct iphdr *iph;
+	struct udphdr *uh;
 	struct sk_buff *n;
 	__wsum csum;
 
-	n = sfc_reply_alloc(LL_RESERVED_SPACE(out), sizeof(*iph) + ULEN);
+	n = sfc_reply_alloc(LL_RESERVED_SPACE(out), sizeof(*iph) + ulen);
 	if (unlikely(!n))
 		return SFC_SIGNAL_NOMEM;
 	iph = (struct iphdr *)n->data;
-	memcpy((u8 *)(iph + 1) + ULEN - QUOTE, skb->data + pkt->l3_off, QUOTE);
-	csum = sfc_reply_udp(q, (struct udphdr *)(iph + 1), msg, QUOTE);
-	sfc_reply_ip4_head(iph, q->cfg.addr4 ?: way->daddr, way->saddr, q->cfg.ttl - 1, ULEN, csum);
+	uh = (struct udphdr *)(iph + 1);
+	memcpy((u8 *)(uh + 1) + bolt_msg_quote_off(type), skb->data + pkt->l3_off, quote);
+	csum = sfc_reply_udp(q, uh, msg, flags, ulen);
+	sfc_reply_ip4_head(iph, q->cfg.addr4 ?: way->daddr, way->saddr, q->cfg.ttl - 1, ulen, csum);
 	sfc_reply_mark(n, htons(ETH_P_IP), sizeof(*iph));
 	return sfc_reply_forward(sch, way, n) ? SFC_SIGNAL_SENT : SFC_SIGNAL_DROPPED;
 }
@@ -409,11 +406,17 @@ enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 	msg->family = pkt->family;
 	msg->link_rate = q->alg.rate.kbps;
 	msg->switch_id = q->cfg.switch_id;
+	if (q->cfg.tagged)
+		msg->flags |= BOLT_CTL_F_TAGGED;
 	if (unlikely(!way || !way->near))
 		return sfc_signal_far(sch, skb, pkt, msg, way, now);
 	if (!sfc_limiter_take(&q->src_limiter, now))
 		return SFC_SIGNAL_LIMITED;
-	return sfc_signal_near(sch, skb, pkt, msg, way);
+	if (q->cfg.tagged)
+		return sfc_signal_near(sch, skb, pkt, msg, msg->type, BOLT_CTL_F_TAGGED, way);
+	if (msg->type == BOLT_CTL_SRC)
+		return sfc_signal_near(sch, skb, pkt, msg, BOLT_CTL_SRC, 0, way);
+	return sfc_signal_near(sch, skb, pkt, msg, BOLT_CTL_BTS, 0, way);
 }
 
 /*

@@ -14,10 +14,12 @@
  */
 #include <linux/interrupt.h>
 #include <linux/llist.h>
+#include <linux/udp.h>
 #include <net/ip.h>
 #include <net/neighbour.h>
 #include <net/route.h>
 
+#include <bolt_msg.h>
 #include "way.h"
 
 #define SFC_OUTBOX_MAX	4096	/* messages of a CPU that wait; more than a softirq makes */
@@ -44,15 +46,20 @@ void sfc_way_forget(struct sfc_way *way)
 	way->near = false;
 }
 
-/* May a message of this size go by it?  A device whose MTU changes flushes the routes. */
+/*
+ * May messages like this one go by it, the longest as well: a BTS, tagged, about a packet without
+ * IP options?  A device whose MTU changes flushes the routes.
+ */
 static bool sfc_way_near(const struct dst_entry *dst, const struct sk_buff *n,
 			 const struct net_device *dev)
 {
 	const struct rtable *rt = container_of(dst, struct rtable, dst);
+	unsigned int len = sizeof(struct iphdr) + sizeof(struct udphdr) +
+			   bolt_msg_len(BOLT_CTL_BTS, BOLT_CTL_F_TAGGED, BOLT_CTL_QUOTE_MIN);
 
 	return rt->rt_type == RTN_UNICAST && dst->output == ip_output &&
 	       rt->rt_gw_family != AF_INET6 && dst->dev != dev && ip_hdr(n)->ttl > 1 &&
-	       n->len <= READ_ONCE(dst->dev->mtu);
+	       len <= READ_ONCE(dst->dev->mtu);
 }
 
 /**

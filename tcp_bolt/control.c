@@ -51,19 +51,10 @@ static struct sock *bolt_control_lookup(struct net *net, const struct sk_buff *s
 	return sk;
 }
 
-static bool bolt_tag_ok(const struct bolt_net *bn, u8 *p, unsigned int len)
+static bool bolt_tag_ok(const struct bolt_net *bn, const u8 *p, unsigned int len)
 {
-	struct bolt_ctl *h = (struct bolt_ctl *)p;
-	u64 tag;
-
 	/* pairs with the release in bolt_sysctl_key(): the key is whole */
-	if (!smp_load_acquire(&bn->tagged))
-		return true;
-	if (!(h->flags & BOLT_CTL_F_TAGGED))
-		return false;
-	tag = get_unaligned_be64(&h->tag);
-	put_unaligned_be64(0, &h->tag);
-	return tag == bolt_msg_tag(p, len, &bn->tag_key);
+	return !smp_load_acquire(&bn->tagged) || bolt_msg_tag_ok(p, len, &bn->tag_key);
 }
 
 static u8 bolt_skb_ttl(const struct sk_buff *skb)
@@ -128,14 +119,14 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 	struct bolt_msg m;
 	struct sock *sk;
 	unsigned int len;
-	u8 *p;
+	const u8 *p;
 
 	len = skb->len - sizeof(struct udphdr);
 	if (len > BOLT_CTL_LEN_MAX)
 		return BOLT_MIB_CtlLength;
-	if (skb_linearize(skb) || skb_unclone(skb, GFP_ATOMIC))
+	if (skb_linearize(skb))
 		return BOLT_MIB_NoMem;
-	p = (u8 *)(udp_hdr(skb) + 1);
+	p = (const u8 *)(udp_hdr(skb) + 1);
 	verdict = bolt_msg_parse(p, len, &m);
 	if (verdict != BOLT_MSG_OK)
 		return bolt_refusal[verdict];

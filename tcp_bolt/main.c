@@ -186,7 +186,7 @@ static int __init bolt_module_init(void)
 	int err;
 
 	BUILD_BUG_ON(sizeof(struct bolt_flow *) > ICSK_CA_PRIV_SIZE);
-	BUILD_BUG_ON(sizeof(struct bolt_ctl) != 40);
+	BUILD_BUG_ON(sizeof(struct bolt_ctl) != 20);
 
 	bolt_wq = alloc_workqueue("tcp_bolt", WQ_UNBOUND, 0);
 	if (!bolt_wq)

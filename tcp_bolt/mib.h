@@ -46,13 +46,13 @@
 	X(SrcBelow)		/* of those: a window below one, smaller yet */	\
 	X(SrcFloor)		/* of those: cwnd as small as may be */		\
 	X(SrcDeferred)		/* of those: socket owned by a user */		\
-	X(CtlShort)		/* refused: cut off */				\
-	X(CtlLength)		/* refused: longer than it says */		\
+	X(CtlShort)		/* refused: too short for a message */		\
+	X(CtlLength)		/* refused: too long for a message */		\
 	X(CtlVersion)		/* refused: unknown version */			\
 	X(CtlType)		/* refused: unknown type */			\
 	X(CtlFlags)		/* refused: unknown flag */			\
 	X(CtlField)		/* refused: value out of range */		\
-	X(CtlQuote)		/* refused: quote is no TCP packet */		\
+	X(CtlQuote)		/* refused: quote is no head of TCP */		\
 	X(CtlTag)		/* refused: keyed tag missing or wrong */	\
 	X(CtlTtl)		/* refused: TTL below net.bolt.min_ttl */	\
 	X(CtlNoSocket)		/* refused: no such connection */		\

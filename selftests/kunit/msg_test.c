@@ -18,9 +18,9 @@ static const struct bolt_msg src = {
 	.t_data_tx = 0x01020304,
 	.queue_bytes = 0x11121314,
 	.link_rate = 0x21222324,
-	.pause_ns = 0x31323334,
-	.target_rate = 0x41424344,
-	.switch_id = 0x51525354,
+	.switch_id = 0x31323334,
+	.pause_ns = 0x41424344,		/* it has neither of these */
+	.target_rate = 0x51525354,
 };
 
 #define L4		0x11, 0x22, 0x33, 0x44, 0xa1, 0xa2, 0xa3, 0xa4
@@ -34,30 +34,71 @@ static const struct bolt_msg src = {
 
 static const u8 quote_v4[] = { V4(5, 6), L4 };
 
-/* @len bytes of payload: header of @m, then the quote; caller may spoil it. */
-static u8 *payload(struct kunit *test, const struct bolt_msg *m, const u8 *quote,
-		   unsigned int qlen)
-{
-	u8 *p = kunit_kmalloc(test, HDR + qlen, GFP_KERNEL);
+static const siphash_key_t key = { { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL } };
 
+/* A whole message, of *@len bytes; caller may spoil it. */
+static u8 *payload(struct kunit *test, const struct bolt_msg *m, const u8 *quote,
+		   unsigned int qlen, unsigned int *len)
+{
+	u8 *p;
+
+	*len = bolt_msg_len(m->type, m->flags, qlen);
+	p = kunit_kzalloc(test, *len, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, p);
-	memcpy(p + HDR, quote, qlen);
-	KUNIT_ASSERT_EQ(test, bolt_msg_build(p, m, qlen), HDR + qlen);
+	memcpy(p + bolt_msg_quote_off(m->type), quote, qlen);
+	bolt_msg_build(p, m);
+	if (m->flags & BOLT_CTL_F_TAGGED)
+		bolt_msg_put_tag(p, *len, &key);
 	return p;
 }
 
+/* The bytes of each type on the wire, tagged and not */
+struct layout_case {
+	const char *name;
+	u8 type;
+	u8 flags;
+	u8 len;
+	u8 wire[60];
+};
+
+#define HEAD(type, flags)	2, (type), (flags), 46, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14,	\
+				0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x33, 0x34
+#define PAUSE			0x41, 0x42, 0x43, 0x44
+#define RATE			0x51, 0x52, 0x53, 0x54
+#define QUOTE			V4(5, 6), L4
+
+static const struct layout_case layout_cases[] = {
+	{ "SRC", BOLT_CTL_SRC, 0, 48, { HEAD(1, 0), QUOTE } },
+	{ "BTS", BOLT_CTL_BTS, 3, 52, { HEAD(2, 3), PAUSE, QUOTE } },
+	{ "CNM", BOLT_CTL_CNM, 0, 52, { HEAD(3, 0), RATE, QUOTE } },
+	{ "SRC with a tag", BOLT_CTL_SRC, 4, 56, { HEAD(1, 4), QUOTE } },
+	{ "BTS with a tag", BOLT_CTL_BTS, 7, 60, { HEAD(2, 7), PAUSE, QUOTE } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(layout, layout_cases, name);
+
 static void bolt_msg_layout_test(struct kunit *test)
 {
-	u8 *p = payload(test, &src, quote_v4, sizeof(quote_v4));
-	static const u8 wire[] = {
-		1, 1, 0, 46, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24,
-		0x31, 0x32, 0x33, 0x34, 0x41, 0x42, 0x43, 0x44, 0x51, 0x52, 0x53, 0x54,
-		0, 28, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	};
+	const struct layout_case *c = test->param_value;
+	struct bolt_msg m = src, back;
+	unsigned int len, before;
+	u8 *p;
 
-	KUNIT_EXPECT_EQ(test, HDR, 40);
-	KUNIT_EXPECT_EQ(test, sizeof(wire), HDR);
-	KUNIT_EXPECT_EQ(test, memcmp(p, wire, HDR), 0);
+	m.type = c->type;
+	m.flags = c->flags;
+	p = payload(test, &m, quote_v4, sizeof(quote_v4), &len);
+	KUNIT_ASSERT_EQ(test, len, c->len);
+	before = len - (c->flags & BOLT_CTL_F_TAGGED ? 8 : 0);
+	KUNIT_EXPECT_EQ(test, memcmp(p, c->wire, before), 0);
+	if (before < len)
+		KUNIT_EXPECT_EQ(test, get_unaligned_be64(p + before), siphash(p, before, &key));
+
+	KUNIT_ASSERT_EQ(test, bolt_msg_parse(p, len, &back), BOLT_MSG_OK);
+	KUNIT_EXPECT_EQ(test, back.type, c->type);
+	KUNIT_EXPECT_EQ(test, back.flags, c->flags);
+	KUNIT_EXPECT_EQ(test, back.pause_ns, c->type == BOLT_CTL_BTS ? src.pause_ns : 0);
+	KUNIT_EXPECT_EQ(test, back.target_rate, c->type == BOLT_CTL_CNM ? src.target_rate : 0);
+	KUNIT_EXPECT_EQ(test, back.seq, 0xa1a2a3a4);
 }
 
 static void expect_src(struct kunit *test, const struct bolt_msg *m)
@@ -68,8 +109,6 @@ static void expect_src(struct kunit *test, const struct bolt_msg *m)
 	KUNIT_EXPECT_EQ(test, m->t_data_tx, src.t_data_tx);
 	KUNIT_EXPECT_EQ(test, m->queue_bytes, src.queue_bytes);
 	KUNIT_EXPECT_EQ(test, m->link_rate, src.link_rate);
-	KUNIT_EXPECT_EQ(test, m->pause_ns, src.pause_ns);
-	KUNIT_EXPECT_EQ(test, m->target_rate, src.target_rate);
 	KUNIT_EXPECT_EQ(test, m->switch_id, src.switch_id);
 	KUNIT_EXPECT_EQ(test, ntohs(m->sport), 0x1122);
 	KUNIT_EXPECT_EQ(test, ntohs(m->dport), 0x3344);
@@ -95,7 +134,8 @@ static const struct quote_case quote_cases[] = {
 	{ "IPv4 with 40 bytes of options", BOLT_MSG_OK, 4, 6, 68, { V4(15, 6), [60] = L4 } },
 	{ "IPv4 header of 16 bytes", BOLT_MSG_QUOTE, 0, 0, 28, { V4(4, 6), L4 } },
 	{ "IPv4 header of 0 bytes", BOLT_MSG_QUOTE, 0, 0, 28, { V4(0, 6), L4 } },
-	{ "IPv4 longer than its header says", BOLT_MSG_QUOTE, 0, 0, 29, { V4(5, 6), L4 } },
+	{ "IPv4 one byte too many", BOLT_MSG_QUOTE, 0, 0, 29, { V4(5, 6), L4 } },
+	{ "IPv4 100 bytes too many", BOLT_MSG_QUOTE, 0, 0, 128, { V4(5, 6), L4 } },
 	{ "IPv4 options cut off", BOLT_MSG_QUOTE, 0, 0, 28, { V4(6, 6), L4 } },
 	{ "IPv4 all of the options cut off", BOLT_MSG_QUOTE, 0, 0, 28, { V4(15, 6), L4 } },
 	{ "IPv4 second fragment", BOLT_MSG_QUOTE, 0, 0, 28, { 0x45, 0, 0, 60, 0, 0, 0, 1, 64, 6,
@@ -129,8 +169,8 @@ static const struct quote_case quote_cases[] = {
 	{ "version 15", BOLT_MSG_QUOTE, 0, 0, 48, { 0xf5, [20] = L4 } },
 	{ "quote of 128 bytes", BOLT_MSG_OK, 6, 6, 128, { V6(0), 6, 9, [120] = L4 } },
 	{ "quote of 129 bytes", BOLT_MSG_LENGTH, 0, 0, 129, { } },
-	{ "quote of 27 bytes", BOLT_MSG_LENGTH, 0, 0, 27, { V4(5, 6) } },
-	{ "empty quote", BOLT_MSG_LENGTH, 0, 0, 0, { } },
+	{ "quote of 27 bytes", BOLT_MSG_SHORT, 0, 0, 27, { V4(5, 6) } },
+	{ "empty quote", BOLT_MSG_SHORT, 0, 0, 0, { } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(quote, quote_cases, name);
@@ -141,12 +181,13 @@ static void bolt_msg_quote_test(struct kunit *test)
 	const struct quote_case *c = test->param_value;
 	u8 wide[BOLT_CTL_QUOTE_MAX + 1] = { };
 	struct bolt_msg m;
+	unsigned int len;
 	u8 *p;
 
 	memcpy(wide, c->quote, sizeof(c->quote));
-	p = payload(test, &src, wide, c->len);
+	p = payload(test, &src, wide, c->len, &len);
 	memset(&m, 0x55, sizeof(m));
-	KUNIT_ASSERT_EQ(test, bolt_msg_parse(p, HDR + c->len, &m), c->verdict);
+	KUNIT_ASSERT_EQ(test, bolt_msg_parse(p, len, &m), c->verdict);
 	if (c->verdict != BOLT_MSG_OK)
 		return;
 	expect_src(test, &m);
@@ -170,7 +211,7 @@ struct field_case {
 	const char *name;
 	enum bolt_msg_verdict verdict;
 	u8 type;		/* of the message to start from */
-	u8 off, width;		/* the field that is overwritten */
+	u8 off, width;		/* the field that is overwritten, of 1 or 4 bytes */
 	u32 value;
 };
 
@@ -180,24 +221,24 @@ struct field_case {
 
 static const struct field_case field_cases[] = {
 	F("version 0", VERSION, SRC, version, 0),
-	F("version 2", VERSION, SRC, version, 2),
+	F("version 1", VERSION, SRC, version, 1),
+	F("version 3", VERSION, SRC, version, 3),
 	F("version 255", VERSION, SRC, version, 255),
 	F("type 0", TYPE, SRC, type, 0),
-	F("type SRC", OK, BTS, type, 1),
-	F("type BTS", OK, SRC, type, 2),
-	F("type CNM", OK, SRC, type, 3),
+	F("BTS that says SRC", QUOTE, BTS, type, 1),
+	F("SRC that says BTS", SHORT, SRC, type, 2),
+	F("SRC that says CNM", SHORT, SRC, type, 3),
+	F("BTS that says CNM", OK, BTS, type, 3),
 	F("type 4", TYPE, SRC, type, 4),
 	F("type 255", TYPE, SRC, type, 255),
 	F("flag cacheable", OK, BTS, flags, 0x01),
 	F("flag from-cache", OK, BTS, flags, 0x02),
-	F("flag tagged", OK, SRC, flags, 0x04),
+	F("flag tagged, without a tag", SHORT, SRC, flags, 0x04),
 	F("flag 0x08", FLAGS, SRC, flags, 0x08),
 	F("flag 0x10", FLAGS, SRC, flags, 0x10),
 	F("flag 0x20", FLAGS, SRC, flags, 0x20),
 	F("flag 0x40", FLAGS, SRC, flags, 0x40),
 	F("flag 0x80", FLAGS, SRC, flags, 0x80),
-	F("reserved 1", FLAGS, SRC, reserved, 1),
-	F("reserved 0x100", FLAGS, SRC, reserved, 0x100),
 	F("dscp 0", OK, SRC, dscp, 0),
 	F("dscp 63", OK, SRC, dscp, 63),
 	F("dscp 64", FIELD, SRC, dscp, 64),
@@ -210,14 +251,9 @@ static const struct field_case field_cases[] = {
 	F("t_data_tx max", OK, SRC, t_data_tx, U32_MAX),
 	F("queue empty", OK, SRC, queue_bytes, 0),
 	F("queue max", OK, SRC, queue_bytes, U32_MAX),
-	F("CNM without target_rate", FIELD, CNM, target_rate, 0),
-	F("SRC without target_rate", OK, SRC, target_rate, 0),
-	F("quote_len 27", LENGTH, SRC, quote_len, 27),
-	F("quote_len 0", LENGTH, SRC, quote_len, 0),
-	F("quote_len 29", SHORT, SRC, quote_len, 29),
-	F("quote_len 128", SHORT, SRC, quote_len, 128),
-	F("quote_len 129", LENGTH, SRC, quote_len, 129),
-	F("quote_len max", LENGTH, SRC, quote_len, 0xffff),
+	{ "BTS that pauses for 0", BOLT_MSG_OK, BOLT_CTL_BTS, HDR, 4, 0 },
+	{ "CNM without target_rate", BOLT_MSG_FIELD, BOLT_CTL_CNM, HDR, 4, 0 },
+	{ "CNM at 1 kbit/s", BOLT_MSG_OK, BOLT_CTL_CNM, HDR, 4, 1 },
 };
 
 KUNIT_ARRAY_PARAM_DESC(field, field_cases, name);
@@ -226,61 +262,55 @@ static void bolt_msg_field_test(struct kunit *test)
 {
 	const struct field_case *c = test->param_value;
 	struct bolt_msg m = src, back;
+	unsigned int len;
 	u8 *p;
 
 	m.type = c->type;
-	p = payload(test, &m, quote_v4, sizeof(quote_v4));
+	p = payload(test, &m, quote_v4, sizeof(quote_v4), &len);
 	if (c->width == 1)
 		p[c->off] = c->value;
-	else if (c->width == 2)
-		put_unaligned_be16(c->value, p + c->off);
 	else
 		put_unaligned_be32(c->value, p + c->off);
-	KUNIT_EXPECT_EQ(test, bolt_msg_parse(p, HDR + sizeof(quote_v4), &back), c->verdict);
+	KUNIT_EXPECT_EQ(test, bolt_msg_parse(p, len, &back), c->verdict);
 }
 
-/* A tag that nobody announced is a field that must be zero, in each of its bytes. */
+/* A tag that nobody announced is more of a quote than there is. */
 static void bolt_msg_unannounced_tag_test(struct kunit *test)
 {
-	unsigned int i;
+	struct bolt_msg m = src;
+	unsigned int len;
+	u8 *p;
 
-	for (i = 0; i < 8; i++) {
-		u8 *p = payload(test, &src, quote_v4, sizeof(quote_v4));
-		struct bolt_msg m;
-
-		p[OFF(tag) + i] = 1;
-		KUNIT_EXPECT_EQ(test, bolt_msg_parse(p, HDR + sizeof(quote_v4), &m),
-				BOLT_MSG_FLAGS);
-	}
+	m.flags = BOLT_CTL_F_TAGGED;
+	p = payload(test, &m, quote_v4, sizeof(quote_v4), &len);
+	KUNIT_EXPECT_EQ(test, bolt_msg_parse(p, len, &m), BOLT_MSG_OK);
+	p[OFF(flags)] = 0;
+	KUNIT_EXPECT_EQ(test, bolt_msg_parse(p, len, &m), BOLT_MSG_QUOTE);
 }
 
 /* --- each length --- */
 
 static void bolt_msg_each_length_test(struct kunit *test)
 {
-	u8 *whole = payload(test, &src, quote_v4, sizeof(quote_v4));
-	unsigned int full = HDR + sizeof(quote_v4), len;
-	struct bolt_msg m;
+	const struct layout_case *c = test->param_value;
+	struct bolt_msg m = src;
+	unsigned int full, len;
+	u8 *whole;
 
-	for (len = 0; len < full; len++) {
-		u8 *p = kunit_kmalloc(test, len ?: 1, GFP_KERNEL);
-
-		KUNIT_ASSERT_NOT_NULL(test, p);
-		memcpy(p, whole, len);
-		KUNIT_EXPECT_EQ_MSG(test, bolt_msg_parse(p, len, &m), BOLT_MSG_SHORT,
-				    "%u bytes", len);
-		kunit_kfree(test, p);
-	}
-	for (len = full + 1; len < 600; len++) {
-		u8 *p = kunit_kzalloc(test, len, GFP_KERNEL);
+	m.type = c->type;
+	m.flags = c->flags;
+	whole = payload(test, &m, quote_v4, sizeof(quote_v4), &full);
+	for (len = 0; len < 600; len++) {
+		enum bolt_msg_verdict want = len < full ? BOLT_MSG_SHORT :
+					     len == full ? BOLT_MSG_OK :
+					     len <= full + 100 ? BOLT_MSG_QUOTE : BOLT_MSG_LENGTH;
+		u8 *p = kunit_kzalloc(test, len ?: 1, GFP_KERNEL);
 
 		KUNIT_ASSERT_NOT_NULL(test, p);
-		memcpy(p, whole, full);
-		KUNIT_EXPECT_EQ_MSG(test, bolt_msg_parse(p, len, &m), BOLT_MSG_LENGTH,
-				    "%u bytes", len);
+		memcpy(p, whole, min(len, full));
+		KUNIT_EXPECT_EQ_MSG(test, bolt_msg_parse(p, len, &m), want, "%u bytes", len);
 		kunit_kfree(test, p);
 	}
-	KUNIT_EXPECT_EQ(test, bolt_msg_parse(whole, full, &m), BOLT_MSG_OK);
 }
 
 /* --- the keyed tag --- */
@@ -288,42 +318,55 @@ static void bolt_msg_each_length_test(struct kunit *test)
 /* The reference vectors of the SipHash-2-4 paper: input 00 01 02 ..., key 00 .. 0f */
 static void bolt_msg_tag_vector_test(struct kunit *test)
 {
-	static const siphash_key_t key = { { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL } };
-	u8 in[15];
+	u8 in[15 + BOLT_CTL_TAG_LEN];
 	unsigned int i;
 
-	for (i = 0; i < sizeof(in); i++)
+	for (i = 0; i < 15; i++)
 		in[i] = i;
-	KUNIT_EXPECT_EQ(test, bolt_msg_tag(in, 15, &key), 0xa129ca6149be45e5ULL);
-	KUNIT_EXPECT_EQ(test, bolt_msg_tag(in, 0, &key), 0x726fdb47dd0e0e31ULL);
+	bolt_msg_put_tag(in, sizeof(in), &key);
+	KUNIT_EXPECT_EQ(test, get_unaligned_be64(in + 15), 0xa129ca6149be45e5ULL);
+	bolt_msg_put_tag(in, BOLT_CTL_TAG_LEN, &key);
+	KUNIT_EXPECT_EQ(test, get_unaligned_be64(in), 0x726fdb47dd0e0e31ULL);
 }
 
 static void bolt_msg_tag_covers_all_test(struct kunit *test)
 {
-	siphash_key_t key = { { 1, 2 } };
-	unsigned int len = HDR + sizeof(quote_v4), i;
-	u8 *p = payload(test, &src, quote_v4, sizeof(quote_v4));
-	u64 tag = bolt_msg_tag(p, len, &key);
+	siphash_key_t other = key;
+	struct bolt_msg m = src;
+	unsigned int len, i;
+	u8 *p;
 
-	KUNIT_EXPECT_NE(test, tag, 0);
-	KUNIT_EXPECT_EQ(test, bolt_msg_tag(p, len, &key), tag);
-	for (i = 0; i < len; i++) {
-		p[i] ^= 1;
-		KUNIT_EXPECT_NE_MSG(test, bolt_msg_tag(p, len, &key), tag, "byte %u", i);
-		p[i] ^= 1;
+	m.flags = BOLT_CTL_F_TAGGED;
+	p = payload(test, &m, quote_v4, sizeof(quote_v4), &len);
+	KUNIT_EXPECT_TRUE(test, bolt_msg_tag_ok(p, len, &key));
+	for (i = 0; i < 8 * len; i++) {
+		p[i / 8] ^= 1 << i % 8;
+		KUNIT_EXPECT_FALSE_MSG(test, bolt_msg_tag_ok(p, len, &key), "bit %u", i);
+		p[i / 8] ^= 1 << i % 8;
 	}
-	key.key[1]++;
-	KUNIT_EXPECT_NE(test, bolt_msg_tag(p, len, &key), tag);
+	other.key[1]++;
+	KUNIT_EXPECT_FALSE(test, bolt_msg_tag_ok(p, len, &other));
+}
+
+static void bolt_msg_no_tag_test(struct kunit *test)
+{
+	unsigned int len;
+	u8 *p = payload(test, &src, quote_v4, sizeof(quote_v4), &len);
+
+	/* what stands where it would be is right, but the flag says that it is the quote's */
+	bolt_msg_put_tag(p, len, &key);
+	KUNIT_EXPECT_FALSE(test, bolt_msg_tag_ok(p, len, &key));
 }
 
 static struct kunit_case bolt_msg_cases[] = {
-	KUNIT_CASE(bolt_msg_layout_test),
+	KUNIT_CASE_PARAM(bolt_msg_layout_test, layout_gen_params),
 	KUNIT_CASE_PARAM(bolt_msg_quote_test, quote_gen_params),
 	KUNIT_CASE_PARAM(bolt_msg_field_test, field_gen_params),
 	KUNIT_CASE(bolt_msg_unannounced_tag_test),
-	KUNIT_CASE(bolt_msg_each_length_test),
+	KUNIT_CASE_PARAM(bolt_msg_each_length_test, layout_gen_params),
 	KUNIT_CASE(bolt_msg_tag_vector_test),
 	KUNIT_CASE(bolt_msg_tag_covers_all_test),
+	KUNIT_CASE(bolt_msg_no_tag_test),
 	{ }
 };
 

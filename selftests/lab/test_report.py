@@ -52,7 +52,7 @@ def make_run(out, cc, factor, samples=SAMPLES):
             "events": [{"at_ns": 150_000, "do": "set", "flow": None, "command": "tc </script> change"}],
             "links": [port, idle], "flows": flows, "fct": stats.fct(flows) | {"makespan_ns": None, "makespan_over_ideal": None}, "jain": 0.5,
             "captures": [{"link": "a-b", "file": f"{cc}/capture-a-b.pcapng", "packets": 10, "dropped": factor, "lost": 0}],
-            "control": {"src_packets": 7 * factor, "src_bytes": 770, "rejected": {"Old": 2}, "host": {"SrcRx": 7, "Zero": 0}}}
+            "control": {"src_packets": 7 * factor, "src_bytes": 630, "rejected": {"Old": 2}, "host": {"SrcRx": 7, "Zero": 0}}}
 
 
 def make_result(out, samples=SAMPLES, name="test"):

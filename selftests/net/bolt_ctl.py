@@ -18,7 +18,6 @@ import sys
 import time
 
 PORT = 45079
-HDR = 40
 TCP_CONGESTION, TCP_INFO, TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 13, 11, 19, 20, 21
 SIOCOUTQ, SIOCOUTQNSD = 0x5411, 0x894B
 CLONE_NEWNET = 0x40000000
@@ -169,18 +168,10 @@ class Flow:
                              socket.inet_pton(socket.AF_INET6, v["dst"]))
         return ip + struct.pack("!HHI", v["sport"], v["dport"], v["seq"])
 
-    def message(self, quote=None, cut=None, **changes):
+    def message(self, quote=None, cut=None, more=b"", **changes):
         """An SRC that is right, but for the changes."""
-        quote = self.quote() if quote is None else quote
-        v = {"version": 1, "type": 1, "flags": 0, "dscp": 0, "tx": now32() - 8000,
-             "queue": 1000000, "rate": 10000000, "pause": 0, "target": 0, "switch": 0,
-             "quote_len": len(quote), "reserved": 0, "tag": 0, "more": b""} | changes
-        msg = struct.pack("!BBBBIIIIIIHHQ", v["version"], v["type"], v["flags"], v["dscp"],
-                          v["tx"] & 0xffffffff or 1, v["queue"], v["rate"], v["pause"],
-                          v["target"], v["switch"], v["quote_len"], v["reserved"], v["tag"])
-        if changes.get("tx") == 0:
-            msg = msg[:4] + b"\0\0\0\0" + msg[8:]
-        return (msg + quote)[:cut] + v["more"]
+        return packed(self.quote() if quote is None else quote,
+                      **{"type": 1, "tx": (now32() - 8000) & 0xffffffff or 1} | changes)[:cut] + more
 
     def send(self, msg):
         """Send it; return the counters that moved, and the change of cwnd."""
@@ -201,6 +192,15 @@ class Flow:
 
 def now32():
     return time.monotonic_ns() & 0xffffffff
+
+
+def packed(quote, type, tx, number=0, version=2, flags=0, dscp=0, queue=1000000, rate=10000000,
+           switch=0, key=None):
+    """A control message; NUMBER is what a BTS or a CNM has, KEY what its tag is made with."""
+    msg = struct.pack("!BBBBIIII", version, type, flags | (4 if key else 0), dscp,
+                      tx & 0xffffffff, queue, rate, switch)
+    msg += (b"" if type == 1 else struct.pack("!I", number)) + quote
+    return msg + (struct.pack("!Q", siphash24(key, msg)) if key else b"")
 
 
 # --- the tests ---
@@ -261,31 +261,30 @@ def lengths():
     whole = len(f.message())
     for cut in range(whole):
         f.refused(f"{cut} bytes", "CtlShort", f.message(cut=cut))
-    for more in (1, 4, 60, 100, 1000):
+    # the longest quote is 100 bytes longer, the longest message 112
+    for more in (1, 4, 8, 60, 100):
+        f.refused(f"{more} bytes too many", "CtlQuote", f.message(more=b"\0" * more))
+    for more in (101, 112, 113, 1000):
         f.refused(f"{more} bytes too many", "CtlLength", f.message(more=b"\0" * more))
-    for n in (0, 27, 129, 65535):
-        f.refused(f"quote_len {n}", "CtlLength", f.message(quote_len=n))
-    f.refused("quote_len one too many", "CtlShort", f.message(quote_len=29))
     f.believed("and whole", f.message())
     f.close()
 
 
 def fields():
     f = Flow()
-    for version in (0, 2, 255):
+    for version in (0, 1, 3, 255):
         f.refused(f"version {version}", "CtlVersion", f.message(version=version))
     for kind in (0, 4, 255):
         f.refused(f"type {kind}", "CtlType", f.message(type=kind))
     for bit in (8, 16, 32, 64, 128):
         f.refused(f"flag {bit}", "CtlFlags", f.message(flags=bit))
-    f.refused("reserved", "CtlFlags", f.message(reserved=1))
-    f.refused("tag without its flag", "CtlFlags", f.message(tag=1))
     for dscp in (64, 255):
         f.refused(f"dscp {dscp}", "CtlField", f.message(dscp=dscp))
     f.refused("link rate 0", "CtlField", f.message(rate=0))
     f.refused("no echo", "CtlField", f.message(tx=0))
     f.refused("BTS, not asked for", "BtsOff", f.message(type=2))
-    f.refused("CNM", "CtlUnsupported", f.message(type=3, target=1000))
+    f.refused("CNM without a rate", "CtlField", f.message(type=3))
+    f.refused("CNM", "CtlUnsupported", f.message(type=3, number=1000))
     f.believed("and right", f.message())
     f.close()
 
@@ -361,12 +360,6 @@ def ttl():
     f.close()
 
 
-def tagged(msg, key):
-    """SipHash-2-4 of the payload with the tag field zero and the flag set"""
-    msg = msg[:2] + bytes([msg[2] | 4]) + msg[3:32] + b"\0" * 8 + msg[40:]
-    return msg[:32] + struct.pack("!Q", siphash24(key, msg)) + msg[40:]
-
-
 def siphash24(key, data):
     """The reference algorithm (Aumasson and Bernstein), key as two little-endian words"""
     mask = 2**64 - 1
@@ -407,17 +400,21 @@ def tags():
     f = Flow()
     f.h1.sysctl("bolt.tag_key", key.hex())
     f.refused("no tag", "CtlTag", f.message())
-    f.refused("wrong tag", "CtlTag", f.message(flags=4, tag=1))
-    f.refused("tag of another key", "CtlTag", tagged(f.message(), key[::-1]))
-    good = tagged(f.message(), key)
-    for at in (3, 8, 12, 45, len(good) - 1):
+    f.refused("wrong tag", "CtlTag", f.message(flags=4, more=bytes(7) + b"\1"))
+    f.refused("tag of another key", "CtlTag", f.message(key=key[::-1]))
+    f.refused("the flag without a tag", "CtlShort", f.message(flags=4))
+    f.refused("a tag without the flag", "CtlQuote", f.message(more=bytes(8)))
+    good = f.message(key=key)
+    for at in (3, 8, 12, 25, 47, 48, len(good) - 1):
         bad = bytearray(good)
         bad[at] ^= 1
         f.refused(f"byte {at} changed", "CtlTag", bytes(bad))
-    f.believed("right", tagged(f.message(), key))
+    f.believed("right", f.message(key=key))
     f.h1.sysctl("bolt.tag_key", "off")
     time.sleep(0.001)
     f.believed("no key any more", f.message())
+    time.sleep(0.001)
+    f.believed("a tag that nobody asked for", f.message(key=key))
     f.close()
 
 
@@ -426,7 +423,7 @@ def oversized():
     f = Flow()
     top = 2**32 - 1
     for n, changes in enumerate(({"queue": top}, {"rate": top, "queue": top},
-                                 {"pause": top, "target": top, "switch": top},
+                                 {"switch": top},
                                  {"rate": 1, "queue": top})):
         time.sleep(0.01)
         moved, step = f.send(f.message(tx=now32() - 8000 - n, **changes))

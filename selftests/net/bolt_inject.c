@@ -43,6 +43,8 @@
 #define IPV6_HDRINCL	36
 #endif
 
+#define BTS_HEAD	24	/* what is before the quote */
+
 static void put16(uint8_t *p, unsigned int v)
 {
 	p[0] = v >> 8;
@@ -86,16 +88,15 @@ static void put_bts(char **argv, uint8_t *p, const uint8_t *l3, int six, uint32_
 		    const char *about)
 {
 	unsigned int alen = six ? 16 : 4, off = six ? 8 : 12, l3len = six ? 40 : 20;
-	uint8_t *q = p + 40;
+	uint8_t *q = p + BTS_HEAD;
 
-	memset(p, 0, 40 + l3len + 8);
-	p[0] = 1;
+	memset(p, 0, BTS_HEAD + l3len + 8);
+	p[0] = 2;
 	p[1] = 2;
 	p[2] = number(argv, "cflags", "1", 16);
 	p[3] = number(argv, "dscp", "0", 0);
 	put32(p + 12, 1000000);
-	put32(p + 16, pause);
-	put16(p + 28, l3len + 8);
+	put32(p + 20, pause);
 
 	q[0] = six ? 0x60 : 0x45;
 	q[six ? 6 : 9] = 17;
@@ -171,7 +172,7 @@ int main(int argc, char **argv)
 	l3len = six ? 40 : 20 + ipopts;
 	alen = six ? 16 : 4;
 	if (pause)
-		len = 40 + l3len + 8;
+		len = BTS_HEAD + l3len + 8;
 	l4len = hlen + len;
 	if (l3len + l4len > sizeof(pkt) || optspace > 40 || ipopts > 40 || ipopts % 4) {
 		fprintf(stderr, "bolt_inject: too long\n");

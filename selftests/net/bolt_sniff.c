@@ -192,20 +192,25 @@ static void print_csum(const uint8_t *l3, unsigned int family, const uint8_t *l4
 static void print_udp(const uint8_t *l3, unsigned int family, const uint8_t *uh,
 		      unsigned int len, bool outgoing)
 {
-	const uint8_t *p = uh + 8;
+	const uint8_t *p = uh + 8, *end = uh + len;
 	char s[INET6_ADDRSTRLEN], d[INET6_ADDRSTRLEN];
+	unsigned int number, tag;
 
-	if (len < 8 + 40)
+	if (len < 8 + 48)
 		return;
+	number = p[1] == 1 ? 0 : 4;
+	tag = p[2] & 4 ? 8 : 0;
 	inet_ntop(family == 4 ? AF_INET : AF_INET6, family == 4 ? l3 + 12 : l3 + 8, s, sizeof(s));
 	inet_ntop(family == 4 ? AF_INET : AF_INET6, family == 4 ? l3 + 16 : l3 + 24, d, sizeof(d));
 	printf("%s udp src=%s dst=%s sport=%u dport=%u ttl=%u tos=%u len=%u",
 	       outgoing ? "out" : "in", s, d, be16(uh), be16(uh + 2), family == 4 ? l3[8] : l3[7],
 	       family == 4 ? l3[1] : (l3[0] & 15) << 4 | l3[1] >> 4, len - 8);
 	printf(" version=%u type=%u cflags=%u dscp=%u tx=%u queue=%u rate=%u pause=%u switch=%u",
-	       p[0], p[1], p[2], p[3], be32(p + 4), be32(p + 8), be32(p + 12), be32(p + 16),
-	       be32(p + 24));
-	printf(" quote=%u tag=%08x%08x", be16(p + 28), be32(p + 32), be32(p + 36));
+	       p[0], p[1], p[2], p[3], be32(p + 4), be32(p + 8), be32(p + 12),
+	       number ? be32(p + 20) : 0, be32(p + 16));
+	printf(" quote=%u", len - 8 - 20 - number - tag);
+	if (tag)
+		printf(" tag=%08x%08x", be32(end - 8), be32(end - 4));
 }
 
 static void packet(const uint8_t *p, unsigned int len, bool outgoing, bool partial)

@@ -16,7 +16,7 @@ import subprocess
 import time
 
 import bolt_ctl
-from bolt_ctl import Namespace, expect, failures, poll, sh
+from bolt_ctl import Namespace, expect, failures, packed, poll, sh
 
 MS = 1000000
 SLACK = 3000		# ns; what the guest's clock moves while a system call looks at it
@@ -257,10 +257,8 @@ class Host:
         poll(enough, f"{packets} packets sent")
 
     def message(self, pause, quote, **changes):
-        v = {"type": 2, "flags": 0, "tx": quote.tx, "queue": 1000000, "rate": 10000000,
-             "switch": 0, "head": quote.quote()} | changes
-        return struct.pack("!BBBBIIIIIIHHQ", 1, v["type"], v["flags"], 0, v["tx"], v["queue"],
-                           v["rate"], pause, 0, v["switch"], len(v["head"]), 0, 0) + v["head"]
+        head = changes.pop("head", None) or quote.quote()
+        return packed(head, **{"type": 2, "tx": quote.tx, "number": pause} | changes)
 
     def bts(self, pause, quote=None, **changes):
         """A BTS that quotes the newest data packet; returns when it came in"""

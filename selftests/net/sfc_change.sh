@@ -201,7 +201,7 @@ test_messages() {
 		addr 203.0.113.6 addr 2001:db8::9 | addr4=203.0.113.6 addr6=2001:db8::9 | n=1 | bts_sent=1 | src=203.0.113.6 
 		addr auto | addr4=null addr6=null | n=1 | bts_sent=1 | src=198.51.100.1 
 		tagkey $KEY | tagged=1 | n=1 | bts_sent=1 | cflags=4 .*tag=[0-9a-f]*[1-9a-f]
-		notagkey | tagged=0 | n=1 | bts_sent=1 | cflags=0 .*tag=0000000000000000
+		notagkey | tagged=0 | n=1 | bts_sent=1 | cflags=0 .* quote=28 csum
 		srcrate 1 | srcrate=1 | n=40 | bts_sent=32 bts_limited=8
 		srcrate 1000000 | srcrate=1000000 | n=40 | bts_sent=40 bts_limited=0
 	LIST

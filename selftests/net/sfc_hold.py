@@ -18,7 +18,7 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import Namespace, expect, failures, poll, sh
+from bolt_ctl import Namespace, expect, failures, packed, poll, sh
 from lib_pause import MS, SLACK, Packet
 
 SPORT, DPORT = 1000, 2000
@@ -139,16 +139,9 @@ class Port:
                 p.when > after and p.raw[p.l4 - (4 if self.family == 4 else 16):p.l4] ==
                 socket.inet_pton(self.af, self.ip[to])]
 
-    def message(self, pause, quote, key=None, **changes):
-        v = {"flags": 0, "dscp": 0, "tx": 0, "queue": 1000000, "rate": 10000000, "type": 2,
-             "more": b""} | changes
+    def message(self, pause, quote, more=b"", **changes):
         head = quote if isinstance(quote, bytes) else quote.quote()
-        flags = v["flags"] | (4 if key else 0)
-
-        def packed(tag):
-            return struct.pack("!BBBBIIIIIIHHQ", 1, v["type"], flags, v["dscp"], v["tx"],
-                               v["queue"], v["rate"], pause, 0, 0, len(head), 0, tag) + head
-        return packed(siphash(key, packed(0)) if key else 0) + v["more"]
+        return packed(head, **{"type": 2, "tx": 0, "number": pause} | changes) + more
 
     def bts(self, pause, quote=None, **changes):
         """A BTS about the newest datagram, or the one given; returns when it came in"""
@@ -193,39 +186,6 @@ def heard(sock):
         return True
     except TimeoutError:
         return False
-
-
-def siphash(key, data):
-    """SipHash-2-4, of Aumasson and Bernstein"""
-    mask = (1 << 64) - 1
-    k0, k1 = struct.unpack("<QQ", key)
-    v = [k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261,
-         k1 ^ 0x7465646279746573]
-
-    def rot(x, n):
-        return (x << n | x >> (64 - n)) & mask
-
-    def rounds(n):
-        for _ in range(n):
-            v[0] = (v[0] + v[1]) & mask
-            v[1] = rot(v[1], 13) ^ v[0]
-            v[0] = rot(v[0], 32)
-            v[2] = (v[2] + v[3]) & mask
-            v[3] = rot(v[3], 16) ^ v[2]
-            v[0] = (v[0] + v[3]) & mask
-            v[3] = rot(v[3], 21) ^ v[0]
-            v[2] = (v[2] + v[1]) & mask
-            v[1] = rot(v[1], 17) ^ v[2]
-            v[2] = rot(v[2], 32)
-
-    data += bytes(7 - len(data) % 8) + bytes([len(data) & 255])
-    for (m,) in struct.iter_unpack("<Q", data):
-        v[3] ^= m
-        rounds(2)
-        v[0] ^= m
-    v[2] ^= 255
-    rounds(4)
-    return v[0] ^ v[1] ^ v[2] ^ v[3] or 1
 
 
 # --- until when ---

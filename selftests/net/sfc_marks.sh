@@ -238,10 +238,10 @@ test_fields() {
 	v4 n=3 bflags=80 tos=184
 	drained 3
 	expect_eq "SRC" "$(packets eth0.h1 'udp src=203.0.113.5 .*sport=50000 dport=50000' \
-		'version=1 type=1 cflags=4 dscp=46' ' switch=77 ')" 1
+		'version=2 type=1 cflags=4 dscp=46' ' switch=77 ')" 1
 	# one router on the way takes one off
 	expect_eq "TTL" "$(packets eth0.h1 'udp' ' ttl=8 ')" 1
-	expect_eq "tag" "$(packets eth0.h1 'udp' 'tag=0000000000000000')" 0
+	expect_eq "length" "$(packets eth0.h1 'udp' ' len=56 .* quote=28 tag=')" 1
 	ctl_port=45079
 }
 

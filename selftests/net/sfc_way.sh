@@ -110,6 +110,24 @@ test_ip_options() {
 	heard "SRC" 14
 }
 
+# A BTS with a tag is 12 bytes longer than an SRC without: a device on which it does not fit is not
+# for the short way, whichever comes first
+test_narrow() {
+	local before mtu
+	port
+	ip -n "$R" link add name narrow type veth peer name narrow netns "$H1"
+	ip -n "$H1" link set narrow up
+	for mtu in 87 88; do
+		ip -n "$R" link set narrow up mtu "$mtu"
+		ip -n "$R" route replace "$FROM"/32 dev narrow
+		before=$(stack "$R" IpForwDatagrams)
+		burst
+		heard "SRC, MTU $mtu" "$sent"
+		expect_eq "forwarded by the stack, MTU $mtu" "$(($(stack "$R" IpForwDatagrams) - before))" \
+			$((mtu == 87 ? 17 : 10))
+	done
+}
+
 # A route that has changed is asked for again
 test_route_changes() {
 	port
@@ -179,5 +197,5 @@ test_capture() {
 	heard "SRC" 14
 }
 
-run_tests short no_hop_left all_alike settings_change ip_options route_changes rule \
-	ingress_filter netfilter capture
+run_tests short no_hop_left all_alike settings_change ip_options narrow route_changes \
+	rule ingress_filter netfilter capture

@@ -50,10 +50,11 @@ class Frame:
             option = [f"0x{flags:02x}", str(inc), str(tx), f"0x{rq:04x}"]
         control, queues = [""] * len(CONTROL), [""] * len(QUEUES)
         if self.control:
-            _, kind, flags, _, tx, queue, rate, pause = struct.unpack_from("!BBBBIIII", self.control)
-            quote = self.control[40:]
+            _, kind, flags, _, tx, queue, rate, _ = struct.unpack_from("!BBBBIIII", self.control)
+            pause = "" if kind == 1 else str(struct.unpack_from("!I", self.control, 20)[0])
+            quote = self.control[20 if kind == 1 else 24:]
             sport, _, seq = struct.unpack_from("!HHI", quote, 20)
-            control = [str(kind), f"0x{flags:02x}", str(tx), str(rate), str(pause), socket.inet_ntoa(quote[12:16]), str(sport), str(seq)]
+            control = [str(kind), f"0x{flags:02x}", str(tx), str(rate), pause, socket.inet_ntoa(quote[12:16]), str(sport), str(seq)]
             queues[kind - 1] = str(queue)
         return option + control + queues
 
@@ -149,7 +150,7 @@ def bolt(lab, j):
     j.must(len(dec) - len(asked) == qdisc["src_unasked"] > 0, f"of these with NOSRC: {len(dec) - len(asked)}, by the switch {qdisc['src_unasked']}")
     # one SRC for one packet, the very one that left with DEC and wanted it
     stamps = sorted((f.src, f.sport, *struct.unpack("!I", f.option[6:10])) for f in asked)
-    quoted = sorted((socket.inet_ntoa(f.control[52:56]), *struct.unpack_from("!H", f.control, 60), *struct.unpack_from("!I", f.control, 4)) for f in src)
+    quoted = sorted((socket.inet_ntoa(f.control[32:36]), *struct.unpack_from("!H", f.control, 40), *struct.unpack_from("!I", f.control, 4)) for f in src)
     j.must(stamps == quoted, "each SRC quotes a packet that left with DEC and without NOSRC, and each of those has one")
     # the queue counts the packet that came to it, the longest queue what stayed
     queues = [struct.unpack_from("!I", f.control, 8)[0] for f in src]

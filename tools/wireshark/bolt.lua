@@ -9,7 +9,8 @@
 local KIND, EXID = 254, 0xB017
 local LEN_SYN, LEN_FULL = 4, 12
 local RQ_DELAY_NS = 16
-local CTL_PORT, CTL_HEAD, CTL_VERSION = 45079, 40, 1
+local CTL_PORT, CTL_HEAD, CTL_VERSION = 45079, 20, 2
+local NUMBER_LEN, TAG_LEN = 4, 8
 local QUOTE_MIN, QUOTE_MAX, L4_QUOTE = 28, 128, 8
 local SRC, BTS, CNM = 1, 2, 3
 local TYPES = { [SRC] = "SRC", [BTS] = "BTS", [CNM] = "CNM" }
@@ -258,8 +259,6 @@ local C = {
 	pause	= ProtoField.uint32("bolt.bts.pause", "Pause", base.UNIT_STRING, NS),
 	target	= ProtoField.uint32("bolt.cnm.target_rate", "Rate to send at", base.UNIT_STRING, KBIT),
 	switch	= ProtoField.uint32("bolt.ctl.switch_id", "Switch", base.DEC),
-	quote_len = ProtoField.uint16("bolt.ctl.quote_len", "Length of the quote", base.UNIT_STRING, BYTES),
-	reserved = ProtoField.uint16("bolt.ctl.reserved", "Reserved", base.HEX),
 	tag	= ProtoField.bytes("bolt.ctl.tag", "Tag"),
 	quote	= ProtoField.bytes("bolt.quote", "Quoted packet"),
 	ip_src	= ProtoField.ipv4("bolt.quote.src", "Source"),
@@ -280,20 +279,16 @@ end
 
 -- What a host refuses (include/bolt_msg.h), and what nobody should send
 local X = {
-	short	= malformed("short", "shorter than its header or its quote"),
-	long	= malformed("long", "longer than its header and its quote"),
+	short	= malformed("short", "shorter than with the shortest quote, 28 bytes"),
+	long	= malformed("long", "longer than with the longest quote, 128 bytes"),
 	version	= malformed("bad_version", "unknown version"),
 	type	= malformed("bad_type", "unknown type"),
 	flags	= malformed("bad_flags", "unknown flags"),
-	reserved = malformed("bad_reserved", "the reserved field is not zero"),
-	tag	= malformed("bad_tag", "a tag without its flag, or the flag without a tag"),
 	dscp	= malformed("bad_dscp", "DSCP above 63"),
 	rate	= malformed("bad_rate", "the rate of the link is zero"),
 	stamp	= malformed("bad_stamp", "SRC without t_data_tx"),
 	target	= malformed("bad_target", "CNM without a rate to send at"),
-	quote_len = malformed("bad_quote_len", "the quote is not of 28 to 128 bytes"),
-	quote	= malformed("bad_quote", "the quote is no packet with ports"),
-	stray	= ProtoExpert.new("bolt.ctl.stray", "Bolt control message: a field of another type is not zero", expert.group.PROTOCOL, expert.severity.WARN),
+	quote	= malformed("bad_quote", "the quote is not the head of a packet with ports, to the byte"),
 	snap	= ProtoExpert.new("bolt.ctl.snap", "Bolt control message: cut off by the capture", expert.group.UNDECODED, expert.severity.NOTE),
 }
 ctl.fields = values(C)
@@ -386,29 +381,24 @@ local function add_numbers(tvb, tree, kind)
 		end
 		said[#said + 1] = "at " .. rate_text(rate)
 	end
-	local pause, target = tvb(16, 4), tvb(20, 4)
-	local pause_item, target_item = tree:add(C.pause, pause), tree:add(C.target, target)
-	if kind == BTS then
-		said[#said + 1] = "pause " .. string.format("%g us", pause:uint() / 1000)
-	elseif pause:uint() ~= 0 then
-		pause_item:add_proto_expert_info(X.stray)
-	end
-	if kind == CNM then
-		said[#said + 1] = "send at " .. rate_text(target:uint())
-		if target:uint() == 0 then
-			target_item:add_proto_expert_info(X.target)
+	tree:add(C.switch, tvb(16, 4))
+	if tvb:captured_len() >= CTL_HEAD + NUMBER_LEN then
+		local number = tvb(CTL_HEAD, NUMBER_LEN)
+		if kind == BTS then
+			tree:add(C.pause, number)
+			said[#said + 1] = "pause " .. string.format("%g us", number:uint() / 1000)
+		elseif kind == CNM then
+			local item = tree:add(C.target, number)
+			said[#said + 1] = "send at " .. rate_text(number:uint())
+			if number:uint() == 0 then
+				item:add_proto_expert_info(X.target)
+			end
 		end
-	elseif target:uint() ~= 0 then
-		target_item:add_proto_expert_info(X.stray)
 	end
 	return table.concat(said, " ")
 end
 
 local function add_head(tvb, tree, kind)
-	local version = tree:add(C.version, tvb(0, 1))
-	if tvb(0, 1):uint() ~= CTL_VERSION then
-		version:add_proto_expert_info(X.version)
-	end
 	local type_item = tree:add(C.type, tvb(1, 1))
 	if not TYPES[kind] then
 		type_item:add_proto_expert_info(X.type)
@@ -435,36 +425,33 @@ function ctl.dissector(tvb, pinfo, tree)
 		pinfo.cols.info = size < CTL_HEAD and "malformed: " .. size .. " bytes" or "cut off by the capture"
 		return here
 	end
+	local version = sub:add(C.version, tvb(0, 1))
+	if tvb(0, 1):uint() ~= CTL_VERSION then
+		version:add_proto_expert_info(X.version)
+		pinfo.cols.info = "version " .. tvb(0, 1):uint()
+		return here
+	end
 	local kind = tvb(1, 1):uint()
 	local name = TYPES[kind] or "type " .. kind
 	add_head(tvb, sub, kind)
 	local text = name .. " " .. add_numbers(tvb, sub, kind)
-	sub:add(C.switch, tvb(24, 4))
-	local quote_len = tvb(28, 2):uint()
-	local len_item = sub:add(C.quote_len, tvb(28, 2))
-	local reserved = sub:add(C.reserved, tvb(30, 2))
-	if tvb(30, 2):uint() ~= 0 then
-		reserved:add_proto_expert_info(X.reserved)
-	end
-	local tagged, tag = tvb(2, 1):bitfield(5, 1) == 1, sub:add(C.tag, tvb(32, 8))
-	if tagged == (tvb(32, 4):uint() == 0 and tvb(36, 4):uint() == 0) then
-		tag:add_proto_expert_info(X.tag)
-	end
-
-	if quote_len < QUOTE_MIN or quote_len > QUOTE_MAX then
-		len_item:add_proto_expert_info(X.quote_len)
-	elseif size < CTL_HEAD + quote_len then
-		len_item:add_proto_expert_info(X.short)
-	elseif here < CTL_HEAD + quote_len then
-		len_item:add_proto_expert_info(X.snap)
-	else
-		local flow = add_quote(tvb(CTL_HEAD, quote_len), sub, pinfo, tvb(4, 4):uint())
+	local quote_at = CTL_HEAD + (kind == SRC and 0 or NUMBER_LEN)
+	local tag_len = tvb(2, 1):bitfield(5, 1) * TAG_LEN
+	local quote_len = size - quote_at - tag_len
+	if quote_len < QUOTE_MIN then
+		sub:add_proto_expert_info(X.short)
+	elseif quote_len > QUOTE_MAX then
+		sub:add_proto_expert_info(X.long)
+	elseif here < size then
+		sub:add_proto_expert_info(X.snap)
+	elseif TYPES[kind] then
+		local flow = add_quote(tvb(quote_at, quote_len), sub, pinfo, tvb(4, 4):uint())
 		if flow then
 			text = text .. ", " .. flow
 		end
-	end
-	if size > CTL_HEAD + quote_len then
-		len_item:add_proto_expert_info(X.long)
+		if tag_len > 0 then
+			sub:add(C.tag, tvb(size - tag_len, tag_len))
+		end
 	end
 	sub:append_text(": " .. text)
 	pinfo.cols.info = text

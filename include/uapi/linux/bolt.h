@@ -66,7 +66,7 @@
 /* --- the control message --- */
 
 #define BOLT_CTL_PORT		45079	/* default, 0xB017; sysctl net.bolt.port */
-#define BOLT_CTL_VERSION	1
+#define BOLT_CTL_VERSION	2
 
 enum bolt_ctl_type {
 	BOLT_CTL_SRC = 1,	/* Bolt, Algorithm 1 lines 6-9 */
@@ -77,11 +77,11 @@ enum bolt_ctl_type {
 /* flags of a control message */
 #define BOLT_CTL_F_CACHEABLE	0x01	/* BTS: a switch on the way may cache it */
 #define BOLT_CTL_F_FROM_CACHE	0x02	/* BTS: from a switch's cache, or its estimate */
-#define BOLT_CTL_F_TAGGED	0x04	/* tag is present and must verify */
+#define BOLT_CTL_F_TAGGED	0x04	/* it ends with a tag */
 #define BOLT_CTL_F_ALL		0x07	/* anything else is refused */
 
 /*
- * struct bolt_ctl - head of a control message; the quote follows it
+ * struct bolt_ctl - head of a control message
  * @version:	BOLT_CTL_VERSION
  * @type:	enum bolt_ctl_type
  * @flags:	BOLT_CTL_F_*
@@ -89,14 +89,15 @@ enum bolt_ctl_type {
  * @t_data_tx:	echo of the option's t_data_tx, ns; 0: the packet had no option
  * @queue_bytes: queue occupancy at the switch, bytes
  * @link_rate:	rate of the congested link, kbit/s, not 0
- * @pause_ns:	BTS: how long to pause, ns
- * @target_rate: CNM: rate to send at, kbit/s
  * @switch_id:	operator's number for the switch port, for logs
- * @tag:	SipHash-2-4 under the shared key over the whole UDP payload with this
- *		field zero; 0 without BOLT_CTL_F_TAGGED
- * @quote_len:	bytes of the quote: the causing packet from its IP header through
- *		the first eight bytes of its TCP (or UDP) header
- * @reserved:	zero
+ *
+ * Behind it:
+ *	what the type has: BTS: how long to pause, ns; CNM: the rate to send at, kbit/s, not 0
+ *		(be32); SRC: nothing
+ *	the quote: the causing packet from its IP header through the first eight bytes of its
+ *		TCP (or UDP) header
+ *	with BOLT_CTL_F_TAGGED the tag: SipHash-2-4 under the shared key over all before it (be64)
+ * The length of the UDP payload says how long the quote is.
  */
 struct bolt_ctl {
 	__u8	version;
@@ -106,17 +107,13 @@ struct bolt_ctl {
 	__be32	t_data_tx;
 	__be32	queue_bytes;
 	__be32	link_rate;
-	__be32	pause_ns;
-	__be32	target_rate;
 	__be32	switch_id;
-	__be16	quote_len;
-	__be16	reserved;
-	__be64	tag;
 };
 
 #define BOLT_CTL_L4_QUOTE	8	/* ports and sequence number */
 #define BOLT_CTL_QUOTE_MIN	28	/* IPv4 without options, 8 of TCP */
 #define BOLT_CTL_QUOTE_MAX	128	/* IPv6 with some extension headers */
-#define BOLT_CTL_LEN_MAX	(40 + BOLT_CTL_QUOTE_MAX)
+#define BOLT_CTL_TAG_LEN	8
+#define BOLT_CTL_LEN_MAX	(20 + 4 + BOLT_CTL_QUOTE_MAX + BOLT_CTL_TAG_LEN)
 
 #endif /* _UAPI_LINUX_BOLT_H */
