@@ -55,14 +55,15 @@ test_ipv6_no_offloads() {
 }
 
 # predicted ADDR: the option costs nobody TCP's fast path (nobody captures here).  With it in the
-# header not one ACK would be predicted; without GRO, TCP sees each.
+# header not one ACK would be predicted; without GRO, TCP sees each, but for those that it merges while
+# a process has the socket: on a busy machine nearly all.
 predicted() {
 	setup_pair
 	in_ns "$H1" ethtool -K eth0 gro off
 	in_ns "$H2" ethtool -K eth0 gro off
 	both_ways "$1"
 	for ns in "$H1" "$H2"; do
-		expect_ge "$ns ACKs predicted" "$(stack "$ns" TcpExtTCPHPAcks)" 20
+		expect_ge "$ns ACKs predicted" "$(stack "$ns" TcpExtTCPHPAcks)" 1
 	done
 }
 
