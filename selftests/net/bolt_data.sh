@@ -55,16 +55,23 @@ test_ipv6_no_offloads() {
 }
 
 # predicted ADDR: the option costs nobody TCP's fast path (nobody captures here).  With it in the
-# header not one ACK would be predicted; without GRO, TCP sees each, but for those that it merges while
-# a process has the socket: on a busy machine nearly all.
+# header not one ACK would be predicted; without GRO, TCP sees each.  None is either while a busy
+# machine keeps the reader from reading, as the window is another each time: some tries, then.
 predicted() {
-	setup_pair
-	in_ns "$H1" ethtool -K eth0 gro off
-	in_ns "$H2" ethtool -K eth0 gro off
-	both_ways "$1"
-	for ns in "$H1" "$H2"; do
-		expect_ge "$ns ACKs predicted" "$(stack "$ns" TcpExtTCPHPAcks)" 1
+	local try ns n
+	for try in 1 2 3 4 5 6; do
+		[ "$try" = 1 ] || undo
+		setup_pair
+		in_ns "$H1" ethtool -K eth0 gro off
+		in_ns "$H2" ethtool -K eth0 gro off
+		both_ways "$1"
+		n=0
+		for ns in "$H1" "$H2"; do
+			[ "$(stack "$ns" TcpExtTCPHPAcks)" -lt 1 ] || n=$((n + 1))
+		done
+		[ "$n" -lt 2 ] || return
 	done
+	fail "ACKs predicted at $n of two hosts"
 }
 
 test_predicted_ipv4() {
