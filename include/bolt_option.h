@@ -47,11 +47,16 @@ enum bolt_opt_form {
 	BOLT_OPT_BAD,		/* our ExID with a length that does not exist, or cut off */
 };
 
-/* Timestamps as the stack puts them, then the option: of 24 bytes, those that tell */
-static inline bool bolt_opt_is_usual(const u8 *opts)
+/* Twelve bytes of timestamps at @p, as the stack puts them */
+static inline bool bolt_opt_at_ts(const void *p)
 {
-	return get_unaligned_be32(opts) == BOLT_TCPOPT_TS_ALIGNED &&
-	       get_unaligned_be32(opts + 12) == BOLT_TCPOPT_HEAD;
+	return get_unaligned_be32(p) == BOLT_TCPOPT_TS_ALIGNED;
+}
+
+/* The full form at @p */
+static inline bool bolt_opt_at_full(const void *p)
+{
+	return get_unaligned_be32(p) == BOLT_TCPOPT_HEAD;
 }
 
 /**
@@ -69,10 +74,10 @@ static inline enum bolt_opt_form bolt_opt_find(const u8 *opts, unsigned int len,
 	unsigned int i = 0;
 
 	/* what the stack puts first, in one look */
-	if (len >= 12 && get_unaligned_be32(opts) == BOLT_TCPOPT_TS_ALIGNED)
+	if (len >= 12 && bolt_opt_at_ts(opts))
 		i = 12;
 	/* and what a host of ours puts last */
-	if (len - i == BOLT_TCPOPT_LEN && get_unaligned_be32(opts + i) == BOLT_TCPOPT_HEAD) {
+	if (len - i == BOLT_TCPOPT_LEN && bolt_opt_at_full(opts + i)) {
 		*off = i;
 		return BOLT_OPT_FULL;
 	}

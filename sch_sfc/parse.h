@@ -20,17 +20,6 @@
 #define SFC_TCP_ONE	(32 << 2)
 #define SFC_TCP_BOTH	(44 << 2)
 
-/* First words of options: NOP, NOP, timestamps (RFC 7323, appendix A); Bolt's in full */
-static inline bool sfc_opt_is_ts(const u8 *p)
-{
-	return get_unaligned_be32(p) == BOLT_TCPOPT_TS_ALIGNED;
-}
-
-static inline bool sfc_opt_is_bolt(const u8 *p)
-{
-	return get_unaligned_be32(p) == BOLT_TCPOPT_HEAD;
-}
-
 /*
  * TCP behind @l3_len bytes of L3 at @l3, which says that all are @tot.  The headers are @head.
  * Bolt's option is @opt bytes behind the begin of TCP's; 0: there is none.
@@ -76,13 +65,13 @@ static __always_inline bool sfc_parse_plain_tcp(const struct sk_buff *skb, const
 	case SFC_TCP_ONE:
 		if (pkt->l3_off + one > skb_headlen(skb))
 			return false;
-		if (sfc_opt_is_bolt(th + 20))
+		if (bolt_opt_at_full(th + 20))
 			return sfc_parse_plain_opt(skb, l3, l3_len, one, tot, 20, pkt);
-		return sfc_opt_is_ts(th + 20) &&
+		return bolt_opt_at_ts(th + 20) &&
 		       sfc_parse_plain_opt(skb, l3, l3_len, one, tot, 0, pkt);
 	case SFC_TCP_BOTH:
 		return pkt->l3_off + both <= skb_headlen(skb) &&
-		       sfc_opt_is_ts(th + 20) && sfc_opt_is_bolt(th + 32) &&
+		       bolt_opt_at_ts(th + 20) && bolt_opt_at_full(th + 32) &&
 		       sfc_parse_plain_opt(skb, l3, l3_len, both, tot, 32, pkt);
 	}
 	return false;

@@ -294,7 +294,8 @@ static __always_inline bool bolt_rx_is_usual(const struct sk_buff *skb, unsigned
 	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
 
 	return thoff + BOLT_USUAL_TCP <= skb_headlen(skb) && bolt_th_is(th, BOLT_USUAL_TCP) &&
-	       bolt_opt_is_usual((const u8 *)(th + 1)) && skb->sk;
+	       bolt_opt_at_ts(th + 1) &&
+	       bolt_opt_at_full((const u8 *)(th + 1) + TCPOLEN_TSTAMP_ALIGNED) && skb->sk;
 }
 
 static __always_inline unsigned int bolt_rx_packet(struct sk_buff *skb,
@@ -331,7 +332,7 @@ static bool bolt_rx_plain(const struct sk_buff *skb, unsigned int thoff)
 		return false;
 	return th->doff == sizeof(*th) / 4 ||
 	       (th->doff == (sizeof(*th) + TCPOLEN_TSTAMP_ALIGNED) / 4 &&
-		get_unaligned_be32(th + 1) == BOLT_TCPOPT_TS_ALIGNED);
+		bolt_opt_at_ts(th + 1));
 }
 
 /* TCP behind extension headers */

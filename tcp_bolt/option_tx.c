@@ -688,7 +688,7 @@ static __always_inline bool bolt_out_is_usual(const struct sk_buff *skb, unsigne
 	       (ip6 ? ipv6_hdr(skb)->nexthdr : ip_hdr(skb)->protocol) == IPPROTO_TCP &&
 	       thoff + BOLT_USUAL_TCP - BOLT_TCPOPT_LEN <= skb_headlen(skb) &&
 	       bolt_th_is(th, BOLT_USUAL_TCP - BOLT_TCPOPT_LEN) &&
-	       get_unaligned_be32(th + 1) == BOLT_TCPOPT_TS_ALIGNED &&
+	       bolt_opt_at_ts(th + 1) &&
 	       skb->ip_summed == CHECKSUM_PARTIAL;
 }
 
