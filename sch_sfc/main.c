@@ -322,9 +322,9 @@ static int sfc_enqueue_refused(struct sk_buff *skb, struct Qdisc *sch, int err,
 }
 
 /*
- * With this packet nothing waits here that anybody has to hear of, nothing is held, no pause is
- * known, and there is one band of data: most of the time.  Then a plain packet asks for tokens,
- * and no more.  Nothing is elsewhere unless the port is @shared.
+ * With this packet nothing waits here that anybody has to hear of, no pause is known, and there is
+ * one band of data: most of the time.  Then a plain packet, which is TCP and so never held, asks
+ * for tokens, and no more.  Nothing is elsewhere unless the port is @shared.
  */
 static __always_inline bool sfc_calm(struct Qdisc *sch, const struct sk_buff *skb, bool shared,
 				     u64 now)

@@ -386,7 +386,7 @@ static u32 sfc_config_calm(const struct sfc_sched *q)
 {
 	u32 calm = q->cfg.limit;
 
-	if (q->hold || q->dre.decay || q->multi)
+	if (q->dre.decay || q->multi)
 		return 0;
 	if (q->cfg.flags & TC_SFC_F_BOLT)
 		calm = min(calm, q->alg.ccthresh);
