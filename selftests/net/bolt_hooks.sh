@@ -53,6 +53,12 @@ test_in_again() {
 	exchange
 	expect_eq "Negotiated" "$(bolt_stat "$H1" Negotiated)" 2
 	expect_eq "NoHooks" "$(bolt_stat "$H1" NoHooks)" 0
+	# in twice, they would be out once
+	hooks "$H1" 0
+	exchange
+	expect_eq "Negotiated, out" "$(bolt_stat "$H1" Negotiated)" 2
+	expect_eq "NoHooks, out" "$(bolt_stat "$H1" NoHooks)" 2
+	expect_eq "SynTx" "$(bolt_stat "$H1" SynTx)" 2
 }
 
 # What one namespace says does not concern the others
