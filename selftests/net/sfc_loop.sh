@@ -188,6 +188,19 @@ test_spared() {
 	expect_ge "of packets as many, less a quarter" "$(bolt_stat "$H1" SrcDec)" $((dec * 3 / 4))
 }
 
+# Where Swift's window is the smaller, as its target is half of the round trip, it has to know of
+# each queue: what it has heard of is not its business
+test_spared_swift() {
+	spared
+	in_ns "$R" tc qdisc replace dev r2 root sfc rate 1gbit ccthresh 1514b
+	in_ns "$H1" sysctl -qw net.bolt.base_rtt_ns=25000 net.bolt.swift_base_ns=0 \
+		net.bolt.swift_hop_ns=0
+	loop "$A2"
+	expect_ge "ACKs that found Swift's the smaller" "$(bolt_stat "$H1" SwiftLimits)" 1000
+	expect_ge "SRC" "$(bolt_stat "$H1" SrcRx)" 10
+	expect_le "packets that want none" "$(bolt_stat "$H1" NoSrcTx)" 10
+}
+
 # What begins anew knows nothing of the queue that it will meet
 test_spared_anew() {
 	spared
@@ -210,4 +223,4 @@ test_inc_counted() {
 }
 
 run_tests ipv4 ipv6 no_offloads strict_rp_filter conntrack vlan bridge own_port tag wrong_tag \
-	spared spared_anew inc_counted
+	spared spared_swift spared_anew inc_counted
