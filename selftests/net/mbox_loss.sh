@@ -80,6 +80,17 @@ transfer() {
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 }
 
+# transfers CC KIND NETEM...: three; in $harmed_us the median.  With three of ten ACKs lost one
+# transfer in thirty ends with a timeout or more, Reno's as well as Bolt's.
+transfers() {
+	local times=() n
+	for n in 1 2 3; do
+		transfer "$@"
+		times[n]=$harmed_us
+	done
+	harmed_us=$(printf '%s\n' "${times[@]}" | sort -n | sed -n 2p)
+}
+
 # window N: at the Nth info
 window() {
 	grep '^info' "$tmp/client" | sed -n "$1s/.* cwnd=\\([0-9]*\\).*/\\1/p"
@@ -87,13 +98,14 @@ window() {
 
 # compare KIND NETEM... with RATE for the percentage
 compare() {
-	local kind=$1 rate reno_us
+	local kind=$1 rate reno_us often
 	shift
 	setup_lossy
 	for rate in $RATES; do
-		transfer reno "$kind" "${@/RATE/$rate%}"
+		[ "$rate" = 30 ] && often=transfers || often=transfer
+		"$often" reno "$kind" "${@/RATE/$rate%}"
 		reno_us=$harmed_us
-		transfer bolt "$kind" "${@/RATE/$rate%}"
+		"$often" bolt "$kind" "${@/RATE/$rate%}"
 		expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt
 		say "$kind $* at $rate %: reno $reno_us us, bolt $harmed_us us; healed $healed_us us," \
 			"cwnd $(window 1) $(window 2) $(window 3)"
