@@ -5,10 +5,14 @@
  *
  * The lab's kernel pays dearly for a system call and a wakeup, not for CPU, so:
  * one process holds both ends of every connection and moves between namespaces;
- * one timer for all starts; writes of 4 MB into a deep send buffer; receive with
+ * one timer for all starts; 4 MB at a time into a deep send buffer; receive with
  * MSG_TRUNC (no copy), woken once by SO_RCVLOWAT when the message at the head is
  * complete.  A low-water mark above what is still to come would sleep for ever,
  * so it never exceeds what is left of that message.
+ *
+ * It also pays for memory that nobody has touched yet, and thousands of flows hold
+ * gigabytes between them: all send the pages of one file (sendfile), and none has
+ * bytes of its own.
  *
  * Clock: CLOCK_MONOTONIC, which is what the link device counts in.  It is read only
  * when a message is complete: virtual time stands still while this runs, but for the
@@ -20,14 +24,18 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -123,7 +131,7 @@ static unsigned int need_window;
 static int epfd, timer;
 static uint64_t start_ns, end_ns;
 static unsigned int unfinished;		/* messages of a known size */
-static char *payload;
+static int payload;			/* a file of WRITE_BYTES */
 
 /* ---- sockets ---- */
 
@@ -279,6 +287,12 @@ void load_pair(int from, int to, const char *dst, unsigned int connections, cons
 	}
 }
 
+static void never_wait(int fd)
+{
+	if (ioctl(fd, FIONBIO, &(int){ 1 }))
+		die("FIONBIO: %s", strerror(errno));
+}
+
 /* From port `sport`, or any when 0. */
 static int open_tx(struct pair *p, uint16_t sport, bool wait)
 {
@@ -298,7 +312,7 @@ static int open_tx(struct pair *p, uint16_t sport, bool wait)
 	if (sport && bind(fd, &a.sa, len))
 		die("port %u in namespace %s: %s", sport, net_ns_name(p->from), strerror(errno));
 	if (!wait)
-		ioctl(fd, FIONBIO, &(int){ 1 });
+		never_wait(fd);
 	len = make_addr(&a, family, p->dst, p->port);
 	if (connect(fd, &a.sa, len) && errno != EINPROGRESS)
 		die("connecting %s to %s: %s", net_ns_name(p->from), net_ns_name(p->to),
@@ -361,7 +375,7 @@ static void tcp_info(int fd, struct tcp_info *info)
 
 static void exchange(const struct pair *p, int tx, int rx)
 {
-	if (send(tx, payload, WARM_BYTES, 0) != WARM_BYTES ||
+	if (sendfile(tx, payload, &(off_t){ 0 }, WARM_BYTES) != WARM_BYTES ||
 	    recv(rx, NULL, WARM_BYTES, MSG_TRUNC | MSG_WAITALL) != WARM_BYTES)
 		die("warming the connection %s to %s: %s", net_ns_name(p->from),
 		    net_ns_name(p->to), strerror(errno));
@@ -432,14 +446,34 @@ static void sample_conn(const struct conn *c)
 		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
 }
 
+/*
+ * Written: what has never been is read as the kernel's one page of zeros, the last of UML's memory,
+ * and csum_partial() looks a few bytes beyond what it is given.
+ */
+static int make_payload(void)
+{
+	int fd = memfd_create("payload", MFD_CLOEXEC);
+	char *p;
+
+	if (fd < 0 || ftruncate(fd, WRITE_BYTES))
+		die("%d bytes to send: %s", WRITE_BYTES, strerror(errno));
+	p = mmap(NULL, WRITE_BYTES, PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		die("%d bytes to send: %s", WRITE_BYTES, strerror(errno));
+	memset(p, 0x5a, WRITE_BYTES);
+	munmap(p, WRITE_BYTES);
+	return fd;
+}
+
 void load_settle(void)
 {
 	epfd = epoll_create1(EPOLL_CLOEXEC);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	payload = malloc(WRITE_BYTES);
-	if (epfd < 0 || timer < 0 || !payload)
+	if (epfd < 0 || timer < 0)
 		die("epoll or timerfd: %s", strerror(errno));
-	memset(payload, 0x5a, WRITE_BYTES);
+	payload = make_payload();
+	/* the reset of a stopped flow; there is no MSG_NOSIGNAL for sendfile() */
+	signal(SIGPIPE, SIG_IGN);
 	sleep_until(now_ns() + SETTLE_NS);
 }
 
@@ -454,6 +488,7 @@ void load_connect(void)
 		c->tx = open_tx(p, conn_sport(c), true);
 		c->rx = accept_on(find_listener(p->to, family_of(p), p->cc)->fd, p->to);
 		warm(c);
+		never_wait(c->tx);
 		sample_conn(c);
 		watch_conn(i);
 	}
@@ -568,10 +603,10 @@ static void pump(struct conn *c)
 
 		while (m->tx_left) {
 			size_t want = m->tx_left < WRITE_BYTES ? m->tx_left : WRITE_BYTES;
-			ssize_t n = send(c->tx, payload, want, MSG_DONTWAIT | MSG_NOSIGNAL);
+			ssize_t n = sendfile(c->tx, payload, &(off_t){ 0 }, want);
 
 			if (n < 0 && errno != EAGAIN && errno != ENOTCONN)
-				die("message %u: send: %s", m->id, strerror(errno));
+				die("message %u: sendfile: %s", m->id, strerror(errno));
 			if (n < 0)
 				return;
 			if (!m->forever)
