@@ -453,11 +453,10 @@ static void sample_conn(const struct conn *c)
 static int make_payload(void)
 {
 	int fd = memfd_create("payload", MFD_CLOEXEC);
-	char *p;
+	char *p = MAP_FAILED;
 
-	if (fd < 0 || ftruncate(fd, WRITE_BYTES))
-		die("%d bytes to send: %s", WRITE_BYTES, strerror(errno));
-	p = mmap(NULL, WRITE_BYTES, PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd >= 0 && !ftruncate(fd, WRITE_BYTES))
+		p = mmap(NULL, WRITE_BYTES, PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		die("%d bytes to send: %s", WRITE_BYTES, strerror(errno));
 	memset(p, 0x5a, WRITE_BYTES);
