@@ -13,7 +13,8 @@ W	?=
 C	?=
 
 # O= means something else to the kernel's own Makefile
-KBUILD	= $(MAKE) -C $(KDIR) O= M=$(MOD) $(ARCH_ARG) CONFIG_BOLT_LAB=$(LAB) CONFIG_BOLT_KUNIT=$(KUNIT) \
+MAKEOVERRIDES := $(filter-out O=%,$(MAKEOVERRIDES))
+KBUILD	= $(MAKE) -C $(KDIR) M=$(MOD) $(ARCH_ARG) CONFIG_BOLT_LAB=$(LAB) CONFIG_BOLT_KUNIT=$(KUNIT) \
 	  $(if $(W),W=$(W)) $(if $(C),C=$(C))
 
 all: modules tools ## build the modules for KDIR and the tools
@@ -21,46 +22,72 @@ all: modules tools ## build the modules for KDIR and the tools
 # kbuild writes beside the sources, so give it a directory of links to them
 farm:
 	@mkdir -p $(MOD)/tools/lab $(MOD)/selftests
-	@cp -asf $(CURDIR)/Kbuild $(CURDIR)/include $(CURDIR)/tcp_bolt $(CURDIR)/sch_sfc $(MOD)/
-	@$(if $(filter m,$(LAB)),cp -asf $(CURDIR)/tools/lab/link $(MOD)/tools/lab/)
-	@$(if $(filter m,$(KUNIT)),cp -asf $(CURDIR)/selftests/kunit $(MOD)/selftests/)
+	@cp -asf --no-preserve=mode $(CURDIR)/Kbuild $(CURDIR)/include $(CURDIR)/tcp_bolt $(CURDIR)/sch_sfc $(MOD)/
+	@$(if $(filter m,$(LAB)),cp -asf --no-preserve=mode $(CURDIR)/tools/lab/link $(MOD)/tools/lab/)
+	@$(if $(filter m,$(KUNIT)),cp -asf --no-preserve=mode $(CURDIR)/selftests/kunit $(MOD)/selftests/)
 	@# links whose file has gone
 	@find $(MOD) -xtype l -delete
 
-modules: farm ## build tcp_bolt.ko, tcp_swift.ko and sch_sfc.ko into O/modules (O=, KDIR=, ARCH=, W=1, C=1)
+modules: farm ## build bolt_ctl.ko, tcp_bolt.ko and sch_sfc.ko into O/modules (O=, KDIR=, ARCH=, W=1, C=1)
 	@test -e $(KDIR)/Makefile || { echo "make: no kernel build directory at $(KDIR): install linux-headers, or give KDIR=" >&2; exit 1; }
-	$(KBUILD) modules
+	+$(KBUILD) modules
 
-tools: ## build the tc plugin, boltctl and the lab's programs into O/tools
+tools: ## build the tc plugin, subrtt and the lab's programs into O/tools
 	$(MAKE) -C tools O=$(O)/tools
 
-# All that the lab needs: boltctl wants libraries that it does without
+# All that the lab needs: subrtt wants libraries that it does without
 lab-tools:
 	$(MAKE) -C tools O=$(O)/tools lab
 
-install: modules tools ## install modules, the tc plugin, boltctl and manual pages on this machine
-	$(KBUILD) modules_install
+install: modules tools ## install modules, the tc plugin, subrtt and manual pages on this machine
+	+$(KBUILD) modules_install
 	$(MAKE) -C tools O=$(O)/tools install
 	depmod -a
 
-packages: ## the Debian packages bolt-dkms and bolt-tools into O/packages
+packages: ## build the Debian packages subrtt-dkms, subrtt-tools and subrtt-lab into O/packages
 	tools/packages $(O)
 
-demo: ## install what is missing, build, and show flow-join and incast for cubic, dctcp, bolt
+demo: ## install missing packages, build, and run flow-join and incast with cubic, dctcp and bolt
 	tools/lab/demo
 
-check: ## every test; ends with "N passed, N failed, N skipped"
+check: ## run every test; ends with "N passed, N failed, N skipped"
 	selftests/check
 
-bench: ## what a packet costs, in instructions, how fast the lab and boltctl are
+check-kernels: ## build the modules with W=1 for Debian's 6.1, 6.12, 7.2 and 7.3, or for KDIR=; a warning fails
+	@BOLT_CHECK_OUT=$(O)/check-kernels selftests/groups/build \
+		$(if $(filter-out file default,$(origin KDIR)),$(KDIR),kernels)
+
+check-long: ## every test, the longer scenarios, and mutations of the code (hours)
+	selftests/check --long
+
+fuzz: ## run libFuzzer on the headers that parse and decide (FUZZ_SECONDS= for each target)
+	+@$(MAKE) -s -C selftests/fuzz O=$(O)/fuzz $(if $(FUZZ_SECONDS),FUZZ_SECONDS=$(FUZZ_SECONDS)) run
+
+bench: ## measure the instructions of a packet, and the speed of the lab and subrtt
 	selftests/bench/run
 	selftests/bench/lab
-	selftests/bench/boltctl
+	selftests/bench/subrtt
+
+model: ## build the model of the sender's law into O/tools (Documentation/model.rst)
+	$(MAKE) -C tools O=$(O)/tools model
+
+figures: ## the papers' figures from the real stack into O/figures (FIG="bolt-10 sfc-1" or all; Documentation/figures.rst)
+	tools/figures/make --out $(O)/figures $(FIG)
+
+# manual pages as they are installed, beside the pages of the site
+site: ## build the documentation as HTML: O/site/index.html, O/subrtt-site.tar.gz
+	@command -v sphinx-build >/dev/null && command -v mandoc >/dev/null || { echo "make: install the packages python3-sphinx, furo and mandoc" >&2; exit 1; }
+	rm -rf $(O)/site
+	sphinx-build -q -n -W --keep-going -d $(O)/site-cache Documentation $(O)/site
+	@mkdir -p $(O)/site/man
+	@for page in Documentation/man/*.[178] tools/subrtt/subrtt.8; do \
+		mandoc -T html $$page >$(O)/site/man/$${page##*/}.html || exit 1; done
+	tar -C $(O) --sort=name -czf $(O)/subrtt-site.tar.gz site
 
 clean: ## remove what was built
 	rm -rf $(O)
 
-help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+help: ## print this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-.PHONY: all farm modules tools lab-tools install packages demo check bench clean help
+.PHONY: all farm modules tools lab-tools install packages demo check check-kernels check-long fuzz bench model figures site clean help

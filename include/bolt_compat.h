@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The one place that knows about kernel versions.  Force-included by Kbuild; the
- * code reads as if written for the newest supported kernel (6.12), and what an
- * older one lacks is supplied here.
+ * The only file with tests of the kernel version, force-included by Kbuild.  The code is written
+ * for the newest supported kernel (7.3); what an older one lacks is defined here.
  */
 #ifndef _BOLT_COMPAT_H
 #define _BOLT_COMPAT_H
@@ -10,9 +9,10 @@
 #include <linux/version.h>
 #include <linux/types.h>
 
-/* dkms.conf says so as well */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) || LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-#error "this kernel is not supported: Linux 6.1 to 6.12 are"
+/* The oldest and newest series that are built and tested, as in dkms.conf */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0) || \
+	LINUX_VERSION_CODE >> 8 > KERNEL_VERSION(7, 3, 0) >> 8
+#error "this kernel is not supported: Linux 6.1 to 7.3 are"
 #endif
 
 /* 6.12 moved get_unaligned_*() */
@@ -29,7 +29,7 @@
 #include <linux/netdevice.h>
 #endif
 
-/* 6.10 gave cong_control() the acknowledged sequence and the flags of the ACK */
+/* 6.10 added the acknowledged sequence and the ACK's flags to cong_control() */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #define BOLT_CONG_CONTROL(name, sk, rs) \
 	void name(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
@@ -47,30 +47,28 @@
 
 /* 6.6 sizes sysctl tables at registration and needs no empty last entry */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
-#define BOLT_SYSCTL_SENTINEL
 #define bolt_register_net_sysctl(net, path, table, size) \
 	register_net_sysctl_sz(net, path, table, size)
 #else
-#define BOLT_SYSCTL_SENTINEL	{ }
 #define bolt_register_net_sysctl(net, path, table, size) \
 	register_net_sysctl(net, path, table)
 #endif
 
-/* 6.7 counts TSval in us where the route says so */
+/* Since 6.7 a route may select TSval in us */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
 #define bolt_tcp_usec_ts(tp) ((tp)->tcp_usec_ts)
 #else
 #define bolt_tcp_usec_ts(tp) false
 #endif
 
-/* 6.7 has TCP-AO (RFC 5925) */
+/* 6.7 added TCP-AO (RFC 5925) */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0) && IS_ENABLED(CONFIG_TCP_AO)
 #define BOLT_TCP_AO 1
 #else
 #define BOLT_TCP_AO 0
 #endif
 
-/* Kernels before 6.13 have hrtimer_init() only; after, hrtimer_setup() */
+/* 6.13 replaced hrtimer_init() by hrtimer_setup() */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define hrtimer_setup(timer, fn, clock, mode)		\
 	do {						\
@@ -79,7 +77,7 @@
 	} while (0)
 #endif
 
-/* 6.6 put BPF programs beside the filters of what comes in through a device */
+/* 6.6 moved a device's ingress filters to tcx, with BPF programs */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0) && IS_ENABLED(CONFIG_NET_XGRESS)
 #define bolt_dev_ingress(dev) (!!rcu_access_pointer((dev)->tcx_ingress))
 #elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0) && IS_ENABLED(CONFIG_NET_CLS_ACT)
@@ -88,27 +86,61 @@
 #define bolt_dev_ingress(dev) ((void)(dev), false)
 #endif
 
-/* 6.10 made the drop counter of per-CPU input queues atomic */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+/* 6.10 made the drop counter of per-CPU input queues atomic, 6.18 gave it a part for each node */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define bolt_softnet_dropped(sd) ((u32)numa_drop_read(&(sd)->drop_counters))
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
 #define bolt_softnet_dropped(sd) ((u32)atomic_read(&(sd)->dropped))
 #else
 #define bolt_softnet_dropped(sd) ((sd)->dropped)
 #endif
 
-/* 6.7 keeps the attributes of a dump's request with the rest of it */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
-#define bolt_dump_attrs(cb) (genl_info_dump(cb)->attrs)
+/* 6.15 added a lock per device, held during the operations of drivers that request it */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#include <net/netdev_lock.h>
 #else
-#define bolt_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)
+#define netdev_lock_ops(dev)	((void)(dev))
+#define netdev_unlock_ops(dev)	((void)(dev))
 #endif
 
-/* 6.9 tells a family that somebody joins a group; before, take it that somebody has */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
-#define BOLT_GENL_BIND(fn) .bind = (fn)
-#define BOLT_GENL_JOINED false
+/* 6.18 removed the table of sockets from the arguments: it is the namespace's */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define bolt_lookup_established(net, ...)	__inet_lookup_established(net, __VA_ARGS__)
+#define bolt_lookup_established6(net, ...)	__inet6_lookup_established(net, __VA_ARGS__)
+#define bolt_lookup_listener(net, ...)		__inet_lookup_listener(net, __VA_ARGS__)
 #else
-#define BOLT_GENL_BIND(fn) .resv_start_op = 0
-#define BOLT_GENL_JOINED true
+#define bolt_hashinfo(net)			((net)->ipv4.tcp_death_row.hashinfo)
+#define bolt_lookup_established(net, ...) \
+	__inet_lookup_established(net, bolt_hashinfo(net), __VA_ARGS__)
+#define bolt_lookup_established6(net, ...) \
+	__inet6_lookup_established(net, bolt_hashinfo(net), __VA_ARGS__)
+#define bolt_lookup_listener(net, ...) \
+	__inet_lookup_listener(net, bolt_hashinfo(net), __VA_ARGS__)
+#endif
+
+/*
+ * Since 6.19, packets that other CPUs send while one CPU holds a qdisc's lock are collected, and
+ * that CPU enqueues them all before it dequeues any.  Each packet has its number of segments in
+ * skb->cb.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define BOLT_QDISC_BATCHES		1
+#define bolt_set_one_segment(skb)	(qdisc_skb_cb(skb)->pkt_segs = 1)
+#else
+#define BOLT_QDISC_BATCHES		0
+#define bolt_set_one_segment(skb)	((void)(skb))
+#endif
+
+/* Tunnels take a struct sock; up to some version after 6.12 they took a struct socket */
+#define bolt_tunnel_sock(s)							\
+	__builtin_choose_expr(							\
+		__builtin_types_compatible_p(typeof(udp_tunnel_sock_release),	\
+					     void (struct sock *)),		\
+		(s)->sk, s)
+
+/* hex2bin() has its own header, which linux/kernel.h of newer kernels does not include */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#include <linux/hex.h>
 #endif
 
 #endif /* _BOLT_COMPAT_H */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The control message (SRC, BTS, CNM): check and take apart, put together.  Plain
- * bytes in, plain structs out; no sk_buff, so that KUnit and user space run the
- * very same code.
+ * Parse and build control messages (SRC, BTS, CNM).  Pure: plain bytes and structs, no sk_buff, so
+ * that KUnit and user space run the same code.
  */
 #ifndef _BOLT_MSG_H
 #define _BOLT_MSG_H
@@ -19,53 +18,63 @@
 enum bolt_msg_verdict {
 	BOLT_MSG_OK,
 	BOLT_MSG_SHORT,		/* no room for the shortest quote */
-	BOLT_MSG_LENGTH,	/* longer than with the longest quote */
+	BOLT_MSG_LENGTH,	/* longer than a message with the longest quote */
 	BOLT_MSG_VERSION,
 	BOLT_MSG_TYPE,
-	BOLT_MSG_FLAGS,		/* a flag that does not exist */
+	BOLT_MSG_FLAGS,		/* an undefined flag */
 	BOLT_MSG_FIELD,		/* a value out of range */
-	BOLT_MSG_QUOTE,		/* not the head of a packet with ports, to the byte */
+	BOLT_MSG_QUOTE,		/* not the head of a packet with ports, of exactly that length */
 };
 
 /**
  * struct bolt_msg - a control message in host byte order
  *
- * Fields as in struct bolt_ctl, and 0 what the type does not have; then the flow of the quoted
- * packet, as it was sent: source is the receiver of the message.
+ * Fields are as in struct bolt_ctl, 0 if the type does not have them.  The flow is that of the
+ * quoted packet as it was sent, so its source is the receiver of the message.
  */
 struct bolt_msg {
 	u8	type;
 	u8	flags;
 	u8	dscp;
 	u8	family;		/* 4 or 6 */
-	u8	protocol;	/* one that bolt_msg_has_ports() */
+	u8	protocol;	/* bolt_msg_has_ports() is true */
 	u32	t_data_tx;
 	u32	queue_bytes;
 	u32	link_rate;	/* kbit/s */
 	u32	switch_id;
 	u32	pause_ns;	/* BTS */
 	u32	target_rate;	/* CNM, kbit/s */
+	u64	sent_ns;	/* with BOLT_CTL_F_CACHEABLE: time of sending, by ... */
+	u32	clock;		/* ... the clock with this number */
 	u32	seq;		/* TCP: sequence number of the quoted packet */
+	bool	verified;	/* set by the receiver: the tag was valid */
 	__be16	sport;
 	__be16	dport;
 	__be32	saddr[4];	/* IPv4: saddr[0] */
 	__be32	daddr[4];
 };
 
-/* Where the quote begins: behind the head, and the number that all but an SRC have */
+/* Offset of the quote: behind struct bolt_ctl and the number that all types but SRC have */
 static inline unsigned int bolt_msg_quote_off(u8 type)
 {
 	return sizeof(struct bolt_ctl) + (type != BOLT_CTL_SRC) * sizeof(__be32);
 }
 
-/* Bytes of a message that quotes so many */
+/* Bytes of a message with a quote of @quote bytes */
 static inline unsigned int bolt_msg_len(u8 type, u8 flags, unsigned int quote)
 {
 	return bolt_msg_quote_off(type) + quote +
+	       (flags & BOLT_CTL_F_CACHEABLE ? BOLT_CTL_CACHE_LEN : 0) +
 	       (flags & BOLT_CTL_F_TAGGED ? BOLT_CTL_TAG_LEN : 0);
 }
 
-/* Length of the quoted IPv6 headers up to L4, or 0; @proto becomes the L4 protocol. */
+/* End of the part for switches in a message of @len bytes with BOLT_CTL_F_CACHEABLE */
+static inline unsigned int bolt_msg_cache_end(u8 flags, unsigned int len)
+{
+	return len - (flags & BOLT_CTL_F_TAGGED ? BOLT_CTL_TAG_LEN : 0);
+}
+
+/* Length of the quoted IPv6 headers up to L4, or 0.  Sets *@proto to the L4 protocol. */
 static inline unsigned int bolt_msg_ip6_hdrlen(const u8 *q, unsigned int len, u8 *proto)
 {
 	unsigned int off = 40;
@@ -81,7 +90,7 @@ static inline unsigned int bolt_msg_ip6_hdrlen(const u8 *q, unsigned int len, u8
 	return off;
 }
 
-/* Protocols that begin with two ports, and have eight bytes of header at least */
+/* Protocols whose header begins with two ports and has at least eight bytes */
 static inline bool bolt_msg_has_ports(u8 protocol)
 {
 	switch (protocol) {
@@ -95,7 +104,7 @@ static inline bool bolt_msg_has_ports(u8 protocol)
 	return false;
 }
 
-/* Take the quoted packet apart.  Returns false when it is not what we quote. */
+/* Parse the quoted packet.  Returns false if it is not a quote as switches make it. */
 static inline bool bolt_msg_parse_quote(const u8 *q, unsigned int len, struct bolt_msg *m)
 {
 	unsigned int l4;
@@ -136,7 +145,7 @@ static inline bool bolt_msg_parse_quote(const u8 *q, unsigned int len, struct bo
 }
 
 /**
- * bolt_msg_parse() - check a UDP payload and take it apart
+ * bolt_msg_parse() - check and parse a UDP payload
  * @p:		the payload, linear
  * @len:	its bytes
  * @m:		filled in when the result is BOLT_MSG_OK
@@ -170,9 +179,17 @@ static inline enum bolt_msg_verdict bolt_msg_parse(const u8 *p, unsigned int len
 	m->switch_id = get_unaligned_be32(p + offsetof(struct bolt_ctl, switch_id));
 	m->pause_ns = h.type == BOLT_CTL_BTS ? get_unaligned_be32(number) : 0;
 	m->target_rate = h.type == BOLT_CTL_CNM ? get_unaligned_be32(number) : 0;
+	m->sent_ns = 0;
+	m->clock = 0;
+	if (h.flags & BOLT_CTL_F_CACHEABLE) {
+		const u8 *part = p + bolt_msg_cache_end(h.flags, len) - BOLT_CTL_CACHE_LEN;
+
+		m->sent_ns = get_unaligned_be64(part);
+		m->clock = get_unaligned_be32(part + sizeof(__be64));
+	}
 	if (m->dscp > 63 || !m->link_rate)
 		return BOLT_MSG_FIELD;
-	/* rtt_src is computed from the echo: an SRC without one means nothing */
+	/* rtt_src is computed from the echo, so an SRC needs one */
 	if (m->type == BOLT_CTL_SRC && !m->t_data_tx)
 		return BOLT_MSG_FIELD;
 	if (m->type == BOLT_CTL_CNM && !m->target_rate)
@@ -185,12 +202,15 @@ static inline enum bolt_msg_verdict bolt_msg_parse(const u8 *p, unsigned int len
 }
 
 /**
- * bolt_msg_build() - write a control message up to its quote
- * @p:		where; bolt_msg_len() bytes, the quote at bolt_msg_quote_off()
+ * bolt_msg_build() - write a control message except for its quote and tags
+ * @p:		the message; its quote is at bolt_msg_quote_off()
+ * @len:	bolt_msg_len()
  * @m:		type, flags, dscp and the numbers; the flow is in the quote
  */
-static inline void bolt_msg_build(u8 *p, const struct bolt_msg *m)
+static inline void bolt_msg_build(u8 *p, unsigned int len, const struct bolt_msg *m)
 {
+	u8 *part;
+
 	p[offsetof(struct bolt_ctl, version)] = BOLT_CTL_VERSION;
 	p[offsetof(struct bolt_ctl, type)] = m->type;
 	p[offsetof(struct bolt_ctl, flags)] = m->flags;
@@ -202,23 +222,69 @@ static inline void bolt_msg_build(u8 *p, const struct bolt_msg *m)
 	if (m->type != BOLT_CTL_SRC)
 		put_unaligned_be32(m->type == BOLT_CTL_BTS ? m->pause_ns : m->target_rate,
 				   p + sizeof(struct bolt_ctl));
+	if (m->flags & BOLT_CTL_F_CACHEABLE) {
+		part = p + bolt_msg_cache_end(m->flags, len) - BOLT_CTL_CACHE_LEN;
+		put_unaligned_be64(m->sent_ns, part);
+		put_unaligned_be32(m->clock, part + sizeof(__be64));
+	}
 }
 
 #ifdef __KERNEL__
-/* The last of a message with BOLT_CTL_F_TAGGED, all of whose other bytes are there */
+/*
+ * A key is replaced without a gap: receivers get the new key before any sender uses it, and keep
+ * the old one until no sender does.  So two keys may be valid; a single one is stored twice.
+ */
+struct bolt_keys {
+	siphash_key_t	sign;
+	siphash_key_t	other;
+};
+
+static inline void bolt_key_set(siphash_key_t *key, const u8 *raw)
+{
+	key->key[0] = get_unaligned_le64(raw);
+	key->key[1] = get_unaligned_le64(raw + sizeof(u64));
+}
+
+/* @raw: the bytes of one key or of two.  Returns false if @len is neither. */
+static inline bool bolt_keys_set(struct bolt_keys *k, const u8 *raw, unsigned int len)
+{
+	if (len != sizeof(k->sign) && len != sizeof(*k))
+		return false;
+	bolt_key_set(&k->sign, raw);
+	bolt_key_set(&k->other, raw + len - sizeof(k->other));
+	return true;
+}
+
+/* Write the tag over the bytes before it, as the last of @len bytes; see struct bolt_ctl */
 static inline void bolt_msg_put_tag(u8 *p, unsigned int len, const siphash_key_t *key)
 {
 	len -= BOLT_CTL_TAG_LEN;
 	put_unaligned_be64(siphash(p, len, key), p + len);
 }
 
-/* Of a message that bolt_msg_parse() has found to be one */
-static inline bool bolt_msg_tag_ok(const u8 *p, unsigned int len, const siphash_key_t *key)
+static inline bool bolt_msg_tag_matches(const u8 *p, unsigned int len, const struct bolt_keys *k)
 {
-	if (!(p[offsetof(struct bolt_ctl, flags)] & BOLT_CTL_F_TAGGED))
-		return false;
+	u64 tag;
+
 	len -= BOLT_CTL_TAG_LEN;
-	return get_unaligned_be64(p + len) == siphash(p, len, key);
+	tag = get_unaligned_be64(p + len);
+	return tag == siphash(p, len, &k->sign) || tag == siphash(p, len, &k->other);
+}
+
+/* May hosts accept a message?  Call after bolt_msg_parse(). */
+static inline bool bolt_msg_tag_ok(const u8 *p, unsigned int len, const struct bolt_keys *k)
+{
+	return p[offsetof(struct bolt_ctl, flags)] & BOLT_CTL_F_TAGGED &&
+	       bolt_msg_tag_matches(p, len, k);
+}
+
+/* May switches cache a message?  Call after bolt_msg_parse(). */
+static inline bool bolt_msg_cache_ok(const u8 *p, unsigned int len, const struct bolt_keys *k)
+{
+	u8 flags = p[offsetof(struct bolt_ctl, flags)];
+
+	return flags & BOLT_CTL_F_CACHEABLE &&
+	       bolt_msg_tag_matches(p, bolt_msg_cache_end(flags, len), k);
 }
 #endif
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The Bolt TCP option: find, read, write.  Plain bytes in, plain structs out;
- * no sk_buff, so that KUnit and user space run the very same code.
+ * Find, read and write the Bolt TCP option.  Pure: plain bytes and structs, no sk_buff, so that
+ * KUnit and user space run the same code.
  */
 #ifndef _BOLT_OPTION_H
 #define _BOLT_OPTION_H
@@ -20,9 +20,11 @@
 #define BOLT_TCPOPT_MD5		19	/* RFC 2385 */
 #define BOLT_TCPOPT_AO		29	/* RFC 5925 */
 #define BOLT_TCPOPT_MPTCP	30	/* RFC 8684 */
+#define BOLT_TCPOPT_ACCECN0	172	/* RFC 9768 */
+#define BOLT_TCPOPT_ACCECN1	174
 #define BOLT_TCPOPT_SPACE	40	/* bytes of options a TCP header can hold */
 
-/* How the full form begins */
+/* The first four bytes of the full form */
 #define BOLT_TCPOPT_HEAD	((u32)BOLT_TCPOPT_KIND << 24 | BOLT_TCPOPT_LEN << 16 | \
 				 BOLT_TCPOPT_EXID)
 
@@ -44,19 +46,54 @@ enum bolt_opt_form {
 	BOLT_OPT_NONE,		/* not there */
 	BOLT_OPT_SYN,		/* the short form of a SYN */
 	BOLT_OPT_FULL,
-	BOLT_OPT_BAD,		/* our ExID with a length that does not exist, or cut off */
+	BOLT_OPT_BAD,		/* our ExID with an undefined length, or truncated */
 };
 
-/* Twelve bytes of timestamps at @p, as the stack puts them */
+/* Are there twelve bytes of timestamps at @p, as the stack writes them? */
 static inline bool bolt_opt_at_ts(const void *p)
 {
 	return get_unaligned_be32(p) == BOLT_TCPOPT_TS_ALIGNED;
 }
 
-/* The full form at @p */
+/* Is the full form at @p? */
 static inline bool bolt_opt_at_full(const void *p)
 {
 	return get_unaligned_be32(p) == BOLT_TCPOPT_HEAD;
+}
+
+/**
+ * bolt_opt_next() - step through a TCP option block
+ * @opts:	first byte after the fixed TCP header
+ * @len:	bytes of options, 0..40
+ * @off:	in: where to look; out: where an option starts
+ *
+ * Returns the option's length, 0 behind the last one, or -1 at a malformed one.  That ends the
+ * walk, as in tcp_parse_options(), because nothing behind it can be trusted.
+ */
+static inline int bolt_opt_next(const u8 *opts, unsigned int len, unsigned int *off)
+{
+	unsigned int i = *off;
+
+	while (i < len && opts[i] == BOLT_TCPOPT_NOP)
+		i++;
+	*off = i;
+	if (i >= len || opts[i] == BOLT_TCPOPT_EOL)
+		return 0;
+	if (len - i < 2 || opts[i + 1] < 2 || opts[i + 1] > len - i)
+		return -1;
+	return opts[i + 1];
+}
+
+/* Find the first option of @kind.  Returns its length and sets *@off, or returns 0. */
+static inline unsigned int bolt_opt_seek(const u8 *opts, unsigned int len, u8 kind,
+					 unsigned int *off)
+{
+	int size;
+
+	for (*off = 0; (size = bolt_opt_next(opts, len, off)) > 0; *off += size)
+		if (opts[*off] == kind)
+			return size;
+	return 0;
 }
 
 /**
@@ -64,69 +101,27 @@ static inline bool bolt_opt_at_full(const void *p)
  * @opts:	first byte after the fixed TCP header
  * @len:	bytes of options, 0..40
  * @off:	where it starts, when the result is BOLT_OPT_SYN or BOLT_OPT_FULL
- *
- * A malformed option before ours ends the walk as it ends the stack's own
- * (tcp_parse_options): what follows cannot be trusted.
  */
 static inline enum bolt_opt_form bolt_opt_find(const u8 *opts, unsigned int len,
 					       unsigned int *off)
 {
-	unsigned int i = 0;
+	unsigned int i;
+	int size;
 
-	/* what the stack puts first, in one look */
-	if (len >= 12 && bolt_opt_at_ts(opts))
-		i = 12;
-	/* and what a host of ours puts last */
-	if (len - i == BOLT_TCPOPT_LEN && bolt_opt_at_full(opts + i)) {
-		*off = i;
-		return BOLT_OPT_FULL;
-	}
-	while (i < len) {
-		unsigned int size;
-
-		if (opts[i] == BOLT_TCPOPT_EOL)
-			return BOLT_OPT_NONE;
-		if (opts[i] == BOLT_TCPOPT_NOP) {
-			i++;
-			continue;
-		}
-		if (len - i < 2)
-			return BOLT_OPT_NONE;
-		size = opts[i + 1];
-		if (opts[i] == BOLT_TCPOPT_KIND && len - i >= BOLT_TCPOPT_LEN_SYN &&
-		    size >= BOLT_TCPOPT_LEN_SYN &&
+	for (i = 0; (size = bolt_opt_next(opts, len, &i)); i += size) {
+		/* our ExID, even if the option is truncated */
+		if (len - i >= BOLT_TCPOPT_LEN_SYN && opts[i] == BOLT_TCPOPT_KIND &&
+		    opts[i + 1] >= BOLT_TCPOPT_LEN_SYN &&
 		    get_unaligned_be16(opts + i + 2) == BOLT_TCPOPT_EXID) {
-			if (size > len - i)
+			if (size != BOLT_TCPOPT_LEN && size != BOLT_TCPOPT_LEN_SYN)
 				return BOLT_OPT_BAD;
 			*off = i;
-			if (size == BOLT_TCPOPT_LEN)
-				return BOLT_OPT_FULL;
-			return size == BOLT_TCPOPT_LEN_SYN ? BOLT_OPT_SYN : BOLT_OPT_BAD;
+			return size == BOLT_TCPOPT_LEN ? BOLT_OPT_FULL : BOLT_OPT_SYN;
 		}
-		if (size < 2 || size > len - i)
-			return BOLT_OPT_NONE;
-		i += size;
+		if (size < 0)
+			break;
 	}
 	return BOLT_OPT_NONE;
-}
-
-/* Is there an option of this @kind?  Walks as bolt_opt_find() does. */
-static inline bool bolt_opt_has(const u8 *opts, unsigned int len, u8 kind)
-{
-	unsigned int i = 0;
-
-	while (i < len && opts[i] != BOLT_TCPOPT_EOL) {
-		if (opts[i] == BOLT_TCPOPT_NOP) {
-			i++;
-			continue;
-		}
-		if (len - i < 2 || opts[i + 1] < 2 || opts[i + 1] > len - i)
-			return false;
-		if (opts[i] == kind)
-			return true;
-		i += opts[i + 1];
-	}
-	return false;
 }
 
 /* Read the full form at @p (BOLT_TCPOPT_LEN bytes, as found). */
@@ -160,61 +155,53 @@ static inline void bolt_opt_write(u8 *p, const struct bolt_opt *opt)
  * bolt_opt_make_room() - repack the stack's options so that ours fits behind them
  * @opts:	option block, at least BOLT_TCPOPT_SPACE bytes of buffer
  * @len:	bytes in use, a multiple of 4
- * @dsack:	the first SACK block repeats acknowledged data (RFC 2883) and says
- *		nothing about a hole, so keep the block behind it as well
- * @need:	bytes wanted behind them, a multiple of 4
+ * @dsack:	the first SACK block is a D-SACK (RFC 2883), which does not report a hole, so keep
+ *		the block behind it as well
+ * @need:	bytes needed behind the options, a multiple of 4
  *
- * Padding goes first; then the trailing SACK blocks, which repeat what earlier ACKs
- * said (RFC 2018 section 4), down to one (two with @dsack).  Returns the
- * new length, a multiple of 4, or -1 when there is no room; @opts is then as before.
+ * Remove padding, the trailing SACK blocks down to one (two with @dsack), which earlier ACKs have
+ * reported (RFC 2018, section 4), and the AccECN option (RFC 9768), whose counters the next packet
+ * with room repeats.  Returns the new length, a multiple of 4, or -1 if there is no room, with
+ * @opts unchanged.
  */
 static inline int bolt_opt_make_room(u8 *opts, unsigned int len, bool dsack,
 				     unsigned int need)
 {
+	const unsigned int keep = 2 + 8 * (dsack ? 2 : 1);
+	unsigned int i = 0, n = 0, take;
 	u8 out[BOLT_TCPOPT_SPACE];
-	unsigned int i = 0, n = 0, keep;
+	int size;
 
 	if (len > BOLT_TCPOPT_SPACE || need > BOLT_TCPOPT_SPACE)
 		return -1;
 	if (len + need <= BOLT_TCPOPT_SPACE)
 		return len;
 
-	while (i < len && opts[i] != BOLT_TCPOPT_EOL) {
-		unsigned int size, take;
-
-		if (opts[i] == BOLT_TCPOPT_NOP) {
-			i++;
-			continue;
-		}
-		if (len - i < 2 || opts[i + 1] < 2 || opts[i + 1] > len - i)
-			return -1;
-		size = opts[i + 1];
+	for (; (size = bolt_opt_next(opts, len, &i)) > 0; i += size) {
 		take = size;
-		if (opts[i] == BOLT_TCPOPT_SACK) {
-			keep = 2 + 8 * (dsack ? 2 : 1);
-			take = size < keep ? size : keep;
-		}
+		if (opts[i] == BOLT_TCPOPT_ACCECN0 || opts[i] == BOLT_TCPOPT_ACCECN1)
+			continue;
+		if (opts[i] == BOLT_TCPOPT_SACK && take > keep)
+			take = keep;
 		memcpy(out + n, opts + i, take);
-		if (take != size)
-			out[n + 1] = take;
+		out[n + 1] = take;
 		n += take;
-		i += size;
 	}
 	while (n & 3 && n < BOLT_TCPOPT_SPACE)
 		out[n++] = BOLT_TCPOPT_NOP;
-	if (n + need > BOLT_TCPOPT_SPACE)
+	if (size < 0 || n + need > BOLT_TCPOPT_SPACE)
 		return -1;
 	memcpy(opts, out, n);
 	return n;
 }
 
 /**
- * bolt_inc_delta() - INC grants between two readings of the cumulative counter
- * @now:	inc_count of the ACK at hand
- * @last:	of the newest ACK taken so far
+ * bolt_inc_delta() - INC grants between two values of the cumulative counter
+ * @now:	inc_count of this ACK
+ * @last:	inc_count up to which INC was granted
  *
- * Counters are modulo 256: a step of more than 127 is an ACK that was overtaken.
- * Returns 0..127; 0 for an old ACK, which must not become @last.
+ * Counters are modulo 256: a step of more than 127 means that the ACK is older than @last.
+ * Returns 0..127; 0 for such an ACK, whose count must not become @last.
  */
 static inline unsigned int bolt_inc_delta(u8 now, u8 last)
 {
@@ -224,9 +211,9 @@ static inline unsigned int bolt_inc_delta(u8 now, u8 last)
 }
 
 /**
- * bolt_rq_pack() - what a pure ACK reflects for Swift (its section 3.1, 3.5)
+ * bolt_rq_pack() - rq_delay of a pure ACK, for Swift (its sections 3.1 and 3.5)
  * @delay_ns:	remote queuing: from the arrival of the data packet to this ACK
- * @hops:	routers the data packet has passed
+ * @hops:	routers that the data packet has passed
  *
  * Bits 15-12: hops, 15 for more; 11-8: e; 7-0: m.  The delay is m << e, in BOLT_RQ_DELAY_NS: exact
  * to 16 ns up to 4 us, then low by less than 1 %; saturates at 133 ms.
@@ -255,8 +242,8 @@ static inline u8 bolt_rq_hops(u16 rq)
 }
 
 /*
- * Routers passed: what is missing from the TTL that the sender must have started with, which
- * is one of the usual: 64, 128, 255.
+ * Routers passed: the difference to the initial TTL, which is taken to be the next larger one of
+ * the usual values 64, 128 and 255.
  */
 static inline u8 bolt_hops_of_ttl(u8 ttl)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SFC at the sender: until when a flow is paused ("Source Flow Control", section 3.3), and the
- * watchdog that keeps a storm of pauses from stopping it.
+ * SFC at the sender: the end of a flow's pause ("Source Flow Control", section 3.3), and a watchdog
+ * so that a storm of BTS cannot stop the flow.
  *
  *   BTS:       pause_end = now + pause_time; a later BTS replaces it, longer or shorter
  *   clamp:     pause_time <= max_ns
- *   watchdog:  time paused within an interval <= pct % of it.  A BTS that comes when that is used
- *              up trips it: the flow is deaf to pauses for recovery_ns, then it starts again
+ *   watchdog:  time paused within an interval <= pct % of it.  A BTS that arrives when that is used
+ *              up trips the watchdog: the flow ignores BTS for recovery_ns, then obeys them again
  *
- * Plain structs and the time in; a decision out.  No sk_buff and no socket, so that KUnit and user
- * space run the very same code.  Callers serialize.
+ * Pure: plain structs and the time go in, a decision comes out.  There is no sk_buff and no socket,
+ * so that KUnit and user space run the same code.  Callers serialize.
  */
 #ifndef _BOLT_PAUSE_H
 #define _BOLT_PAUSE_H
@@ -20,14 +20,14 @@
 #include <linux/math64.h>
 #endif
 
-/* No switch has a queue that takes longer to drain: such a message is refused, not clamped. */
+/* No switch has a queue that takes longer to drain: refuse such a message, do not clamp it. */
 #define BOLT_PAUSE_ABSURD_NS	1000000000U
 
 /**
- * struct bolt_pause_conf - what net.bolt.* says
- * @max_ns:	longest pause that one BTS can ask for
- * @interval_ns: of the watchdog
- * @recovery_ns: how long a flow is deaf after the watchdog tripped
+ * struct bolt_pause_conf - settings
+ * @max_ns:	longest pause granted to one BTS
+ * @interval_ns: interval of the watchdog
+ * @recovery_ns: how long a flow ignores pauses after the watchdog tripped
  * @pct:	per cent of @interval_ns that a flow may be paused; 100: no watchdog
  */
 struct bolt_pause_conf {
@@ -38,26 +38,26 @@ struct bolt_pause_conf {
 };
 
 /**
- * struct bolt_pause_clock - what is remembered of one flow; all zero to begin with
- * @until_ns:	the pause ends; in the past: not paused
- * @mark_ns:	accounted for up to here
- * @begin_ns:	the watchdog's interval began; 0: none is open
+ * struct bolt_pause_clock - the state of one flow, initially all zero
+ * @until_ns:	end of the pause; in the past: not paused
+ * @mark_ns:	@used_ns includes paused time up to here
+ * @begin_ns:	start of the watchdog's interval; 0: there is none
  * @used_ns:	time paused within it, up to @mark_ns
- * @deaf_ns:	pauses are ignored until then
+ * @ignore_until_ns:	pauses are ignored until then
  */
 struct bolt_pause_clock {
 	u64	until_ns;
 	u64	mark_ns;
 	u64	begin_ns;
 	u64	used_ns;
-	u64	deaf_ns;
+	u64	ignore_until_ns;
 };
 
 enum bolt_pause_what {
-	BOLT_PAUSE_BEGUN,	/* was not paused, is now (or asked for no pause at all) */
-	BOLT_PAUSE_REPLACED,	/* was paused, has another end now */
+	BOLT_PAUSE_BEGUN,	/* a pause begins (of length 0, if the BTS requests that) */
+	BOLT_PAUSE_REPLACED,	/* the end of an existing pause has changed */
 	BOLT_PAUSE_TRIPPED,	/* refused: the watchdog has just tripped */
-	BOLT_PAUSE_DEAF,	/* refused: it has not recovered yet */
+	BOLT_PAUSE_IGNORED,	/* refused: the watchdog has not recovered yet */
 };
 
 static inline bool bolt_pause_active(const struct bolt_pause_clock *p, u64 now_ns)
@@ -65,7 +65,7 @@ static inline bool bolt_pause_active(const struct bolt_pause_clock *p, u64 now_n
 	return p->until_ns > now_ns;
 }
 
-/* Put what has passed of the pause on the watchdog's account. */
+/* Add the part of the pause that has passed to @used_ns. */
 static inline void bolt_pause_account(struct bolt_pause_clock *p, u64 now_ns)
 {
 	if (p->until_ns > p->mark_ns)
@@ -75,14 +75,14 @@ static inline void bolt_pause_account(struct bolt_pause_clock *p, u64 now_ns)
 
 /**
  * bolt_pause_set() - a BTS has arrived
- * @p:		the flow's
+ * @p:		the flow's state
  * @c:		the configuration
  * @now_ns:	the monotonic clock
- * @pause_ns:	what the BTS asks for; 0: go on at once
+ * @pause_ns:	requested by the BTS; 0: resume at once
  *
- * Granted is what the clamp and the watchdog's account leave, so that a flow is never paused for
- * more than @c->pct of an interval, whatever it is told.  Intervals begin with a pause; one stretch
- * that spans two of them can be twice as long.
+ * The pause granted is limited to @c->max_ns and to what the watchdog leaves of @c->pct per cent of
+ * an interval.  An interval begins with a pause, so one stretch that spans two intervals can be
+ * paused for twice as long.
  */
 static inline enum bolt_pause_what bolt_pause_set(struct bolt_pause_clock *p,
 						  const struct bolt_pause_conf *c,
@@ -92,8 +92,8 @@ static inline enum bolt_pause_what bolt_pause_set(struct bolt_pause_clock *p,
 	u64 budget;
 
 	bolt_pause_account(p, now_ns);
-	if (now_ns < p->deaf_ns)
-		return BOLT_PAUSE_DEAF;
+	if (now_ns < p->ignore_until_ns)
+		return BOLT_PAUSE_IGNORED;
 	if (!p->begin_ns || now_ns - p->begin_ns >= c->interval_ns) {
 		p->begin_ns = now_ns;
 		p->used_ns = 0;
@@ -103,7 +103,7 @@ static inline enum bolt_pause_what bolt_pause_set(struct bolt_pause_clock *p,
 		budget = div_u64(c->interval_ns * c->pct, 100);
 		if (p->used_ns >= budget) {
 			p->until_ns = min(p->until_ns, now_ns);
-			p->deaf_ns = now_ns + c->recovery_ns;
+			p->ignore_until_ns = now_ns + c->recovery_ns;
 			p->begin_ns = 0;
 			return BOLT_PAUSE_TRIPPED;
 		}
@@ -113,11 +113,11 @@ static inline enum bolt_pause_what bolt_pause_set(struct bolt_pause_clock *p,
 	return paused ? BOLT_PAUSE_REPLACED : BOLT_PAUSE_BEGUN;
 }
 
-/* How long this still matters: 0 when a flow never paused would be treated the same. */
+/* Remaining ns for which the state is needed; 0: it is equivalent to the initial state. */
 static inline u64 bolt_pause_keep(const struct bolt_pause_clock *p,
 				  const struct bolt_pause_conf *c, u64 now_ns)
 {
-	u64 end = max(p->until_ns, p->deaf_ns);
+	u64 end = max(p->until_ns, p->ignore_until_ns);
 
 	if (p->begin_ns)
 		end = max(end, p->begin_ns + c->interval_ns);

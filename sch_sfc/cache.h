@@ -6,7 +6,7 @@
  * Keyed (destination, DSCP) as in section 4; the whole key is compared, so a collision of
  * hashes costs room and nothing else.  A bucket has a few ways; an entry
  * whose time is over is free.  Where all are taken the newcomer is not cached: its
- * senders hear from the congested switch, as without a cache.
+ * senders get BTS from the congested switch, as without a cache.
  *
  * Pure; the buckets are locked by cache.c.
  */
@@ -21,33 +21,20 @@
 #endif
 
 #define SFC_CACHE_WAYS		4
+#define SFC_CACHE_BUCKETS	256	/* 1024 entries; the paper saw 15 in use */
 
-/**
- * struct sfc_key - what is paused
- * @addr:	destination; IPv4: the first word, the others zero
- * @family:	4 or 6
- * @dscp:	0..63
- * @zero:	so that keys compare as bytes
- */
+/* What is paused */
 struct sfc_key {
-	__be32	addr[4];
-	u8	family;
-	u8	dscp;
-	u16	zero;
+	__be32	addr[4];	/* destination; IPv4: the first word, the others zero */
+	u8	family;		/* 4 or 6 */
+	u8	dscp;		/* 0..63 */
+	u16	zero;		/* so that keys compare as bytes */
 };
 
-/**
- * struct sfc_entry - one destination
- * @end_ns:	of its pause; from then on the entry is free
- * @key:	which
- * @version:	BTS it is made of, for people
- * @hits:	data packets that met it, for people; written without the lock
- */
+/* One destination */
 struct sfc_entry {
-	u64		end_ns;
+	u64		end_ns;	/* of its pause; from then on the entry is free */
 	struct sfc_key	key;
-	u32		version;
-	u32		hits;
 };
 
 enum sfc_put {
@@ -61,26 +48,15 @@ static inline bool sfc_key_equal(const struct sfc_key *a, const struct sfc_key *
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* Line 11: how long the pause in *@way still lasts, ns; 0: there is none */
-static inline u32 sfc_ways_look(const struct sfc_entry *ways, const struct sfc_key *key, u64 now,
-				unsigned int *way)
+/* Line 11: how long the pause of @key still lasts, ns; 0: there is none */
+static inline u32 sfc_ways_find(const struct sfc_entry *ways, const struct sfc_key *key, u64 now)
 {
 	unsigned int i;
 
-	for (i = 0; i < SFC_CACHE_WAYS; i++) {
-		if (ways[i].end_ns <= now || !sfc_key_equal(&ways[i].key, key))
-			continue;
-		*way = i;
-		return min_t(u64, ways[i].end_ns - now, U32_MAX);
-	}
+	for (i = 0; i < SFC_CACHE_WAYS; i++)
+		if (ways[i].end_ns > now && sfc_key_equal(&ways[i].key, key))
+			return min_t(u64, ways[i].end_ns - now, U32_MAX);
 	return 0;
-}
-
-static inline u32 sfc_ways_find(const struct sfc_entry *ways, const struct sfc_key *key, u64 now)
-{
-	unsigned int way;
-
-	return sfc_ways_look(ways, key, now, &way);
 }
 
 /* Line 6: the later of the end that is known and @end_ns */
@@ -95,7 +71,6 @@ static inline enum sfc_put sfc_ways_put(struct sfc_entry *ways, const struct sfc
 			room = room ?: &ways[i];
 		} else if (sfc_key_equal(&ways[i].key, key)) {
 			ways[i].end_ns = max(ways[i].end_ns, end_ns);
-			ways[i].version++;
 			return SFC_PUT_UPDATED;
 		}
 	}
@@ -103,9 +78,67 @@ static inline enum sfc_put sfc_ways_put(struct sfc_entry *ways, const struct sfc
 		return SFC_PUT_FULL;
 	room->key = *key;
 	room->end_ns = end_ns;
-	room->version = 1;
-	room->hits = 0;
 	return SFC_PUT_INSERTED;
+}
+
+/*
+ * Age of a message from another switch.  The two clocks have an arbitrary offset, a small drift,
+ * and stand still while a virtual machine is stopped.
+ *
+ *	offset = sent (by its clock) - received (by ours)
+ *
+ * differs by how long a message was on its way.  The largest is that of the quickest message, and a
+ * message whose offset is less by a second is a second old.  So a recorded one can be sent again at
+ * any time, to any switch that knows this clock, and has no more effect than the first time.
+ *
+ * The largest offset falls by a sixteenth of the time: a clock that runs slower than ours, or has
+ * stopped for a second, is believed again within 16 seconds.  In return what is sent again is taken
+ * for younger than it is, by a sixteenth at most.
+ *
+ * The first message of an unknown clock counts as new.  So recorded messages of a switch can be
+ * replayed to one that has received none of it since it started, until it receives one.
+ */
+
+#define SFC_CLOCK_WAYS		4
+#define SFC_CLOCK_SLACK_SHIFT	4
+
+/* Of a switch */
+struct sfc_clock {
+	u32	name;		/* a random number of 32 bits */
+	u64	offset_ns;	/* the largest, at @heard_ns */
+	u64	heard_ns;	/* 0: free */
+};
+
+/* The entry of @name; if there is none, replaces the one that was silent longest */
+static inline struct sfc_clock *sfc_clock_find(struct sfc_clock *ways, u32 name)
+{
+	struct sfc_clock *room = ways, *c;
+
+	for (c = ways; c < ways + SFC_CLOCK_WAYS; c++) {
+		if (c->heard_ns && c->name == name)
+			return c;
+		if (c->heard_ns < room->heard_ns)
+			room = c;
+	}
+	*room = (struct sfc_clock){ .name = name };
+	return room;
+}
+
+/* How long ago, ns, was a message sent?  @sent_ns: by the clock @name; @now: by ours, not 0 */
+static inline u64 sfc_clock_age(struct sfc_clock *ways, u32 name, u64 sent_ns, u64 now)
+{
+	struct sfc_clock *c = sfc_clock_find(ways, name);
+	/* another CPU may have updated it a moment after @now */
+	s64 silent_ns = now - c->heard_ns;
+	u64 least = c->offset_ns - (silent_ns >> SFC_CLOCK_SLACK_SHIFT);
+	u64 offset = sent_ns - now;
+
+	/* either may be below zero; their difference says which is larger */
+	if (c->heard_ns && (s64)(offset - least) < 0)
+		return least - offset;
+	c->offset_ns = offset;
+	c->heard_ns = now;
+	return 0;
 }
 
 #endif /* _SFC_CACHE_H */

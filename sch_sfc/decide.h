@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bolt at the switch: Algorithm 1, for one packet at one port.
+ * Bolt at the switch: Algorithms 1 and 3, for one packet at one port.
  *
- * Pure: what is known of the packet and the queue goes in, a decision comes out; the
- * only state is the port's tokens.
+ * Pure: the state of the packet and the queue goes in, a decision comes out; the only state kept is
+ * the port's tokens.
  *
- *	queue >= ccthresh       DEC not set: SRC unless NOSRC, set DEC; set: another switch did
- *	LAST                    not FIRST: one more PRU token; INC is gone
+ *	queue >= ccthresh       DEC not set: SRC, set DEC; set: another switch did
+ *	LAST                    not FIRST: one more PRU token; INC is cleared
  *	else INC                kept if a PRU token or, below ccthresh, an MTU of supply pays,
- *	                        else gone
+ *	                        else cleared
  *
- * Where this differs from the paper's listing, or fills it in:
+ * Where this differs from the paper's listing (the option "paper" has that: at the end), or fills
+ * it in:
  * - Supply and demand (line 3) are counted on every packet, not only on data: ACKs
  *   and traffic without the option use the link as well.
  * - Supply may be saved up beyond one MTU: see sfc_supply_cap().
  * - PRU tokens come and go while sfc_pru_counts(), not only below CC_THRESH (line 4).
  * - INC on a LAST packet is cleared.  Line 11 would let it pass unpaid; a sender
  *   never sets both.
+ * - INC is cleared in a queue where DEC was set before as well, unless a token pays.  Line 5 would
+ *   let it pass unpaid.
  * - Congestion takes supply from INC even where no SRC can be sent (nosrc, unknown link rate,
- *   SRC limit), and DEC is set only when one was, or would have been but for NOSRC.
+ *   SRC limit), and DEC is set only when one was.
  * - A super-packet that was not split stands for @segs packets that share its flags:
  *   its receiver counts INC @segs times, so it pays @segs tokens, all or none, and may save
  *   up as many MTU of supply.
@@ -27,55 +30,68 @@
 #define _SFC_DECIDE_H
 
 #include <uapi/linux/bolt.h>
-#include "tokens.h"
+#include "rate.h"
 
-/**
- * struct sfc_alg_cfg - a port, as the algorithm sees it
- * @rate:	of the link
- * @ccthresh:	CC_THRESH, bytes
- * @mtu:	bytes of the largest packet, counted as packets are
- * @smcap:	bytes of supply that may be saved up; at least what one grant costs
- * @floor:	bytes the supply token may fall below zero
- * @pru:	section 3.2 is on
- * @sm:		section 3.3 is on, and @rate known
- */
+#define SFC_PRU_MAX	256	/* tokens; the authors' simulator caps there as well */
+
+/* Algorithm 1, line 12: @pkts packets will not come again.  Returns how many were taken in. */
+static inline u32 sfc_pru_add(u32 *pru_token, u32 pkts)
+{
+	u32 room = SFC_PRU_MAX - *pru_token;
+
+	pkts = min(pkts, room);
+	*pru_token += pkts;
+	return pkts;
+}
+
+/* Algorithm 1, lines 14-15: all or nothing. */
+static inline bool sfc_pru_take(u32 *pru_token, u32 pkts)
+{
+	if (*pru_token < pkts)
+		return false;
+	*pru_token -= pkts;
+	return true;
+}
+
+/* --- the decision --- */
+
+/* A port, as the algorithm sees it */
 struct sfc_alg_cfg {
-	struct sfc_rate	rate;
-	u32		ccthresh;
-	u32		mtu;
+	struct sfc_rate	rate;		/* of the link */
+	u32		ccthresh;	/* CC_THRESH, bytes */
+	u32		pruthresh;	/* queue in which PRU counts, bytes; at least @ccthresh */
+	u32		mtu;		/* bytes of the largest packet, counted as packets are */
+	/* bytes of supply that may be saved up; at least what one grant costs */
 	u32		smcap;
-	u32		floor;
-	bool		pru;
-	bool		sm;
+	u32		floor;		/* bytes the supply token may fall below zero */
+	bool		pru;		/* section 3.2 is on */
+	bool		sm;		/* section 3.3 is on, and @rate known */
+	bool		paper;		/* as printed */
 };
 
-/* More segments than any super-packet has at a sensible MSS; keeps segs * mtu in 32 bits */
+/* No device has a larger MTU but those that take any; and more segments than any super-packet has
+ * at a sensible MSS.  They keep segs * mtu in 32 bits.
+ */
+#define SFC_MTU_MAX	(1U << 19)
 #define SFC_SEGS_MAX	4096
 
 #define SFC_SM_IDLE_NS	65536	/* a gap this long is an idle link */
 
-/* What a port remembers */
+/* The tokens of a port */
 struct sfc_alg_state {
 	struct sfc_sm	sm;
 	u32		pru_token;	/* packets, 0..SFC_PRU_MAX */
 };
 
-/**
- * struct sfc_alg_in - a packet that arrives
- * @now:	ns
- * @queue:	bytes waiting at the port, without this packet and without the one on the wire
- * @size:	bytes of this packet on the link
- * @segs:	packets it stands for, 1..SFC_SEGS_MAX
- * @flags:	BOLT_F_* of its option; 0 without
- * @can_src:	an SRC could be sent for it
- */
+/* A packet that arrives */
 struct sfc_alg_in {
-	u64	now;
+	u64	now;		/* ns */
+	/* bytes waiting at the port, without this packet and without the one on the wire */
 	u32	queue;
-	u32	size;
-	u32	segs;
-	u8	flags;
-	bool	can_src;
+	u32	size;		/* bytes of this packet on the link */
+	u32	segs;		/* packets it stands for, 1..SFC_SEGS_MAX */
+	u8	flags;		/* BOLT_F_* of its option; 0 without */
+	bool	can_src;	/* an SRC could be sent for it */
 };
 
 /* What paid for the INC that was kept */
@@ -85,22 +101,14 @@ enum sfc_grant {
 	SFC_GRANT_SM,
 };
 
-/**
- * struct sfc_decision - what to do with it
- * @flags:	its flags from now on
- * @src:	send SRC; when that fails, take DEC out of @flags
- * @data:	Algorithm 1 went past line 2
- * @congested:	line 4 held
- * @grant:	see enum
- * @pru_added:	tokens gained
- */
+/* The decision */
 struct sfc_decision {
-	u8		flags;
-	bool		src;
-	bool		data;
-	bool		congested;
+	u8		flags;		/* the new flags of the option */
+	bool		src;		/* send SRC; when that fails, take DEC out of @flags */
+	bool		data;		/* Algorithm 1 went past line 2 */
+	bool		congested;	/* line 4 held */
 	enum sfc_grant	grant;
-	u32		pru_added;
+	u32		pru_added;	/* tokens gained */
 };
 
 /*
@@ -123,7 +131,8 @@ static inline u32 sfc_supply_cap(const struct sfc_alg_cfg *cfg,
 }
 
 /*
- * How long a queue may be for PRU.  The paper has CC_THRESH: what ends makes room for the queue.
+ * How long a queue may be for PRU: @pruthresh, by default a quarter of the BDP.  The paper has
+ * CC_THRESH: what ends makes room for the queue.
  * But the additive increase alone keeps a port above it for rtt_src / rtt of the time (Appendix A,
  * equation 1) with two or three packets.  All that end meanwhile would be lost, a third of the
  * window of a flow that ends; and tokens not handed out meanwhile come too late, as a token is the
@@ -131,7 +140,13 @@ static inline u32 sfc_supply_cap(const struct sfc_alg_cfg *cfg,
  */
 static inline bool sfc_pru_counts(const struct sfc_alg_cfg *cfg, const struct sfc_alg_in *in)
 {
-	return cfg->pru && in->queue < max(cfg->ccthresh, 16 * cfg->mtu);
+	return cfg->pru && in->queue < cfg->pruthresh;
+}
+
+/* Lines 2, 11, 13: does the packet request a token? */
+static inline bool sfc_wants_grant(const struct sfc_alg_in *in)
+{
+	return (in->flags & (BOLT_F_DATA | BOLT_F_INC | BOLT_F_LAST)) == (BOLT_F_DATA | BOLT_F_INC);
 }
 
 /* Lines 14-19: may the flow grow by as many packets as arrived here? */
@@ -145,10 +160,22 @@ static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg, struct s
 	return SFC_GRANT_NONE;
 }
 
-/* Algorithm 1 but for line 3; inlined, nothing of it meets memory */
-static __always_inline void sfc_decide_data(const struct sfc_alg_cfg *cfg,
-					    struct sfc_alg_state *st,
-					    const struct sfc_alg_in *in, struct sfc_decision *out)
+/* Line 3, on every packet; where several queues share a link, share.h does it */
+static __always_inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg,
+					      struct sfc_alg_state *st,
+					      const struct sfc_alg_in *in)
+{
+	if (cfg->sm)
+		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
+			      sfc_supply_cap(cfg, st, in), cfg->floor);
+}
+
+/*
+ * The rest of Algorithm 1, for every packet before it joins the queue.  Inlined, so that its
+ * arguments stay in registers.
+ */
+static __always_inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+				       const struct sfc_alg_in *in, struct sfc_decision *out)
 {
 	*out = (struct sfc_decision){ .flags = in->flags };
 
@@ -160,7 +187,7 @@ static __always_inline void sfc_decide_data(const struct sfc_alg_cfg *cfg,
 	if (in->queue && in->queue >= cfg->ccthresh) {			/* line 4 */
 		out->congested = true;
 		if (!(in->flags & BOLT_F_DEC) && in->can_src) {		/* line 5 */
-			out->src = !(in->flags & BOLT_F_NOSRC);		/* lines 6-9 */
+			out->src = true;				/* lines 6-9 */
 			out->flags |= BOLT_F_DEC;			/* line 10 */
 		}
 	}
@@ -176,22 +203,68 @@ static __always_inline void sfc_decide_data(const struct sfc_alg_cfg *cfg,
 	}
 }
 
-/* Line 3, on every packet */
-static __always_inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg,
-					      struct sfc_alg_state *st,
-					      const struct sfc_alg_in *in)
+/*
+ * --- the option "paper": Algorithms 1 and 3 as printed, for comparison ---
+ *
+ * What the listings leave open is as above: DEC is set only when an SRC was sent, and a
+ * super-packet stands for @segs packets.
+ */
+
+/* Algorithm 3.  It has no floor; 4 GB of debt is what sfc_sm_update() can say. */
+static inline void sfc_paper_supply(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+				    const struct sfc_alg_in *in)
 {
 	if (cfg->sm)
-		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
-			      sfc_supply_cap(cfg, st, in), cfg->floor);
+		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size, in->segs * cfg->mtu,
+			      U32_MAX);
+}
+
+/* Line 12: pru_token++, without a limit */
+static inline u32 sfc_paper_pru_add(struct sfc_alg_state *st, u32 pkts)
+{
+	pkts = min(pkts, U32_MAX - st->pru_token);
+	st->pru_token += pkts;
+	return pkts;
+}
+
+/* Lines 14 to 17 */
+static inline enum sfc_grant sfc_paper_pay_inc(const struct sfc_alg_cfg *cfg,
+					       struct sfc_alg_state *st,
+					       const struct sfc_alg_in *in)
+{
+	if (cfg->pru && sfc_pru_take(&st->pru_token, in->segs))
+		return SFC_GRANT_PRU;
+	if (cfg->sm && sfc_sm_take(&st->sm, in->segs * cfg->mtu))
+		return SFC_GRANT_SM;
+	return SFC_GRANT_NONE;
 }
 
 /* Algorithm 1.  Call for every packet, before it joins the queue. */
-static __always_inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
-				       const struct sfc_alg_in *in, struct sfc_decision *out)
+static inline void sfc_paper_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+				    const struct sfc_alg_in *in, struct sfc_decision *out)
 {
-	sfc_decide_supply(cfg, st, in);
-	sfc_decide_data(cfg, st, in, out);
+	*out = (struct sfc_decision){ .flags = in->flags };
+
+	if (!(in->flags & BOLT_F_DATA))					/* line 2 */
+		return;
+	out->data = true;
+	sfc_paper_supply(cfg, st, in);					/* line 3 */
+	if (in->queue >= cfg->ccthresh) {				/* line 4 */
+		out->congested = true;
+		if (!(in->flags & BOLT_F_DEC)) {			/* line 5 */
+			out->src = in->can_src;				/* lines 6-9 */
+			out->flags &= ~BOLT_F_INC;			/* line 10 */
+			if (out->src)
+				out->flags |= BOLT_F_DEC;
+		}
+	} else if (in->flags & BOLT_F_LAST) {				/* line 11 */
+		if (cfg->pru && !(in->flags & BOLT_F_FIRST))		/* line 12 */
+			out->pru_added = sfc_paper_pru_add(st, in->segs);
+	} else if (in->flags & BOLT_F_INC) {				/* line 13 */
+		out->grant = sfc_paper_pay_inc(cfg, st, in);		/* lines 14-17 */
+		if (out->grant == SFC_GRANT_NONE)
+			out->flags &= ~BOLT_F_INC;			/* lines 18-19 */
+	}
 }
 
 #endif /* _SFC_DECIDE_H */

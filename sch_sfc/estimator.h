@@ -26,30 +26,22 @@
 #define SFC_TAU_MIN_NS	1000U
 #define SFC_TAU_MAX_NS	1000000000U
 
-/**
- * struct sfc_dre_cfg - tau, prepared
- * @decay:	per tick, 1/2^32; 0: there is no estimator
- * @shift:	a tick is 2^shift ns
- * @steady:	1/1024 byte, of a destination that gets R
- * @rate:	R
- * @qtg:	bytes of queue that are no reason to pause
- */
+/* Tau, prepared */
 struct sfc_dre_cfg {
-	u32		decay;
-	u32		shift;
-	u64		steady;
+	u32		decay;	/* per tick, 1/2^32; 0: there is no estimator */
+	u32		shift;	/* a tick is 2^shift ns */
+	u64		steady;	/* 1/1024 byte, of a destination that gets R */
 	struct sfc_rate	rate;
-	u32		qtg;
+	u32		qtg;	/* bytes of queue that are no reason to pause */
 };
 
-/**
- * struct sfc_dre - one destination
- * @x:		1/1024 byte
- * @since_ns:	beginning of the last packet's tick; not its number, which is another time as
- *		soon as tau is another, or that of the port that adds
- */
+/* One destination */
 struct sfc_dre {
-	u64	x;
+	u64	x;		/* 1/1024 byte */
+	/*
+	 * beginning of the last packet's tick; not its number, which is another time as soon as
+	 * tau is another, or that of the port that adds
+	 */
 	u64	since_ns;
 };
 
@@ -87,7 +79,7 @@ static inline u64 sfc_dre_decayed(const struct sfc_dre_cfg *cfg, u64 x, u64 tick
 	return x;
 }
 
-/* A packet of @bytes goes there.  A clock that went back stands still. */
+/* A packet of @bytes leaves for the destination.  A clock that goes back counts as unchanged. */
 static inline void sfc_dre_add(const struct sfc_dre_cfg *cfg, struct sfc_dre *d, u32 bytes, u64 now)
 {
 	u64 ticks;
@@ -108,14 +100,14 @@ static inline u32 sfc_dre_queue(const struct sfc_dre_cfg *cfg, const struct sfc_
 	return min_t(u64, (d->x - cfg->steady) >> SFC_TOKEN_SHIFT, U32_MAX);
 }
 
-/* local_estimate: the pause that it is worth */
+/* local_estimate: the pause for the estimated queue */
 static inline u32 sfc_dre_pause_ns(const struct sfc_dre_cfg *cfg, const struct sfc_dre *d,
 				   u32 max_ns)
 {
 	return sfc_pause_ns(&cfg->rate, sfc_dre_queue(cfg, d), cfg->qtg, max_ns);
 }
 
-/* So long without a packet, and nobody else's entry is worth more: it may be taken over. */
+/* Was the destination silent for so long that its entry may be reused? */
 static inline bool sfc_dre_idle(const struct sfc_dre_cfg *cfg, const struct sfc_dre *d, u64 now)
 {
 	return now >= d->since_ns + (256ULL << cfg->shift);	/* 4 tau at least */

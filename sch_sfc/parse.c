@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is this packet?  Reads headers in place or by copy, never changes the packet;
- * the one function that does is at the end.
+ * What is this packet, of which flow, and what does it say if it is a control message?  Reads
+ * headers in place or by copy, never changes the packet; the one function that does is at the end.
  *
  * High band (Bolt, section 3.1: ACK and SRC before data):
  * - TCP segments that carry an ACK and nothing that takes sequence space: payload, SYN
  *   and FIN must not overtake data of their own flow, nor must RST, which the receiver checks
  *   against the next sequence number (RFC 5961).
  * - Control messages: UDP, both ports the control port, no longer than one can be.
+ * - PAUSE frames (pfc.c)
  * All else, ARP and ICMP included, queues with the data, as in any FIFO.
  *
  * Fragments and packets in tunnels have no option as far as a port is concerned.
@@ -15,14 +16,15 @@
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/tcp.h>
+#include <net/tcp.h>
 #include <linux/udp.h>
 #include <net/checksum.h>
 #include <net/dsfield.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 
-#include "sfc.h"
+#include <bolt_msg.h>
+#include "packet.h"
 
 /* L3: find L4.  Returns its protocol and the bytes from l4_off on, or -1. */
 static int sfc_parse_ip4(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4_len)
@@ -105,7 +107,7 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 		return;
 
 	bolt_opt_read(p + off, &opt);
-	/* DATA on a segment without payload, or without a departure time, is a lie */
+	/* DATA on a segment without payload or departure time is malformed */
 	if (opt.flags & BOLT_F_DATA && (!opt.t_data_tx || th->doff * 4 == l4_len)) {
 		pkt->form = BOLT_OPT_BAD;
 		return;
@@ -113,6 +115,46 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	pkt->opt_off = pkt->l4_off + sizeof(*th) + off;
 	pkt->flags = opt.flags;
 	pkt->t_data_tx = opt.t_data_tx;
+}
+
+/*
+ * TCP's timestamp (RFC 7323), by which a message about a packet without Bolt's option proves to its
+ * sender that we have seen it; 0: it has none.
+ */
+u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	u8 buf[BOLT_TCPOPT_SPACE];
+	unsigned int len, off;
+	struct tcphdr _th;
+	const struct tcphdr *th;
+	const u8 *opts;
+
+	th = pkt->proto == IPPROTO_TCP ?
+	     skb_header_pointer(skb, pkt->l4_off, sizeof(_th), &_th) : NULL;
+	if (!th || th->doff * 4 <= sizeof(*th))
+		return 0;
+	len = th->doff * 4 - sizeof(*th);
+	opts = skb_header_pointer(skb, pkt->l4_off + sizeof(*th), len, buf);
+	if (!opts || bolt_opt_seek(opts, len, TCPOPT_TIMESTAMP, &off) != TCPOLEN_TIMESTAMP)
+		return 0;
+	return get_unaligned_be32(opts + off + 2);
+}
+
+/* Offset of the header behind the VLAN tags that are in the packet itself, or -1 */
+static int sfc_l3_depth(const struct sk_buff *skb)
+{
+	__be16 type = skb->protocol;
+	int depth = ETH_HLEN;
+	struct vlan_hdr buf;
+	const struct vlan_hdr *tag;
+
+	for (; eth_type_vlan(type); depth += VLAN_HLEN) {
+		tag = skb_header_pointer(skb, depth, sizeof(buf), &buf);
+		if (!tag)
+			return -1;
+		type = tag->h_vlan_encapsulated_proto;
+	}
+	return depth;
 }
 
 static bool sfc_is_control(const struct sk_buff *skb, const struct sfc_pkt *pkt,
@@ -136,6 +178,9 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 	*pkt = (struct sfc_pkt){ .l3_off = skb_network_offset(skb) };
 	if (unlikely(pkt->l3_off < 0 || pkt->l3_off > skb->len))
 		return;
+	/* a bridge leaves the network header at an inner tag: that is no IP header */
+	if (eth_type_vlan(skb->protocol) && sfc_l3_depth(skb) != pkt->l3_off)
+		return;
 
 	switch (skb_protocol(skb, true)) {
 	case htons(ETH_P_IP):
@@ -144,6 +189,9 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 	case htons(ETH_P_IPV6):
 		proto = sfc_parse_ip6(skb, pkt, &l4_len);
 		break;
+	case htons(ETH_P_PAUSE):
+		pkt->high = true;
+		return;
 	default:
 		return;
 	}
@@ -165,41 +213,77 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 	}
 }
 
-/*
- * The L4 protocol that a fragment, the first or another, is part of; 0: @skb is none.  Takes a
- * while, and is asked for only when something is paused.
- */
-u8 sfc_fragment_proto(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+/* The flow of a packet; without ports where there is no L4 header.  False: not IP. */
+bool sfc_flow_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_flow *f)
 {
 	const struct ipv6hdr *ip6h;
 	const struct iphdr *iph;
-	struct frag_hdr fh;
+	__be16 *ports, pbuf[2];
 	struct ipv6hdr buf;
-	__be16 frag_off;
-	u8 next;
-	int off;
 
-	if (pkt->family == AF_INET) {
-		iph = skb_header_pointer(skb, pkt->l3_off, sizeof(*iph), &buf);
-		return iph && ip_is_fragment(iph) ? iph->protocol : 0;
+	*f = (struct sfc_flow){ .proto = pkt->proto, .dscp = pkt->dscp };
+	if (pkt->proto) {
+		ports = skb_header_pointer(skb, pkt->l4_off, sizeof(pbuf), pbuf);
+		if (!ports)
+			return false;
+		f->sport = ports[0];
+		f->dport = ports[1];
 	}
-	if (pkt->family != AF_INET6)
-		return 0;
-	ip6h = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
-	if (!ip6h)
-		return 0;
-	next = ip6h->nexthdr;
-	off = ipv6_skip_exthdr(skb, pkt->l3_off + sizeof(*ip6h), &next, &frag_off);
-	if (off < 0 || !frag_off)
-		return 0;
-	/* not the first: there is nothing behind its header that could be read */
-	if (next == NEXTHDR_FRAGMENT)
-		return skb_copy_bits(skb, off, &fh, sizeof(fh)) ? 0 : fh.nexthdr;
-	return next;
+	switch (pkt->family) {
+	case AF_INET:
+		iph = skb_header_pointer(skb, pkt->l3_off, sizeof(*iph), &buf);
+		if (!iph)
+			return false;
+		f->family = 4;
+		f->saddr[0] = iph->saddr;
+		f->daddr[0] = iph->daddr;
+		return true;
+	case AF_INET6:
+		ip6h = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
+		if (!ip6h)
+			return false;
+		f->family = 6;
+		memcpy(f->saddr, &ip6h->saddr, sizeof(f->saddr));
+		memcpy(f->daddr, &ip6h->daddr, sizeof(f->daddr));
+		return true;
+	}
+	return false;
 }
 
 /*
- * Put @flags into the option and mend the TCP checksum (RFC 1624).
+ * A control message, in @m unless it is malformed.  @keys: of the switches, to see whether it may
+ * be cached, or NULL.
+ * sfc_is_control() has checked that it fits the buffer.
+ */
+enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
+				  const struct bolt_keys *keys, struct bolt_msg *m)
+{
+	u8 buf[BOLT_CTL_LEN_MAX];
+	struct sfc_flow f;
+	struct udphdr uh;
+	int len;
+
+	if (skb_copy_bits(skb, pkt->l4_off, &uh, sizeof(uh)))
+		return SFC_MSG_BAD;
+	len = ntohs(uh.len) - (int)sizeof(uh);
+	if (len <= 0 || len > (int)sizeof(buf) ||
+	    skb_copy_bits(skb, pkt->l4_off + sizeof(uh), buf, len))
+		return SFC_MSG_BAD;
+	if (bolt_msg_parse(buf, len, m) != BOLT_MSG_OK)
+		return SFC_MSG_BAD;
+	if (m->type != BOLT_CTL_BTS)
+		return SFC_MSG_OTHER;
+	/* the quoted flow must be one that the message's addressee sends */
+	if (!sfc_flow_of(skb, pkt, &f) || f.family != m->family ||
+	    memcmp(f.daddr, m->saddr, sizeof(f.daddr)))
+		return SFC_MSG_FALSE;
+	if (!keys || !(m->flags & BOLT_CTL_F_CACHEABLE))
+		return SFC_MSG_BTS;
+	return bolt_msg_cache_ok(buf, len, keys) ? SFC_MSG_CACHEABLE : SFC_MSG_FALSE;
+}
+
+/*
+ * Put @flags into the option and update the TCP checksum (RFC 1624).
  *
  * The checksum sums 16-bit words of the segment, and the option may start at an odd byte: then the
  * flags are the low half of their word.  The other half cancels out and can be left out of
@@ -209,17 +293,17 @@ u8 sfc_fragment_proto(const struct sk_buff *skb, const struct sfc_pkt *pkt)
  *
  * Returns false, packet untouched, when the header cannot be made writable.
  */
-bool sfc_write_flags(struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags)
+bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags)
 {
-	int off = pkt->opt_off + BOLT_TCPOPT_OFF_FLAGS;
-	unsigned int shift = (off - pkt->l4_off) & 1 ? 0 : 8;
+	int off = opt_off + BOLT_TCPOPT_OFF_FLAGS;
+	unsigned int shift = (off - l4_off) & 1 ? 0 : 8;
 	struct tcphdr *th;
 	u8 *p;
 
 	if (skb_shared(skb) || skb_ensure_writable(skb, off + 1))
 		return false;
 
-	th = (struct tcphdr *)(skb->data + pkt->l4_off);
+	th = (struct tcphdr *)(skb->data + l4_off);
 	p = skb->data + off;
 	if (skb->ip_summed != CHECKSUM_PARTIAL)
 		csum_replace2(&th->check, htons(*p << shift), htons(flags << shift));

@@ -13,7 +13,7 @@
 #include <net/ip.h>
 #include <net/tcp.h>
 
-#include "sfc.h"
+#include "packet.h"
 
 /* A TCP header's length, as in its 13th byte: bare, with one of the two options, with both */
 #define SFC_TCP_BARE	(20 << 2)
@@ -24,9 +24,9 @@
  * TCP behind @l3_len bytes of L3 at @l3, which says that all are @tot.  The headers are @head.
  * Bolt's option is @opt bytes behind the begin of TCP's; 0: there is none.
  */
-static __always_inline bool sfc_parse_plain_opt(const struct sk_buff *skb, const u8 *l3,
-						u32 l3_len, u32 head, u32 tot, u32 opt,
-						struct sfc_pkt *pkt)
+static __always_inline bool sfc_parse_tcp_opt(const struct sk_buff *skb, const u8 *l3,
+					      u32 l3_len, u32 head, u32 tot, u32 opt,
+					      struct sfc_pkt *pkt)
 {
 	const u8 *th = l3 + l3_len;
 
@@ -34,7 +34,6 @@ static __always_inline bool sfc_parse_plain_opt(const struct sk_buff *skb, const
 		return false;
 	pkt->l4_off = pkt->l3_off + l3_len;
 	pkt->proto = IPPROTO_TCP;
-	pkt->band = SFC_BAND_HIGH;
 	pkt->control = false;
 	pkt->pausable = tot != head;
 	pkt->high = !pkt->pausable && (th[13] & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_RST |
@@ -53,32 +52,32 @@ static __always_inline bool sfc_parse_plain_opt(const struct sk_buff *skb, const
 }
 
 /* The same; a bare header of TCP is there, in one piece. */
-static __always_inline bool sfc_parse_plain_tcp(const struct sk_buff *skb, const u8 *l3, u32 l3_len,
-						u32 tot, struct sfc_pkt *pkt)
+static __always_inline bool sfc_parse_tcp_in_place(const struct sk_buff *skb, const u8 *l3,
+						   u32 l3_len, u32 tot, struct sfc_pkt *pkt)
 {
 	const u32 bare = l3_len + 20, one = l3_len + 32, both = l3_len + 44;
 	const u8 *th = l3 + l3_len;
 
 	switch (th[12] & 0xf0) {
 	case SFC_TCP_BARE:
-		return sfc_parse_plain_opt(skb, l3, l3_len, bare, tot, 0, pkt);
+		return sfc_parse_tcp_opt(skb, l3, l3_len, bare, tot, 0, pkt);
 	case SFC_TCP_ONE:
 		if (pkt->l3_off + one > skb_headlen(skb))
 			return false;
 		if (bolt_opt_at_full(th + 20))
-			return sfc_parse_plain_opt(skb, l3, l3_len, one, tot, 20, pkt);
+			return sfc_parse_tcp_opt(skb, l3, l3_len, one, tot, 20, pkt);
 		return bolt_opt_at_ts(th + 20) &&
-		       sfc_parse_plain_opt(skb, l3, l3_len, one, tot, 0, pkt);
+		       sfc_parse_tcp_opt(skb, l3, l3_len, one, tot, 0, pkt);
 	case SFC_TCP_BOTH:
 		return pkt->l3_off + both <= skb_headlen(skb) &&
 		       bolt_opt_at_ts(th + 20) && bolt_opt_at_full(th + 32) &&
-		       sfc_parse_plain_opt(skb, l3, l3_len, both, tot, 32, pkt);
+		       sfc_parse_tcp_opt(skb, l3, l3_len, both, tot, 32, pkt);
 	}
 	return false;
 }
 
 /* Fill in @pkt.  False: it is another kind of packet, or malformed; ask sfc_parse(). */
-static __always_inline bool sfc_parse_plain(const struct sk_buff *skb, struct sfc_pkt *pkt)
+static __always_inline bool sfc_parse_in_place(const struct sk_buff *skb, struct sfc_pkt *pkt)
 {
 	const u8 *l3 = skb_network_header(skb);
 	const struct ipv6hdr *ip6h = (const struct ipv6hdr *)l3;
@@ -94,7 +93,7 @@ static __always_inline bool sfc_parse_plain(const struct sk_buff *skb, struct sf
 			return false;
 		pkt->family = AF_INET;
 		pkt->dscp = iph->tos >> 2;
-		return sfc_parse_plain_tcp(skb, l3, sizeof(*iph), ntohs(iph->tot_len), pkt);
+		return sfc_parse_tcp_in_place(skb, l3, sizeof(*iph), ntohs(iph->tot_len), pkt);
 	}
 	if (skb->protocol == htons(ETH_P_IPV6)) {
 		if (off + sizeof(*ip6h) + sizeof(struct tcphdr) > skb_headlen(skb) ||
@@ -102,7 +101,7 @@ static __always_inline bool sfc_parse_plain(const struct sk_buff *skb, struct sf
 			return false;
 		pkt->family = AF_INET6;
 		pkt->dscp = ipv6_get_dsfield(ip6h) >> 2;
-		return sfc_parse_plain_tcp(skb, l3, sizeof(*ip6h),
+		return sfc_parse_tcp_in_place(skb, l3, sizeof(*ip6h),
 					   sizeof(*ip6h) + ntohs(ip6h->payload_len), pkt);
 	}
 	return false;

@@ -5,8 +5,8 @@
  *	paper (Fig. 3)			here
  *	A.1, A.2 queue > Qth		sfc_pause_armed(), at enqueue
  *	A.3 cache			sfc_cache_find(), cache.c
- *	  "", estimator			sfc_estimate(), estimate.c
- *	A.4 Bloom filter		sfc_pause_told(), bloom.h
+ *	  "", estimator			sfc_estimate(), cache.c
+ *	A.4 Bloom filter		sfc_suppress_knows(), pause.h
  *	A.5, A.6 mirror, build BTS	sfc_pause_tell(), signal.c
  *
  * The paper's pipeline asks at the ingress for the depth of the egress queue.  A Linux
@@ -14,124 +14,75 @@
  * and it is still before the packet joins the queue, which is what counts: N senders
  * that arrive at once are told at once, not one per departure (section 2.3).
  */
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/siphash.h>
 
 #include <bolt_msg.h>
-#include "events.h"
-#include "sfc.h"
+#include "memory.h"
+#include "queue.h"
+#include "trace.h"
 
-/* The 5-tuple, hashed.  0: there is none. */
-static u64 sfc_pause_flow(const struct sfc_sched *q, const struct sk_buff *skb,
-			  const struct sfc_pkt *pkt)
+/* The 5-tuple, hashed: a flow that changes its DSCP is the same. */
+static u64 sfc_pause_hash(const struct sfc_sched *q, struct sfc_flow f)
 {
-	struct {
-		struct in6_addr saddr, daddr;
-		__be32 ports;
-		u32 proto;
-	} six = { .proto = pkt->proto };
-	const struct ipv6hdr *ip6h;
-	const struct iphdr *iph;
-	struct ipv6hdr buf;
-	__be32 *ports;
-
-	ports = skb_header_pointer(skb, pkt->l4_off, sizeof(six.ports), &six.ports);
-	if (!ports)
-		return 0;
-	if (pkt->family == AF_INET) {
-		iph = skb_header_pointer(skb, pkt->l3_off, sizeof(*iph), &buf);
-		if (!iph)
-			return 0;
-		return siphash_4u32((__force u32)iph->saddr, (__force u32)iph->daddr,
-				    (__force u32)*ports, pkt->proto, &q->flow_key) ?: 1;
-	}
-	ip6h = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
-	if (!ip6h)
-		return 0;
-	six.saddr = ip6h->saddr;
-	six.daddr = ip6h->daddr;
-	six.ports = *ports;
-	return siphash(&six, sizeof(six), &q->flow_key) ?: 1;
+	f.dscp = 0;
+	return siphash(&f, sizeof(f), &q->flow_key) ?: 1;
 }
 
-/* Line 13: does this flow know that it has to pause until then? */
-static bool sfc_pause_told(struct sfc_sched *q, u64 flow, u64 until_ns, u64 now)
+/* SFC-P: the NIC of the sender is told, where it is at a port of this switch that does so. */
+static bool sfc_pause_by_pfc(struct Qdisc *sch, const struct sk_buff *skb,
+			     const struct sfc_pkt *pkt, u32 pause_ns, u64 now)
 {
-	if (!q->pause.suppress_ns)
-		return false;
+	struct sfc_pfc *pfc = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
 
-	sfc_bloom_tick(&q->told, now, q->pause.suppress_ns);
-	switch (sfc_bloom_ask(&q->told, flow, now, until_ns, q->pause.suppress_ns)) {
-	case SFC_BLOOM_NEW:
-	case SFC_BLOOM_LATE:
-		return false;
-	case SFC_BLOOM_FALSE:
-		q->stats.bts_false++;
-		break;
-	case SFC_BLOOM_TOLD:
-		break;
-	}
-	q->stats.bts_suppressed++;
-	return true;
+	return pfc && READ_ONCE(pfc->cfg.convert) &&
+	       sfc_pfc_ask(pfc, sfc_prio_of(skb, pkt), pause_ns, now);
 }
 
 /*
- * Lines 13-25: tell the sender of @skb, unless it knows.  @cached_ns is what the cache says
- * of its destination, @local_ns the estimator.
+ * Lines 13-25: send a BTS to the sender of @skb, a packet of @flow, unless it was notified already.
+ * @cached_ns is the pause from the cache for its destination, @local_ns that of the estimator.
  */
 static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
-			   const struct sfc_pkt *pkt, u32 cached_ns, u32 local_ns, u64 now)
+			   const struct sfc_pkt *pkt, const struct sfc_flow *flow,
+			   u32 cached_ns, u32 local_ns, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 queue = sfc_backlog_drain(sch, pkt->band);	/* line 21: the newest */
 	struct bolt_msg msg = {
 		.type = BOLT_CTL_BTS,
 		.dscp = pkt->dscp,
-		.t_data_tx = pkt->t_data_tx,
+		.t_data_tx = pkt->t_data_tx ?: sfc_tsval(skb, pkt),
 		.queue_bytes = queue,
 		.pause_ns = sfc_pause_ns(&q->alg.rate, queue, q->pause.qtg, q->pause.max_ns),
 	};
-	u64 flow = sfc_pause_flow(q, skb, pkt);
+	u64 hash = sfc_pause_hash(q, *flow);
 	enum sfc_signal_verdict verdict;
 
 	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 23-24 */
 		msg.pause_ns = max(local_ns, cached_ns);
 		msg.flags = BOLT_CTL_F_FROM_CACHE;
-	} else if (q->pause.edge) {			/* line 25 */
+	} else if (q->pause.cacheable) {			/* line 25 */
 		msg.flags = BOLT_CTL_F_CACHEABLE;
 	}
 
-	if (!flow)
+	if (sfc_pause_by_pfc(sch, skb, pkt, msg.pause_ns, now))
 		return;
-	if (sfc_pause_told(q, flow, now + msg.pause_ns, now)) {
-		sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_SUPPRESSED, SFC_VERDICT_SENT, &msg);
+	if (q->pause.suppress_ns &&
+	    sfc_suppress_knows(&q->suppress, hash, now, now + msg.pause_ns, q->pause.suppress_ns)) {
+		q->stats.bts_suppressed++;
+		trace_sfc_suppressed(sch, skb, pkt, &msg, SFC_SIGNAL_SENT);
 		return;
 	}
 
 	verdict = sfc_signal(sch, skb, pkt, &msg, now);
-	sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_BTS, sfc_event_verdict(verdict), &msg);
-	switch (verdict) {
-	case SFC_SIGNAL_SENT:
-		q->stats.bts_sent++;
-		if (msg.flags & BOLT_CTL_F_FROM_CACHE && cached_ns >= local_ns)
-			q->stats.bts_cached++;
-		if (q->pause.suppress_ns)
-			sfc_bloom_add(&q->told, flow, now, now + msg.pause_ns);
-		break;
-	case SFC_SIGNAL_LIMITED:
-		q->stats.bts_limited++;
-		break;
-	case SFC_SIGNAL_NOMEM:
-		q->stats.bts_nomem++;
-		break;
-	case SFC_SIGNAL_DROPPED:
-		q->stats.bts_dropped++;
-		break;
-	case SFC_SIGNAL_UNFIT:
-		q->stats.bts_unfit++;
-		break;
-	}
+	trace_sfc_bts(sch, skb, pkt, &msg, verdict);
+	if (verdict != SFC_SIGNAL_SENT)
+		return;
+	q->stats.bts_sent++;
+	if (msg.flags & BOLT_CTL_F_FROM_CACHE && cached_ns >= local_ns)
+		q->stats.bts_cached++;
+	if (q->pause.suppress_ns)
+		sfc_suppress_add(&q->suppress, hash, now, now + msg.pause_ns);
 }
 
 /* Line 11 */
@@ -147,16 +98,7 @@ static u32 sfc_pause_cached(struct sfc_sched *q, const struct sfc_key *key, u64 
 	return left;
 }
 
-/* For listeners */
-static void sfc_pause_tell_hit(struct Qdisc *sch, const struct sk_buff *skb,
-			       const struct sfc_pkt *pkt, u32 cached_ns)
-{
-	const struct bolt_msg m = { .pause_ns = cached_ns, .queue_bytes = sfc_backlog(sch) };
-
-	sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_CACHE_HIT, SFC_VERDICT_SENT, &m);
-}
-
-/* Section 3.4, local_estimate: the pause that the estimated remote queue is worth */
+/* Section 3.4, local_estimate: the pause for the estimated remote queue */
 static u32 sfc_pause_local(struct sfc_sched *q, const struct sfc_key *key, u32 bytes, u64 now)
 {
 	u32 ns;
@@ -169,10 +111,17 @@ static u32 sfc_pause_local(struct sfc_sched *q, const struct sfc_key *key, u32 b
 	return ns;
 }
 
-/* What the port would hold itself (hold.c) it must not: that moves a queue, and idles the link. */
-static bool sfc_pause_answers(const struct sfc_sched *q, const struct sfc_pkt *pkt)
+/*
+ * Do not answer packets that this host itself could hold (hold.c): the queue would only move there,
+ * and the link idle.  Do not answer control messages, by format instead of port: with different
+ * ports configured, two switches would answer each other's answers.
+ */
+static bool sfc_pause_answers(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
-	return pkt->pausable && !(q->hold && pkt->proto != IPPROTO_TCP);
+	struct bolt_msg m;
+
+	return pkt->pausable && (pkt->proto == IPPROTO_TCP || skb->skb_iif) &&
+	       !(pkt->proto == IPPROTO_UDP && sfc_msg_read(skb, pkt, NULL, &m) != SFC_MSG_BAD);
 }
 
 /* A packet that arrives, before it joins the queue or is dropped; see sfc_pause_armed(). */
@@ -180,30 +129,36 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u32 cached_ns = 0, local_ns = 0;
+	u32 cached_ns, local_ns;
+	struct sfc_flow flow;
 	struct sfc_key key;
 
-	if (!sfc_pause_answers(q, pkt))
+	if (!sfc_pause_answers(skb, pkt) || !sfc_flow_of(skb, pkt, &flow))
 		return;
-	if ((q->dre.decay || now < READ_ONCE(*q->until_ns)) && sfc_key_of(skb, pkt, &key)) {
-		cached_ns = sfc_pause_cached(q, &key, now);
-		if (cached_ns)
-			sfc_pause_tell_hit(sch, skb, pkt, cached_ns);
-		local_ns = sfc_pause_local(q, &key, qdisc_pkt_len(skb), now);
+	key = sfc_flow_key(&flow);
+	cached_ns = sfc_pause_cached(q, &key, now);
+	if (cached_ns && trace_sfc_cache_hit_enabled()) {
+		const struct bolt_msg m = {
+			.pause_ns = cached_ns, .queue_bytes = sfc_backlog(sch),
+		};
+
+		trace_sfc_cache_hit(sch, skb, pkt, &m, SFC_SIGNAL_SENT);
 	}
+	local_ns = sfc_pause_local(q, &key, qdisc_pkt_len(skb), now);
 	if (cached_ns || local_ns ||
 	    sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in))		/* line 12 */
-		sfc_pause_tell(sch, skb, pkt, cached_ns, local_ns, now);
+		sfc_pause_tell(sch, skb, pkt, &flow, cached_ns, local_ns, now);
 }
 
-/* A packet that leaves and has left more than Qth behind: egress BTS */
+/* A packet leaves a queue of more than Qth: egress BTS */
 void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_flow flow;
 	struct sfc_pkt pkt;
 
 	sfc_parse(skb, q->cfg.port, &pkt);
 	pkt.band = band;
-	if (sfc_pause_answers(q, &pkt))
-		sfc_pause_tell(sch, skb, &pkt, 0, 0, now);
+	if (sfc_pause_answers(skb, &pkt) && sfc_flow_of(skb, &pkt, &flow))
+		sfc_pause_tell(sch, skb, &pkt, &flow, 0, 0, now);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Source Flow Control at the switch: when a sender is told to pause, and for how long
+ * Source Flow Control at the switch: when a sender has to pause, and for how long
  * ("SFC: Near-Source Congestion Signaling and Flow Control", Algorithm 1).
  *
  *	queue > Qth			BTS	(line 10)
@@ -8,7 +8,7 @@
  *
  *	   queue
  *	   Qth = 2 BDP ------  beyond: pause the sender of each arriving packet
- *	   Qtg = 1 BDP ------  what the queue has drained to when they come back
+ *	   Qtg = 1 BDP ------  the queue when they resume
  *
  * With Qtg of at least one feedback delay's worth, the first packet sent after a
  * pause arrives before the queue is empty (section 3.3).
@@ -18,7 +18,7 @@
 #ifndef _SFC_PAUSE_H
 #define _SFC_PAUSE_H
 
-#include "tokens.h"
+#include "rate.h"
 
 #define SFC_RTT_DEFAULT_NS	(10 * NSEC_PER_USEC)	/* the paper's base RTT, table 1 */
 #define SFC_RTT_MIN_NS		(1 * NSEC_PER_USEC)
@@ -32,22 +32,19 @@
  */
 #define SFC_QTG_MIN_PKTS	2
 
-/**
- * struct sfc_pause_cfg - a port, as SFC sees it
- * @qth_in:	BTS when a packet that arrives meets more bytes than these
- * @qth_out:	BTS when a packet that leaves has left more behind (section 2.3, egress BTS)
- * @qtg:	bytes the queue should drain to
- * @max_ns:	longest pause
- * @suppress_ns: a flow gets one BTS in so long; 0: as many as it has packets
- * @edge:	the port faces servers: others may cache what it says (line 25)
- */
+/* A port, as SFC sees it */
 struct sfc_pause_cfg {
-	u32	qth_in;
+	u32	qth_in;		/* BTS when a packet that arrives meets more bytes than these */
+	/* BTS when a packet that leaves has left more behind (section 2.3, egress BTS) */
 	u32	qth_out;
-	u32	qtg;
-	u32	max_ns;
-	u32	suppress_ns;
-	bool	edge;
+	u32	qtg;		/* bytes the queue should drain to */
+	u32	max_ns;		/* longest pause */
+	u32	suppress_ns;	/* a flow gets one BTS in so long; 0: as many as it has packets */
+	/*
+	 * the port faces servers, and has the key of the switches: others may cache what it says
+	 * (line 25)
+	 */
+	bool	cacheable;
 };
 
 /* Section 3.3: T_P = (qd - Qtg) / R, rounded down, at most @max_ns.  Multiplies, never divides. */
@@ -64,16 +61,10 @@ static inline u32 sfc_bdp(const struct sfc_rate *r, u32 ns, u32 limit)
 	return min_t(u64, sfc_supply(r, ns) >> SFC_TOKEN_SHIFT, limit);
 }
 
-/**
- * sfc_pause_thresholds() - what is in force where the configuration is silent
- * @r:		known rate
- * @rtt_ns:	base RTT
- * @mtu:	bytes of the largest packet
- * @limit:	bytes that fit in the queue; the thresholds stay below
- * @qth:	in: as configured, or 0; out: in force
- * @qtg:	likewise; always below @qth
- *
- * Two BDP and one (section 3.3).  A threshold that is given moves the other one.
+/*
+ * What is in force where the configuration, in *@qth and *@qtg, is silent (0): two BDP and one
+ * (section 3.3).  A threshold that is given moves the other one.  Both stay within @limit bytes,
+ * and *@qtg is the smaller one.
  */
 static inline void sfc_pause_thresholds(const struct sfc_rate *r, u32 rtt_ns, u32 mtu, u32 limit,
 					u32 *qth, u32 *qtg)
@@ -84,6 +75,79 @@ static inline void sfc_pause_thresholds(const struct sfc_rate *r, u32 rtt_ns, u3
 		*qth = min_t(u64, 2ULL * max(bdp, *qtg), limit);
 	if (!*qtg)
 		*qtg = bdp < *qth ? bdp : *qth / 2;
+}
+
+/*
+ * Suppression (SFC, sections 3.2 and 4): which flows know already that they have to pause?
+ *
+ * A table of flows, each with the time of its last BTS and the end of the pause in it.  A flow is
+ * notified again after a period since its own last BTS, or if its pause would end later than that
+ * by a period and 1/32 of that pause.
+ *
+ * The paper has a Bloom filter that is emptied every period (section 4, appendix B.2), since a
+ * table costs a switching chip too much.  Here it costs memory only, and avoids three effects:
+ * a flow whose bits other flows have set is not notified in that period; all flows notified after
+ * the filter is emptied get the same end, resume together and stay synchronized; and if the queue
+ * grows after a flow was notified, by up to megabytes in half an RTT of a wide incast, no flow is
+ * notified of that.
+ *
+ * The table is bounded.  A flow is looked for in a few consecutive slots from its hash on; if all
+ * of them hold other flows, the one notified longest ago is replaced.  So an incast of more flows
+ * than there are slots causes too many messages, never too few.
+ */
+
+#define SFC_SUPPRESS_SLOTS	1024	/* the paper's worst case: 150 flows in a period */
+#define SFC_SUPPRESS_PROBES	16
+#define SFC_SUPPRESS_SLACK_SHIFT 5	/* of a pause, 1/32 */
+
+/* A flow that was told to pause */
+struct sfc_notified {
+	/* a keyed hash of its addresses and ports, as good in all of its bits; 0: free */
+	u64	flow;
+	u64	notified_ns;	/* when */
+	u64	until_ns;	/* until when to pause */
+};
+
+/* struct sfc_suppress - what the flows of a port know; all zero is empty */
+struct sfc_suppress {
+	struct sfc_notified	slots[SFC_SUPPRESS_SLOTS];
+};
+
+/* The slot of @flow; else a free one, or that of the flow notified longest ago */
+static inline struct sfc_notified *sfc_suppress_slot(struct sfc_suppress *s, u64 flow)
+{
+	struct sfc_notified *room = NULL;
+	unsigned int i;
+
+	for (i = 0; i < SFC_SUPPRESS_PROBES; i++) {
+		struct sfc_notified *t = &s->slots[(flow + i) % SFC_SUPPRESS_SLOTS];
+
+		if (t->flow == flow)
+			return t;
+		if (!room || t->notified_ns < room->notified_ns)
+			room = t;
+	}
+	return room;
+}
+
+/*
+ * Line 13: is a BTS with the end @until_ns redundant for @flow, which is not 0?  It is if the flow
+ * was notified of nearly the same end within @period_ns.
+ */
+static inline bool sfc_suppress_knows(struct sfc_suppress *s, u64 flow, u64 now, u64 until_ns,
+				      u32 period_ns)
+{
+	const struct sfc_notified *t = sfc_suppress_slot(s, flow);
+	u64 slack = period_ns + ((t->until_ns - t->notified_ns) >> SFC_SUPPRESS_SLACK_SHIFT);
+
+	return t->flow == flow && now - t->notified_ns < period_ns &&
+	       until_ns <= t->until_ns + slack;
+}
+
+/* The flow was notified to pause until @until_ns. */
+static inline void sfc_suppress_add(struct sfc_suppress *s, u64 flow, u64 now, u64 until_ns)
+{
+	*sfc_suppress_slot(s, flow) = (struct sfc_notified){ flow, now, until_ns };
 }
 
 #endif /* _SFC_PAUSE_H */

@@ -2,23 +2,30 @@
 /*
  * A link with several transmit queues, an sfc on each (below mq, mqprio, taprio): one port.
  *
- *	queue 1 --+-- backlog, told when it has changed ----> sum   (compared with every threshold)
+ *	queue 1 --+-- backlog, when it has changed ---------> sum   (compared with every threshold)
  *	queue 2 --+-- LAST: a token ------------------------> PRU  -- INC takes one
  *	queue 3 --+-- demand of a batch of packets ---------> SM   -- supply for the next batch
  *
  * What is shared is read often and written seldom:
  * - the backlog, while packets wait: when it is off by a part of ccthresh or an eighth.  So the
- *   sum is off by less than ccthresh and an eighth of it, and a packet for each queue (told is
- *   what waited when a packet came or was asked for)
+ *   sum is off by less than ccthresh and an eighth of it, and a packet for each queue (what is
+ *   published waited when a packet came or was asked for)
  * - PRU tokens, when a flow ends and when another takes its place: exact
  * - supply, once in a batch: share.h has the bound
  *
- * Which are queues of one port: all sfc on one device that do not shape and have one band of
- * data, if they belong to more than one transmit queue.  A classful qdisc as the root has one
- * transmit queue, whatever its classes.  One that is alone pays nothing: it has no port.
+ * Which are queues of one port: all sfc on one device that do not shape, have one band of
+ * data and are not the paper's, which keeps its state by queue (section 4.1), if they
+ * belong to more than one transmit queue.  A classful qdisc as the root has one transmit queue,
+ * whatever its classes.  A single sfc has no struct sfc_port, and so no cost.
  *
- * Lists and membership are RTNL's.  What packets use of struct sfc_queue changes with the tree
- * locked, and a port is freed when the last has left, so packets hold no reference.
+ * And the device below.  If the driver keeps byte queue limits, the bytes that it holds of a
+ * transmit queue are part of the queue of the sfc there: share.h.  There is no event when a driver
+ * enables them, and the counters are 0 before the first packet.  So a congested queue checks them,
+ * and then reads them with each packet.
+ *
+ * Lists and membership are protected by RTNL.  Members of struct sfc_queue that packets use change
+ * with the tree locked, and a port is freed after its last member has left it, so packets need no
+ * reference.
  */
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
@@ -28,45 +35,47 @@
 
 static LIST_HEAD(sfc_ports);
 
-/* @backlog is news to the others. */
-void sfc_port_tell(struct Qdisc *sch, u32 backlog)
+/* Make @backlog visible to the port's other queues. */
+void sfc_port_publish(struct Qdisc *sch, u32 backlog)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	atomic_add(backlog - q->queue.told, &q->queue.port->backlog);
-	q->queue.told = backlog;
+	atomic_add(backlog - q->queue.published_bytes, &q->queue.port->backlog);
+	q->queue.published_bytes = backlog;
 	q->queue.writes++;
 }
 
 /*
- * A packet is asked for: what waits when it has left, lest each that passes through an empty queue
- * is news twice.
+ * Before a dequeue: publish the backlog that will remain.  Otherwise each packet through an empty
+ * queue would change the published value twice (0 -> n -> 0).
  */
 void sfc_port_departure(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u32 backlog = sch->qstats.backlog - q->held_bytes;
+	u32 backlog = sfc_backlog_here(sch);
 	const struct sk_buff *next;
 
 	next = q->bands[SFC_BAND_HIGH].head ?: q->bands[SFC_BAND_DATA].head;
-	if (next)
+	if (next && backlog)
 		backlog -= qdisc_pkt_len(next);
-	sfc_port_show(sch, backlog);
+	sfc_port_publish_news(sch, backlog);
 	sfc_port_look(q);
 }
 
-static void sfc_port_settle(struct sfc_sched *q, const struct sfc_alg_in *in)
+/* Algorithm 1, line 3, now and then: share.h */
+void sfc_port_settle(struct sfc_sched *q, u32 segs, u64 now)
 {
+	const struct sfc_alg_in in = { .now = now, .segs = segs };
 	struct sfc_port *port = q->queue.port;
 
 	spin_lock(&port->lock);
-	sfc_share_settle(&q->queue.share, &q->state.sm, &port->state, &q->alg, in);
+	sfc_share_settle(&q->queue.share, &q->state.sm, &port->state, &q->alg, &in);
 	spin_unlock(&port->lock);
 	q->queue.writes++;
 }
 
-/* All or nothing */
-static u32 sfc_port_pru_take(struct sfc_sched *q, u32 pkts)
+/* Lines 14-15: all or nothing */
+u32 sfc_port_pru_take(struct sfc_sched *q, u32 pkts)
 {
 	atomic_t *token = &q->queue.port->pru_token;
 	int had = atomic_read(token);
@@ -79,8 +88,8 @@ static u32 sfc_port_pru_take(struct sfc_sched *q, u32 pkts)
 	return pkts;
 }
 
-/* Returns how many there was room for. */
-static u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts)
+/* Line 12.  Returns the number of tokens added, up to the maximum. */
+u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts)
 {
 	atomic_t *token = &q->queue.port->pru_token;
 	int had = atomic_read(token);
@@ -96,42 +105,55 @@ static u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts)
 	return now - had;
 }
 
-/* Algorithm 1 at one queue of several: tokens are the port's.  Line 3 ... */
-void sfc_port_supply(struct sfc_sched *q, const struct sfc_alg_in *in)
+/* --- what the device holds --- */
+
+/* Read the device's byte counters, when a packet arrives, or leaves with egress BTS on. */
+void sfc_port_look_below(struct Qdisc *sch, u64 now)
 {
-	if (q->alg.sm && sfc_share_add(&q->queue.share, in->size, in->now))
-		sfc_port_settle(q, in);
+	struct sfc_sched *q = qdisc_priv(sch);
+	u32 queued, completed, held;
+
+	queued = sfc_ring_read(sch->dev_queue, &completed);
+	held = sfc_ring_held(&q->ring, &q->alg.rate, queued, completed, now);
+	/* it may have become the leaf of another qdisc */
+	if (rcu_access_pointer(sch->dev_queue->qdisc) != sch)
+		held = 0;
+	q->ring.bytes = held - min(held, q->alg.mtu);
+	sfc_port_look(q);
 }
 
-/* ... and the others */
-void sfc_port_decide_data(struct sfc_sched *q, const struct sfc_alg_in *in,
-			  struct sfc_decision *out)
+/*
+ * Enable ring accounting if the device's byte queue limits count only packets of this qdisc, and
+ * the port knows its rate, does not shape and has one band (the device cannot tell bands apart).
+ * Afterwards each arrival reads the ring.
+ */
+void sfc_port_find_ring(struct Qdisc *sch, u64 now)
 {
-	/* only for who will surely use it: line 14 */
-	if ((in->flags & (BOLT_F_DATA | BOLT_F_INC | BOLT_F_LAST)) ==
-	    (BOLT_F_DATA | BOLT_F_INC) && sfc_pru_counts(&q->alg, in))
-		q->state.pru_token = sfc_port_pru_take(q, in->segs);
-	sfc_decide_data(&q->alg, &q->state, in, out);
-	if (out->pru_added) {						/* line 12 */
-		out->pru_added = sfc_port_pru_add(q, out->pru_added);
-		q->state.pru_token = 0;
-	}
+	struct sfc_sched *q = qdisc_priv(sch);
+	u32 completed;
+
+	if (q->ring.on || !sfc_ring_read(sch->dev_queue, &completed))
+		return;
+	if (q->cfg.rate_bps || q->multi || !q->alg.rate.bytes_ps ||
+	    !(sch->flags & TCQ_F_ONETXQUEUE) ||
+	    rcu_access_pointer(sch->dev_queue->qdisc) != sch)
+		return;
+	q->ring.on = true;
+	q->fifo = false;
+	sfc_port_look_below(sch, now);
 }
 
-/* --- who belongs together; RTNL --- */
+/* --- the members of a port.  Context: RTNL --- */
 
 static bool sfc_port_wants(struct Qdisc *sch, const struct sfc_config *cfg)
 {
-	return netif_is_multiqueue(qdisc_dev(sch)) && !cfg->rate_bps && cfg->bands == 1;
+	return netif_is_multiqueue(qdisc_dev(sch)) && !cfg->rate_bps && cfg->bands == 1 &&
+	       !(cfg->flags & TC_SFC_F_PAPER);
 }
 
-/**
- * sfc_port_prepare() - the port of a configuration that is to be, if it may share one
- * @sch:	an sfc
- * @cfg:	what it is to have
- *
- * Returns it, NULL, or an error.  Give it to sfc_port_update(), which takes it from there, also
- * when nothing comes of the configuration.
+/*
+ * Find or create the port of a new configuration; NULL if it cannot share one, or an error.  Always
+ * pass it on to sfc_port_update(), also if the configuration fails.
  */
 struct sfc_port *sfc_port_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 {
@@ -159,11 +181,11 @@ static struct Qdisc *sfc_port_sch(const struct sfc_queue *queue)
 	return container_of(queue, struct sfc_sched, queue)->sch;
 }
 
-/* Tree locked.  Tokens begin anew, as with a change of bands. */
+/* Join a shared port.  Tokens are reset, as by a change of bands.  Context: tree locked */
 static void sfc_port_enter(struct sfc_sched *q, struct sfc_port *port)
 {
 	q->queue.port = port;
-	q->queue.told = 0;
+	q->queue.published_bytes = 0;
 	q->queue.share = (struct sfc_share){ };
 	q->state = (struct sfc_alg_state){ };
 }
@@ -175,22 +197,23 @@ static void sfc_port_exit(struct Qdisc *sch)
 	sfc_port_reset(sch);
 	q->queue.port = NULL;
 	q->state = (struct sfc_alg_state){ };
-	q->away = q->held_bytes;
+	sfc_port_look(q);
 }
 
-/* What follows from the configuration and the number of queues.  Tree locked. */
+/* Update what depends on configuration and number of queues.  Context: tree locked */
 void sfc_port_tune(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	sfc_choose(sch);
+	q->departs = q->cfg.rate_bps || q->multi || q->pause.qth_out != SFC_QUEUE_NEVER;
+	q->fifo = !q->departs && !q->queue.port && !q->ring.on && !q->pfc;
 	if (!q->queue.port)
 		return;
 	q->queue.grain = max(q->alg.ccthresh / q->queue.port->queues, 1U);
 	q->queue.share.batch = sfc_share_batch(&q->alg, q->queue.port->queues);
 }
 
-/* Is its transmit queue another's as well?  One is replaced by another while both are there. */
+/* Has another member this transmit queue?  Below a classful root, or during a replacement. */
 static bool sfc_port_doubled(const struct sfc_port *port, struct Qdisc *sch)
 {
 	const struct sfc_queue *queue;
@@ -201,7 +224,7 @@ static bool sfc_port_doubled(const struct sfc_port *port, struct Qdisc *sch)
 	return false;
 }
 
-/* Somebody came or went: each by itself, since their locks are not one. */
+/* The number of members has changed: update each one under its own lock. */
 static void sfc_port_recount(struct sfc_port *port, int more)
 {
 	struct sfc_queue *queue;
@@ -220,7 +243,7 @@ static void sfc_port_recount(struct sfc_port *port, int more)
 	}
 }
 
-/* @port, of sfc_port_prepare() or NULL, is where @sch belongs from now on. */
+/* Move @sch to @port, the result of sfc_port_prepare(), or to none if NULL. */
 void sfc_port_update(struct Qdisc *sch, struct sfc_port *port)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
@@ -249,15 +272,16 @@ void sfc_port_update(struct Qdisc *sch, struct sfc_port *port)
 	}
 }
 
-/* Nothing waits here any more.  Also of a qdisc without a port. */
+/* The queue is empty: publish that.  Also for a qdisc without a shared port. */
 void sfc_port_reset(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	if (!q->queue.port)
-		return;
-	sfc_port_tell(sch, 0);
-	q->queue.share.demand = 0;
+	q->ring.bytes = 0;
+	if (q->queue.port) {
+		sfc_port_publish(sch, 0);
+		q->queue.share.demand = 0;
+	}
 	sfc_port_look(q);
 }
 

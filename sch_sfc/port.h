@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the sfc on the transmit queues of one device share: see port.c. */
+/* State shared by the sfc on the transmit queues of one device: see port.c. */
 #ifndef _SFC_PORT_H
 #define _SFC_PORT_H
 
@@ -7,33 +7,26 @@
 #include <linux/cache.h>
 #include <linux/spinlock.h>
 
-#include "sfc.h"
+#include "queue.h"
 
-/**
- * struct sfc_port - a link with several transmit queues
- * @list:	of all; RTNL
- * @members:	of struct sfc_queue; RTNL
- * @dev:	whose
- * @queues:	of it that have an sfc; RTNL
- * @backlog:	bytes, of all queues: the sum of what they told
- * @pru_token:	of all; 0..SFC_PRU_MAX
- * @lock:	of @state
- * @state:	supply.  Its pru_token rests
+/*
+ * A link with several transmit queues
  *
- * Three lines of the cache: what nobody writes; what is written while packets wait or flows end,
- * and read for each packet; what is written once in a batch.
+ * Three cache lines: read-only for packets; read for each packet and written while packets wait or
+ * flows end; written once per batch.
  */
 struct sfc_port {
-	struct list_head	list;
-	struct list_head	members;
+	struct list_head	list;		/* of all; RTNL */
+	struct list_head	members;	/* of struct sfc_queue; RTNL */
 	const struct net_device	*dev;
-	u32			queues;
+	u32			queues;		/* of it that have an sfc; RTNL */
 
+	/* bytes, of all queues: the sum of what they published */
 	atomic_t		backlog ____cacheline_aligned_in_smp;
-	atomic_t		pru_token;
+	atomic_t		pru_token;	/* of all; 0..SFC_PRU_MAX */
 
-	spinlock_t		lock ____cacheline_aligned_in_smp;
-	struct sfc_alg_state	state;
+	spinlock_t		lock ____cacheline_aligned_in_smp;	/* of @state */
+	struct sfc_alg_state	state;		/* supply.  Its pru_token rests */
 };
 
 struct sfc_port *sfc_port_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
@@ -41,33 +34,32 @@ void sfc_port_update(struct Qdisc *sch, struct sfc_port *port);
 void sfc_port_tune(struct Qdisc *sch);
 void sfc_port_reset(struct Qdisc *sch);
 void sfc_port_departure(struct Qdisc *sch);
+void sfc_port_look_below(struct Qdisc *sch, u64 now);
+void sfc_port_find_ring(struct Qdisc *sch, u64 now);
 void sfc_port_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);
 
-void sfc_port_tell(struct Qdisc *sch, u32 backlog);
-void sfc_port_supply(struct sfc_sched *q, const struct sfc_alg_in *in);
-void sfc_port_decide_data(struct sfc_sched *q, const struct sfc_alg_in *in,
-			  struct sfc_decision *out);
+void sfc_port_publish(struct Qdisc *sch, u32 backlog);
+void sfc_port_settle(struct sfc_sched *q, u32 segs, u64 now);
+u32 sfc_port_pru_take(struct sfc_sched *q, u32 pkts);
+u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts);
 
-static inline void sfc_port_decide(struct sfc_sched *q, const struct sfc_alg_in *in,
-				   struct sfc_decision *out)
-{
-	sfc_port_supply(q, in);
-	sfc_port_decide_data(q, in, out);
-}
-
-/* @backlog bytes wait here: for the others, if they have to hear of it */
-static inline void sfc_port_show(struct Qdisc *sch, u32 backlog)
+/* Publish @backlog to the port's other queues, if it has changed enough. */
+static inline void sfc_port_publish_news(struct Qdisc *sch, u32 backlog)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 
-	if (sfc_share_news(backlog, q->queue.told, q->queue.grain))
-		sfc_port_tell(sch, backlog);
+	if (sfc_share_news(backlog, q->queue.published_bytes, q->queue.grain))
+		sfc_port_publish(sch, backlog);
 }
 
-/* What the others have: from here on sfc_backlog() says it. */
+/* Read the backlog of the other queues and the device, which sfc_backlog() then includes. */
 static inline void sfc_port_look(struct sfc_sched *q)
 {
-	q->away = q->held_bytes + q->queue.told - (u32)atomic_read(&q->queue.port->backlog);
+	u32 elsewhere = q->ring.bytes;
+
+	if (q->queue.port)
+		elsewhere += (u32)atomic_read(&q->queue.port->backlog) - q->queue.published_bytes;
+	q->excluded_bytes = -elsewhere;
 }
 
 /* A packet arrives. */
@@ -75,7 +67,7 @@ static inline void sfc_port_arrival(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	sfc_port_show(sch, sch->qstats.backlog - q->held_bytes);
+	sfc_port_publish_news(sch, sfc_backlog_here(sch));
 	sfc_port_look(q);
 }
 

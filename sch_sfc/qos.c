@@ -12,32 +12,27 @@
  */
 #include <net/pkt_cls.h>
 
-#include "sfc.h"
+#include "queue.h"
 
-/**
- * sfc_filter() - ask the filters
- * @skb:	packet or super-packet
- * @sch:	a port with bands
- * @band:	out: SFC_BAND_DATA..., or SFC_BAND_HIGH: they do not say
- *
- * Returns NET_XMIT_SUCCESS, or what enqueue() has to return: by the verdict of an action, @skb is
- * not to be queued.
+/*
+ * Ask the filters about a packet or super-packet.  Returns SFC_BAND_DATA..., or SFC_BAND_HIGH: they
+ * do not say; or, SFC_BANDS and more, what enqueue() has to return: by the verdict of an action,
+ * @skb is not to be queued.
  */
-int sfc_filter(struct sk_buff *skb, struct Qdisc *sch, u8 *band)
+int sfc_filter(struct sk_buff *skb, struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct tcf_result res = { };
 	struct tcf_proto *filters;
 	u32 id = skb->priority;
 
-	*band = SFC_BAND_HIGH;
 	if (TC_H_MAJ(id) != sch->handle) {
 		filters = rcu_dereference_bh(q->filters);
 		if (!filters)
-			return NET_XMIT_SUCCESS;
+			return SFC_BAND_HIGH;
 		switch (tcf_classify(skb, NULL, filters, &res, false)) {
 		case TC_ACT_UNSPEC:
-			return NET_XMIT_SUCCESS;
+			return SFC_BAND_HIGH;
 		case TC_ACT_STOLEN:
 		case TC_ACT_QUEUED:
 		case TC_ACT_TRAP:
@@ -50,8 +45,8 @@ int sfc_filter(struct sk_buff *skb, struct Qdisc *sch, u8 *band)
 	}
 	id = TC_H_MIN(id);
 	if (id >= 1 && id <= q->qos.n)
-		*band = SFC_BAND_DATA + id - 1;
-	return NET_XMIT_SUCCESS;
+		return SFC_BAND_DATA + id - 1;
+	return SFC_BAND_HIGH;
 }
 
 static unsigned int sfc_band_default(const struct sfc_sched *q)
@@ -59,63 +54,37 @@ static unsigned int sfc_band_default(const struct sfc_sched *q)
 	return SFC_BAND_DATA + q->cfg.defband - 1;
 }
 
-/* Where a packet of data goes; @band is sfc_filter()'s. */
-unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u8 band)
+/* The band of a data packet; @band is the result of sfc_filter(). */
+unsigned int sfc_band_of(const struct sfc_sched *q, u8 family, u8 dscp, u8 band)
 {
 	if (band != SFC_BAND_HIGH)
 		return band;
-	if (pkt->family && q->cfg.dscp[pkt->dscp])
-		return SFC_BAND_DATA + q->cfg.dscp[pkt->dscp] - 1;
+	if (family && q->cfg.dscp[dscp])
+		return SFC_BAND_DATA + q->cfg.dscp[dscp] - 1;
 	return sfc_band_default(q);
 }
 
-/* The band of a packet of data that was decided before; it may be gone since. */
-unsigned int sfc_band_again(const struct sfc_sched *q, const struct sk_buff *skb)
-{
-	unsigned int band = sfc_skb_cb(skb)->band;
-
-	if (!sfc_has_bands(q))
-		return SFC_BAND_DATA;
-	return band > SFC_BAND_HIGH && band < SFC_BAND_DATA + q->qos.n ? band : sfc_band_default(q);
-}
-
-/* What waits in bands that are no more goes to the default; it counts as before. */
-static void sfc_qos_move(struct sfc_sched *q)
-{
-	unsigned int band, to = sfc_band_default(q);
-	struct sk_buff *skb;
-
-	for (band = SFC_BAND_DATA + q->qos.n; band < SFC_BANDS; band++)
-		while ((skb = __qdisc_dequeue_head(&q->bands[band]))) {
-			__qdisc_enqueue_tail(skb, &q->bands[to]);
-			q->stats.bands_moved++;
-		}
-}
-
-/* What is queued, counted afresh */
+/* Count all packets again, and move those of removed bands to the default band. */
 static void sfc_qos_count(struct sfc_sched *q)
 {
+	struct qdisc_skb_head old;
+	unsigned int band, to;
 	struct sk_buff *skb;
-	unsigned int band;
 
-	q->qos.busy = 0;
-	q->qos.high_bytes = 0;
-	for (band = SFC_BAND_HIGH; band < SFC_BAND_DATA + q->qos.n; band++) {
-		if (band != SFC_BAND_HIGH)
-			q->qos.band[band - SFC_BAND_DATA].bytes = 0;
-		for (skb = q->bands[band].head; skb; skb = skb->next) {
-			sfc_skb_cb(skb)->band = band;
-			if (band == SFC_BAND_HIGH)
-				q->qos.high_bytes += qdisc_pkt_len(skb);
-			else
-				sfc_qos_join(&q->qos, band - SFC_BAND_DATA, qdisc_pkt_len(skb));
+	for (band = SFC_BAND_HIGH; band < SFC_BANDS; band++) {
+		to = band < SFC_BAND_DATA + q->qos.n ? band : sfc_band_default(q);
+		old = q->bands[band];
+		q->bands[band] = (struct qdisc_skb_head){ };
+		while ((skb = __qdisc_dequeue_head(&old))) {
+			__qdisc_enqueue_tail(skb, &q->bands[to]);
+			sfc_queue_band_add(q, to, skb);
 		}
 	}
 }
 
 /*
- * The bands of @cfg, which is in force.  Tree locked, or nobody knows the qdisc yet.  Tokens that
- * were counted for other bands, and what bands owe each other, are forgotten.
+ * Set up the bands of @cfg.  If their number changes, tokens and deficits are reset.
+ * Context: tree locked, or the qdisc is not visible yet
  */
 void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu)
 {
@@ -128,25 +97,7 @@ void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu)
 		return;
 	sfc_qos_reset(&q->qos);
 	q->state = (struct sfc_alg_state){ };
-	sfc_qos_move(q);
 	sfc_qos_count(q);
-}
-
-/* State, for people.  Tree locked. */
-void sfc_qos_stats(struct Qdisc *sch, struct tc_sfc_xstats *st)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-	unsigned int i;
-
-	st->bands = q->cfg.bands;
-	for (i = 0; q->multi && i < q->qos.n; i++) {
-		const struct sfc_qos_band *b = &q->qos.band[i];
-
-		st->band[i].qlen = q->bands[SFC_BAND_DATA + i].qlen;
-		st->band[i].backlog = b->bytes;
-		st->band[i].sm_token = sfc_sm_bytes(&b->state.sm);
-		st->band[i].pru_token = b->state.pru_token;
-	}
 }
 
 /* --- classes: names for the bands, PARENT:1 and on, without qdiscs of their own --- */
@@ -156,7 +107,7 @@ static struct Qdisc *sfc_class_leaf(struct Qdisc *sch, unsigned long cl)
 	return NULL;
 }
 
-/* There for its words: without it the user reads what init() of the new qdisc had to say. */
+/* Only for the message: without it the user reads what init() of the new qdisc had to say. */
 static int sfc_class_graft(struct Qdisc *sch, unsigned long cl, struct Qdisc *new,
 			   struct Qdisc **old, struct netlink_ext_ack *extack)
 {
@@ -203,21 +154,25 @@ static int sfc_class_dump(struct Qdisc *sch, unsigned long cl, struct sk_buff *s
 
 static int sfc_class_stats(struct Qdisc *sch, unsigned long cl, struct gnet_dump *d)
 {
-	const struct sfc_sched *q = qdisc_priv(sch);
-	const struct tc_sfc_band *st = &q->stats.band[cl - 1];
-	struct gnet_stats_basic_sync b;
-	struct gnet_stats_queue qs = { };
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_band_stats *st = &q->band_stats[cl - 1];
+	const struct sfc_qos_band *band = &q->qos.band[cl - 1];
+	struct tc_sfc_band app;
+	u32 qlen;
 
-	gnet_stats_basic_sync_init(&b);
 	sch_tree_lock(sch);
-	_bstats_update(&b, st->sent_bytes, st->sent);
-	qs.qlen = q->bands[SFC_BAND_DATA + cl - 1].qlen;
-	qs.backlog = q->qos.band[cl - 1].bytes;
-	qs.drops = st->drops;
+	qlen = q->bands[SFC_BAND_DATA + cl - 1].qlen;
+	/* with one band they are not counted apart */
+	st->qstats.backlog = sfc_has_bands(q) ? band->bytes : 0;
+	app = st->app;
+	app.sm_token = sfc_sm_bytes(&band->state.sm);
+	app.pru_token = band->state.pru_token;
 	sch_tree_unlock(sch);
-	if (gnet_stats_copy_basic(d, NULL, &b, true) < 0)
+	app.type = TC_SFC_XSTATS_BAND;
+	if (gnet_stats_copy_basic(d, NULL, &st->bstats, true) < 0 ||
+	    gnet_stats_copy_queue(d, NULL, &st->qstats, qlen) < 0)
 		return -1;
-	return gnet_stats_copy_queue(d, NULL, &qs, qs.qlen);
+	return nla_put_64bit(d->skb, TCA_STATS_APP, sizeof(app), &app, TCA_STATS_PAD);
 }
 
 static void sfc_class_walk(struct Qdisc *sch, struct qdisc_walker *arg)

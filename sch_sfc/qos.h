@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bands of data with weights: who is served next (deficit round robin), and what each may count
- * on (Bolt, Appendix B, Algorithm 4).
+ * Data bands with weights: which is served next (deficit round robin), and the supply of each
+ * (Bolt, Appendix B, Algorithm 4).
  *
  *	              high: ACKs and control, strictly first
  *	link <-- { band 1  |----| w_1 }
  *	         { band 2  |----| w_2 }  data, by deficit
  *	         { ...                }
  *
- * Round robin.  A band is served while its deficit is above zero, and pays afterwards, so that
- * no head has to be looked at; when it turns to the next band with a queue, that gains its quantum.
- * The band of most weight gains a packet of the device's MTU, the others in proportion, and may
- * have to wait for several turns.  Were it the other way, a packet for the lightest and several for
- * the others, those would have to have several when their turn comes, or lose part of it, and Bolt
- * keeps queues at two or three.  A band that has become empty keeps no credit, but its debt: less
- * than a packet.
+ * Round robin with post-payment: a band is served while its deficit is positive, and the packet's
+ * length is charged afterwards, so the head's length need not be read.  The next band with a queue
+ * then gains its quantum.  The heaviest band's quantum is one MTU, not the lightest band's: with
+ * quanta of several MTU a band would need several packets in its queue to use its turn, and Bolt
+ * keeps queues at two or three packets.  A lighter band may have to wait for several turns.  A band
+ * that becomes empty loses its credit, but keeps its debt of less than a packet.
  *
  * Algorithm 4.  Of the link's supply since its own last packet a band is credited
  *
@@ -34,55 +33,33 @@
 /* A smaller MTU does not make smaller quanta: packets of BIG TCP would take a thousand rounds. */
 #define SFC_QUANTUM_MIN	1514
 
-/**
- * struct sfc_qos_band - one band of data
- * @state:	of Algorithm 1: supply and PRU tokens (section B: P x n registers)
- * @strict_seen: @strict at its last packet
- * @bytes:	waiting
- * @limit:	bytes that may wait
- * @deficit:	bytes; above zero: may send
- * @quantum:	bytes per round
- * @weight:	1..TC_SFC_WEIGHT_MAX
- */
+/* One band of data */
 struct sfc_qos_band {
+	/* of Algorithm 1: supply and PRU tokens (section B: P x n registers) */
 	struct sfc_alg_state	state;
-	u64			strict_seen;
-	u32			bytes;
-	u32			limit;
-	s32			deficit;
-	s32			quantum;
-	u8			weight;
+	u64			strict_seen;	/* @strict at its last packet */
+	u32			bytes;		/* waiting */
+	u32			limit;		/* bytes that may wait */
+	s32			deficit;	/* bytes; above zero: may send */
+	s32			quantum;	/* bytes per round */
+	u8			weight;		/* 1..TC_SFC_WEIGHT_MAX */
 };
 
-/**
- * struct sfc_qos - the bands of a port
- * @n:		how many; with one, nothing below is used
- * @cur:	whose turn it is
- * @busy:	those with a queue, bit 0 is the first
- * @high_bytes:	waiting in the high band
- * @strict:	bytes that the high band ever took in
- * @band:	see there
- * @recip:	2^32 / sum of the weights of a set of bands
- */
+/* The bands of a port */
 struct sfc_qos {
-	u8			n;
-	u8			cur;
-	u8			busy;
-	u32			high_bytes;
-	u64			strict;
+	u8			n;		/* how many; with one, nothing below is used */
+	u8			cur;		/* whose turn it is */
+	u8			busy;		/* those with a queue, bit 0 is the first */
+	u32			high_bytes;	/* waiting in the high band */
+	u64			strict;		/* bytes that the high band ever took in */
 	struct sfc_qos_band	band[TC_SFC_BANDS_MAX];
+	/* 2^32 / sum of the weights of a set of bands */
 	u32			recip[1 << TC_SFC_BANDS_MAX];
 };
 
-/**
- * sfc_qos_set() - bands and their weights; what is queued and owed is left alone
- * @q:		state
- * @n:		1..TC_SFC_BANDS_MAX
- * @weights:	of each
- * @mtu:	bytes of the largest packet, as packets are counted
- * @limit:	bytes that may wait in all of them.  A full band, whatever its weight, is as many
- *		seconds deep as another.
- *
+/*
+ * Bands and their weights; what is queued and owed is left alone.  @limit: bytes that may wait in
+ * all of them.  A full band, whatever its weight, is as many seconds deep as another.
  * Configuration time only: divides.
  */
 static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 mtu, u32 limit)
@@ -112,16 +89,19 @@ static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 m
 	}
 }
 
-/* Tokens, and what bands owe each other, are forgotten. */
+/* Tokens, what is queued, and what bands owe each other, are forgotten. */
 static inline void sfc_qos_reset(struct sfc_qos *q)
 {
 	unsigned int i;
 
 	q->cur = 0;
+	q->busy = 0;
+	q->high_bytes = 0;
 	q->strict = 0;
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++) {
 		q->band[i].state = (struct sfc_alg_state){ };
 		q->band[i].strict_seen = 0;
+		q->band[i].bytes = 0;
 		q->band[i].deficit = 0;
 	}
 }
@@ -228,15 +208,10 @@ static inline u32 sfc_qos_drain(const struct sfc_qos *q, unsigned int i)
 		     U32_MAX - 1);
 }
 
-/**
- * sfc_qos_supply() - Algorithm 4, for every packet of data
- * @q:		state
- * @i:		the packet's band
- * @cfg:	the port; its rate is known
- * @in:		the packet
- *
- * The cap is sfc_supply_cap()'s, the band's share of what is more than a packet; the floor the
- * most it can queue.
+/*
+ * Algorithm 4, for every packet of data, which is of band @i.  The rate is known.  The cap is
+ * sfc_supply_cap()'s, the band's share of what is more than a packet; the floor the most it can
+ * queue.
  */
 static inline void sfc_qos_supply(struct sfc_qos *q, unsigned int i,
 				  const struct sfc_alg_cfg *cfg, const struct sfc_alg_in *in)

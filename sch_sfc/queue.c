@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bands, and all accounting: a packet is counted in qlen and backlog from
- * sfc_queue_add() to sfc_queue_remove(), and while it is held; nowhere else.
+ * The bands and their accounting.  A packet is counted in qlen and backlog while it is in a band;
+ * only functions of this file and of queue.h add or remove it.  Then the path of a packet out of
+ * the port: the strict high band, the data bands by weight, and the shaper.
  */
 #include <linux/rtnetlink.h>
 
-#include "sfc.h"
+#include "memory.h"
+#include "port.h"
 
-/* By weight, lest a band that heeds nothing leaves no room for the others */
+/* Each band has its share of the limit, so unresponsive traffic cannot lock out other bands */
 static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u32 len)
 {
 	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
@@ -16,22 +18,27 @@ static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u3
 }
 
 /*
- * Drop-tail over all bands.  The high band may use an eighth more: ACKs and control
- * messages are what empties the data band.
+ * Drop-tail over all bands.  The high band may use an eighth more, because ACKs and control
+ * messages drain the data bands.
  */
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, u32 len)
 {
-	const struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_sched *q = qdisc_priv(sch);
 	u64 limit = q->cfg.limit;
 
 	if (band == SFC_BAND_HIGH)
 		limit += limit >> 3;
 	else if (sfc_has_bands(q) && sfc_queue_band_full(q, band, len))
 		return false;
+	if (q->mem && !sfc_memory_has_room(q, band, sch->qstats.backlog - q->excluded_bytes, len)) {
+		q->stats.drop_buffer++;
+		return false;
+	}
 	return (u64)sch->qstats.backlog + len <= limit;
 }
 
-static void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *skb)
+/* Count a packet for its band, in addition to sfc_queue_add(), which counts it for the qdisc. */
+void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *skb)
 {
 	unsigned int i = band - SFC_BAND_DATA;
 	u32 len = qdisc_pkt_len(skb);
@@ -42,12 +49,11 @@ static void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk
 		return;
 	}
 	sfc_qos_join(&q->qos, i, len);
-	if (q->qos.band[i].bytes > q->stats.band[i].backlog_peak)
-		q->stats.band[i].backlog_peak = q->qos.band[i].bytes;
+	if (q->qos.band[i].bytes > q->band_stats[i].app.backlog_peak)
+		q->band_stats[i].app.backlog_peak = q->qos.band[i].bytes;
 }
 
-static void sfc_queue_band_remove(struct sfc_sched *q, unsigned int band,
-				  const struct sk_buff *skb)
+static void sfc_queue_band_remove(struct sfc_sched *q, unsigned int band, const struct sk_buff *skb)
 {
 	u32 len = qdisc_pkt_len(skb);
 
@@ -57,28 +63,28 @@ static void sfc_queue_band_remove(struct sfc_sched *q, unsigned int band,
 		sfc_qos_leave(&q->qos, band - SFC_BAND_DATA, len, !q->bands[band].qlen);
 }
 
-void sfc_queue_add(struct Qdisc *sch, unsigned int band, struct sk_buff *skb)
+/* A packet was added or removed: accounting besides qlen and backlog, for bands and memory */
+void sfc_queue_book(struct sfc_sched *q, unsigned int band, struct sk_buff *skb)
 {
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	sfc_queue_add_to(sch, band, skb);
 	if (sfc_has_bands(q))
 		sfc_queue_band_add(q, band, skb);
+	if (q->mem)
+		sfc_memory_add(q, skb);
 }
 
-/* The oldest packet of a band, or NULL.  Sent, or dropped: the caller counts which. */
-struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, unsigned int band)
+void sfc_queue_unbook(struct sfc_sched *q, unsigned int band, const struct sk_buff *skb)
 {
-	struct sfc_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = sfc_queue_take_from(sch, band);
-
-	if (skb && sfc_has_bands(q))
+	if (sfc_has_bands(q))
 		sfc_queue_band_remove(q, band, skb);
-	return skb;
+	if (q->mem)
+		sfc_memory_remove(q, skb);
 }
 
-/* By deficit; the band pays before, since what is left then goes when it becomes empty */
-static struct sk_buff *sfc_queue_remove_turn(struct Qdisc *sch)
+/*
+ * The next packet of the data bands, by deficit.  Charge the band before the packet is removed,
+ * because a band that becomes empty loses its credit.
+ */
+struct sk_buff *sfc_queue_remove_turn(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	unsigned int i, len;
@@ -91,41 +97,7 @@ static struct sk_buff *sfc_queue_remove_turn(struct Qdisc *sch)
 	return sfc_queue_remove_from(sch, SFC_BAND_DATA + i);
 }
 
-/* The next packet in order of service, with more bands of data than one */
-struct sk_buff *sfc_queue_remove_any(struct Qdisc *sch)
-{
-	return sfc_queue_remove_from(sch, SFC_BAND_HIGH) ?: sfc_queue_remove_turn(sch);
-}
-
-/* A packet waits in @held, and counts all the same. */
-void sfc_queue_hold(struct Qdisc *sch, struct qdisc_skb_head *held, struct sk_buff *skb)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	__qdisc_enqueue_tail(skb, held);
-	qdisc_update_stats_at_enqueue(sch, qdisc_pkt_len(skb));
-	q->held_pkts++;
-	q->held_bytes += qdisc_pkt_len(skb);
-	q->away += qdisc_pkt_len(skb);
-}
-
-/* The oldest packet of @held, or NULL; it counts no more. */
-struct sk_buff *sfc_queue_unhold(struct Qdisc *sch, struct qdisc_skb_head *held)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = __qdisc_dequeue_head(held);
-
-	if (skb) {
-		q->held_bytes -= qdisc_pkt_len(skb);
-		q->away -= qdisc_pkt_len(skb);
-		q->held_pkts--;
-		qdisc_qstats_backlog_dec(sch, skb);
-		sch->q.qlen--;
-	}
-	return skb;
-}
-
-/* A band of data that must give way, as an index: one beyond its part, else any; -1: none must */
+/* Index of a data band to drop from: one beyond its limit, else any; -1: none */
 static int sfc_queue_overfull(struct Qdisc *sch)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
@@ -133,57 +105,173 @@ static int sfc_queue_overfull(struct Qdisc *sch)
 
 	if (sfc_has_bands(q))
 		for (i = 0; i < q->qos.n; i++)
-			if (q->qos.band[i].bytes > q->qos.band[i].limit)
+			if (q->qos.busy & 1U << i && sfc_queue_band_full(q, SFC_BAND_DATA + i, 0))
 				return i;
 	if (sch->qstats.backlog <= q->cfg.limit)
 		return -1;
-	return sfc_has_bands(q) && q->qos.busy ? __ffs(q->qos.busy) : 0;
-}
-
-/* The oldest of band @i, counted as dropped there */
-static struct sk_buff *sfc_queue_drop_from(struct Qdisc *sch, int i)
-{
-	struct sk_buff *skb = sfc_queue_remove_from(sch, SFC_BAND_DATA + i);
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	if (skb && sfc_has_bands(q))
-		q->stats.band[i].drops++;
-	return skb;
+	if (sfc_has_bands(q))
+		return ffs(q->qos.busy) - 1;
+	return 0;
 }
 
 /*
- * After a change of the limit or the bands.  Call with the tree locked.  What a parent has peeked
- * at counts in backlog but is out of reach here, hence the end by NULL.  Data goes
- * before what empties it.
+ * Drop what exceeds a changed limit; data before ACKs and control messages, which drain the queue.
+ * A packet that a parent has peeked at counts in the backlog, but is not in a band, so the bands
+ * may be empty before the limit is met.  Context: tree locked
  */
 void sfc_queue_shrink(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u32 pkts = 0, bytes = 0;
+	u32 bytes = sch->qstats.backlog;
+	u32 pkts = sch->q.qlen;
 	struct sk_buff *skb;
 	int i;
 
-	while ((i = sfc_queue_overfull(sch)) >= 0) {
-		skb = sfc_queue_drop_from(sch, i) ?:
-		      sfc_hold_remove(sch) ?:
-		      sfc_queue_remove_from(sch, SFC_BAND_HIGH);
-		if (!skb)
-			break;
-		pkts++;
-		bytes += qdisc_pkt_len(skb);
-		qdisc_qstats_drop(sch);
+	while ((i = sfc_queue_overfull(sch)) >= 0 &&
+	       (skb = sfc_queue_remove_from(sch, SFC_BAND_DATA + i))) {
+		if (sfc_has_bands(q))
+			q->band_stats[i].qstats.drops++;
 		rtnl_kfree_skbs(skb, skb);
 	}
-	q->stats.drop_change += pkts;
+	while (sch->qstats.backlog > q->cfg.limit &&
+	       (skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH)))
+		rtnl_kfree_skbs(skb, skb);
+
+	pkts -= sch->q.qlen;
+	bytes -= sch->qstats.backlog;
+	__qdisc_qstats_drop(sch, pkts);
 	if (pkts)
 		qdisc_tree_reduce_backlog(sch, pkts, bytes);
 }
 
-/* Everything must go; qdisc_reset() and the parents see to the totals. */
+/* Free all packets; qdisc_reset() and the parents correct the totals. */
 void sfc_queue_purge(struct Qdisc *sch)
 {
 	struct sk_buff *skb;
 
-	while ((skb = sfc_queue_remove(sch) ?: sfc_hold_remove(sch)))
+	while ((skb = sfc_queue_remove(sch)))
 		rtnl_kfree_skbs(skb, skb);
+}
+
+/* --- the way out: the shaper, and egress BTS about what a packet leaves behind --- */
+
+#define SFC_NOT_YET	U64_MAX
+
+/*
+ * The packet occupies the link from the end of the previous one, or from SFC_CATCHUP_NS ago if that
+ * is later; there is no credit for the time of a PFC pause.
+ */
+static void sfc_shape(struct sfc_sched *q, const struct sk_buff *skb, u64 now)
+{
+	u64 catchup = q->halted ? 0 : min_t(u64, now, SFC_CATCHUP_NS);
+	u64 start = max_t(u64, q->next_ns, now - catchup);
+
+	q->next_ns = start + sfc_serialize_ns(&q->alg.rate,
+					      qdisc_pkt_len(skb) + sfc_segs(skb) * q->cfg.overhead,
+					      &q->next_frac);
+	q->halted = false;
+}
+
+/* Returns its band */
+static unsigned int sfc_count_sent(struct sfc_sched *q, const struct sk_buff *skb)
+{
+	unsigned int band = sfc_skb_cb(skb)->band;
+
+	if (band != SFC_BAND_HIGH)
+		bstats_update(&q->band_stats[band - SFC_BAND_DATA].bstats, skb);
+	return band;
+}
+
+/*
+ * May the head packet leave now, in a port that is not a FIFO?  Publishes the backlog to the port's
+ * other queues and asks the shaper.  Returns ktime if it was read, 0 if not, or SFC_NOT_YET if the
+ * packet has to wait.
+ */
+static noinline u64 sfc_departure_ns(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u64 now;
+
+	/* not if the queue will be empty and 0 is published; egress BTS need the others' backlog */
+	if (q->queue.port && (sch->q.qlen > 1 || q->queue.published_bytes ||
+			      q->pause.qth_out != SFC_QUEUE_NEVER))
+		sfc_port_departure(sch);
+	if (q->ring.on && q->pause.qth_out != SFC_QUEUE_NEVER)
+		sfc_port_look_below(sch, ktime_get_ns());
+	if (!q->cfg.rate_bps || !sch->q.qlen)
+		return 0;
+	now = ktime_get_ns();
+	if (now >= q->next_ns)
+		return now;
+	qdisc_qstats_overlimit(sch);
+	qdisc_watchdog_schedule_ns(&q->watchdog, q->next_ns);
+	return SFC_NOT_YET;
+}
+
+/* The shaper, bands, and egress BTS go by what leaves. */
+static noinline void sfc_departed(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	unsigned int band = SFC_BAND_DATA;
+
+	if (q->cfg.rate_bps)
+		sfc_shape(q, skb, now);
+	if (sfc_has_bands(q))
+		band = sfc_count_sent(q, skb);
+	if (unlikely(sfc_backlog_beyond(sch, band, q->pause.qth_out)))
+		sfc_pause_departure(sch, skb, band, now ?: ktime_get_ns());
+}
+
+/*
+ * The next packet whose priority the neighbour does not pause, or NULL: that may be with packets
+ * left.  The high band is never paused: it is what empties queues.
+ */
+static noinline struct sk_buff *sfc_remove_unpaused(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u32 stopped = sfc_pfc_stopped(sch);
+	struct sk_buff *skb;
+
+	if (!stopped) {
+		skb = sfc_queue_remove(sch);
+	} else {
+		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
+		if (!skb && sfc_has_bands(q)) {
+			q->qos.busy &= ~stopped;
+			skb = sfc_queue_remove_turn(sch);
+			q->qos.busy |= stopped;
+		}
+	}
+	if (skb)
+		sfc_pfc_sent(q->pfc, sfc_skb_cb(skb)->prio);
+	return skb;
+}
+
+struct sk_buff *sfc_dequeue(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+	u64 now = 0;
+
+	/* nothing waits, and the other queues of the port know */
+	if (!sch->q.qlen && !q->queue.published_bytes) {
+		q->wait = SFC_WAIT_NOTHING;
+		return NULL;
+	}
+	if (!q->fifo)
+		now = sfc_departure_ns(sch);
+	if (now == SFC_NOT_YET)
+		return NULL;
+	skb = !q->fifo && q->pfc ? sfc_remove_unpaused(sch) : sfc_queue_remove(sch);
+	if (!skb) {
+		q->halted = sch->q.qlen;
+		q->wait = q->halted ? SFC_WAIT_LINK : SFC_WAIT_NOTHING;
+		return NULL;
+	}
+	if (BOLT_QDISC_BATCHES && q->wait == SFC_WAIT_BATCH)
+		q->wait = SFC_WAIT_UNKNOWN;
+	if (q->departs)
+		sfc_departed(sch, skb, now);
+	qdisc_bstats_update(sch, skb);
+	return skb;
 }

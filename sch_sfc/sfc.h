@@ -1,41 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of sch_sfc share: the private area of the qdisc and who does what.
- *
- * A packet's way:	main.c	enqueue: split super-packets, one decision per packet
- *			parse.h, parse.c  what is this packet; write its flags back
- *			decide.h, tokens.h  Algorithms 1 and 3, pure
- *			pause.c	SFC: tell the sender to pause; pause.h, bloom.h pure
- *			cache.c	... what other switches said about it; cache.h pure
- *			estimate.c	... what this switch itself sends there; estimator.h pure
- *			hold.c	SFC at the sender: what has to wait; hold.h pure
- *			ecn.c	CE
- *			signal.c	build the control message, hand it to the stack
- *			way.c	... or to the neighbour
- *			queue.c	all accounting
- *			main.c	dequeue: strict high band, shaper
- * Of several at one link:	port.c, port.h	what they know of each other; share.h pure
- * With bands:		qos.c	which band is this packet's
- *			qos.h	whose turn it is; Algorithm 4, pure
- * Configuration:	netlink.c
- *
- * Locking: everything below is written under the qdisc's lock; @cfg and @list under
- * RTNL as well, so that either suffices to read them.
+ * The private areas of the qdisc and of a namespace.  Everything is written under the qdisc's lock;
+ * @cfg and @list under RTNL as well, so that either suffices to read them.
  */
 #ifndef _SFC_H
 #define _SFC_H
 
 #include <linux/in6.h>
+#include <linux/interrupt.h>
 #include <linux/list.h>
 #include <linux/prandom.h>
-#include <linux/siphash.h>
 #include <linux/skbuff.h>
+#include <linux/xarray.h>
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
+#include <bolt_msg.h>
 #include <bolt_option.h>
 #include <uapi/linux/pkt_sch_sfc.h>
-#include "bloom.h"
 #include "cache.h"
 #include "decide.h"
 #include "estimator.h"
@@ -44,17 +26,17 @@
 #include "share.h"
 
 #define SFC_LIMIT_DEFAULT	(16U << 20)	/* bytes */
-#define SFC_SRCRATE_DEFAULT	100000000U	/* per second: a bound, not a brake */
+#define SFC_MSGRATE_DEFAULT	100000000U	/* per second: a bound, not a brake */
 #define SFC_TTL_DEFAULT		64
 /* About a round trip in a data center; what is saved beyond it is spent an RTT late anyway */
 #define SFC_SMCAP_NS		(8 * NSEC_PER_USEC)
 /*
- * Without SFC: a BTS goes to any sender, also to one that has never heard of it, and whose
- * host then complains (ICMP port unreachable) to the data's destination.
+ * SFC is off: a BTS is sent to any sender, also to one without support for it, whose host then
+ * sends ICMP port unreachable to the data's destination.
  */
 #define SFC_FLAGS_DEFAULT	(TC_SFC_F_BOLT | TC_SFC_F_SRC | TC_SFC_F_PRU | TC_SFC_F_SM | \
 				 TC_SFC_F_SPLIT_GSO)
-/* Shaping makes up for a timer or a stopped queue that comes so late, and no more. */
+/* The shaper makes up for a late timer or a stopped queue, up to this delay. */
 #define SFC_CATCHUP_NS		(200 * NSEC_PER_USEC)
 
 /* In order of service */
@@ -64,7 +46,25 @@ enum sfc_band_id {
 	SFC_BANDS = SFC_BAND_DATA + TC_SFC_BANDS_MAX
 };
 
-/* As configured; what follows from it and from the device is struct sfc_alg_cfg */
+/**
+ * struct sfc_pfc_config - PFC on a device
+ * @xoff:	bytes of one ingress and priority beyond which it has to pause
+ * @xon:	... below which it may resume
+ * @stuck_ns:	watchdog: longest pause without a packet sent; 0: off
+ * @ignore_ns:	... then PAUSE frames are ignored for so long
+ * @prios:	which, a bit each; 0: no PFC
+ * @convert:	SFC-P; TC_SFC_F_SFCP
+ */
+struct sfc_pfc_config {
+	u32	xoff;
+	u32	xon;
+	u32	stuck_ns;
+	u32	ignore_ns;
+	u8	prios;
+	bool	convert;
+};
+
+/* As configured; struct sfc_alg_cfg is derived from it and from the device */
 struct sfc_config {
 	u64			rate_bps;	/* bytes/s; 0: the device is the link */
 	u64			link_bps;	/* bytes/s, if not shaped; 0: ask the device */
@@ -72,10 +72,11 @@ struct sfc_config {
 	u32			flags;		/* TC_SFC_F_* */
 	u32			limit;		/* bytes */
 	u32			ccthresh;	/* bytes; 0: two MTU */
+	u32			pruthresh;	/* bytes; 0: a quarter of the BDP */
 	u32			overhead;	/* bytes per packet */
 	u32			smcap;		/* bytes; 0: SFC_SMCAP_NS of the link */
 	u32			switch_id;
-	u32			srcrate;	/* per second */
+	u32			msgrate;	/* per second */
 	u32			rtt_ns;
 	u32			qth;		/* bytes; 0: two BDP */
 	u32			qtg;		/* bytes; 0: one BDP */
@@ -83,355 +84,215 @@ struct sfc_config {
 	u32			maxpause_ns;
 	u32			ecn;		/* bytes; 0: off */
 	u32			tau_ns;		/* estimator; 0: off */
+	u32			buffer;		/* bytes of the switch; 0: its own limit only */
+	u32			alpha;		/* of what is free there; 1 / TC_SFC_ALPHA_ONE */
+	struct sfc_pfc_config	pfc;
 	u8			bts;		/* enum tc_sfc_bts */
 	u8			bands;		/* of data */
 	u8			defband;	/* from 1 */
 	u8			weights[TC_SFC_BANDS_MAX];
 	u8			srcprob[TC_SFC_BANDS_MAX];	/* per cent */
 	u8			dscp[TC_SFC_DSCPS];	/* band of each, from 1; 0: defband */
-	u8			holdshare;	/* per cent */
-	u8			minttl;
 	u16			port;
 	u8			ttl;
 	bool			tagged;
+	bool			cacheable;	/* there is a @switchkey */
 	__be32			addr4;		/* 0: the data's destination */
 	struct in6_addr		addr6;		/* likewise */
-	siphash_key_t		key;
+	struct bolt_keys	tagkey;		/* hosts know it; there is one only */
+	struct bolt_keys	switchkey;	/* switches only */
 };
 
-struct sfc_way;
+/* What a backlog beyond @uncongested_bytes waits for: sfc_contended() */
+enum sfc_wait {
+	SFC_WAIT_BATCH,			/* nothing was dequeued since the queue was empty */
+	SFC_WAIT_UNKNOWN,
+	SFC_WAIT_CPU,
+	SFC_WAIT_LINK,
+};
+
+/* The state of an empty queue */
+#define SFC_WAIT_NOTHING	(BOLT_QDISC_BATCHES ? SFC_WAIT_BATCH : SFC_WAIT_UNKNOWN)
+
+struct sfc_pkt;
 struct sfc_port;
 
-/**
- * struct sfc_queue - an sfc as one of several transmit queues of a port: port.c
- * @port:	of which it is one; NULL: it is the port itself
- * @grain:	bytes that its backlog may differ from @told, but for an eighth of that
- * @told:	backlog that the others see
- * @share:	tokens; those in hand are sfc_sched.state
- * @writes:	to what the queues share
- * @member:	on the port's list, of one queue also, while it may become one of several; RTNL
- * @joined:	that port; RTNL
- */
+/* An sfc as one of several transmit queues of a port: port.c */
 struct sfc_queue {
-	struct sfc_port		*port;
+	struct sfc_port		*port;	/* shared port; NULL: this sfc is the whole port */
+	/* bytes that its backlog may differ from @published_bytes, but for an eighth of that */
 	u32			grain;
-	u32			told;
-	struct sfc_share	share;
-	u64			writes;
+	u32			published_bytes;	/* backlog that the others see */
+	struct sfc_share	share;		/* tokens; those in hand are sfc_sched.state */
+	u64			writes;		/* to what the queues share */
+	/* on the list of @joined, also while that has a single member; RTNL */
 	struct list_head	member;
-	struct sfc_port		*joined;
+	struct sfc_port		*joined;	/* port of @member, or NULL; RTNL */
+};
+
+#define SFC_ROUTE_BITS	6
+
+/* Messages that skip reception: a cache of routes, and the queue of the tasklet */
+struct sfc_forward {
+	struct sfc_route {
+		__be32			saddr;
+		__be32			daddr;
+		struct dst_entry	*dst;		/* NULL: use reception */
+		unsigned long		refused;	/* when that was found, in jiffies */
+	}			routes[1 << SFC_ROUTE_BITS];
+	struct sk_buff_head	outbox;
+	struct tasklet_struct	task;
+};
+
+/* Counters of a data band: those of any class, and sfc's own */
+struct sfc_band_stats {
+	struct gnet_stats_basic_sync	bstats;
+	struct gnet_stats_queue		qstats;
+	struct tc_sfc_band		app;
 };
 
 struct sfc_sched {
 	/* every packet */
 	struct qdisc_skb_head	bands[SFC_BANDS];
-	u32			calm;		/* bytes; see sfc_calm() */
-	u32			away;		/* bytes; see sfc_backlog() */
+	u32			uncongested_bytes;	/* see sfc_fastpath_check() */
+	u32			excluded_bytes;	/* see sfc_backlog() */
+	/* not @departs, no other queue, no queue in the device */
+	bool			fifo;
+	bool			departs;	/* there is a shaper, bands, or egress BTS */
+	enum sfc_wait		wait;
 	struct sfc_alg_cfg	alg;
 	struct sfc_alg_state	state;
 	struct sfc_pause_cfg	pause;
 	const u64		*until_ns;	/* from then on the cache is empty */
 	u32			ecn;		/* CE beyond so many bytes */
 	bool			multi;		/* more than one band of data */
+	bool			books;		/* @multi, or @mem: what waits is counted apart */
 	struct sfc_dre_cfg	dre;
-	struct sfc_hold		*hold;		/* NULL: nohold */
-	u32			held_pkts;	/* of qlen, those that are held */
-	u32			held_bytes;	/* of backlog */
 	u64			next_ns;	/* shaper: when the link is free */
 	u64			next_frac;
+	bool			halted;		/* ... by a PAUSE; nothing has left since */
 	struct sfc_config	cfg;
 
 	/* signals */
-	struct sfc_limiter	src_limiter;	/* all control messages */
-	struct sfc_way		*ways;		/* to senders */
+	struct sfc_limiter	msg_limiter;	/* all control messages */
+	struct sfc_forward	forward;
 	siphash_key_t		flow_key;
-	struct rnd_state	dice;		/* srcprob */
+	struct rnd_state	prng;		/* srcprob */
 	struct sfc_cache	*cache;		/* of the namespace, or NULL */
 	struct sfc_estimator	*est;		/* likewise */
+
+	/* the switch's memory */
+	struct sfc_memory	*mem;		/* of the namespace, or NULL: "buffer", "pfc" */
+	struct sfc_pfc		*pfc;		/* of the device, or NULL */
+	struct sfc_pfc		*pfc_joined;	/* that device; RTNL */
+	struct {
+		u32		size;		/* 0: this port is not in it */
+		u32		alpha;
+		u32		bytes;		/* that wait here */
+		u32		published;	/* ... as the others see it */
+	}			buffer;
 
 	/* rarely */
 	struct qdisc_watchdog	watchdog;
 	struct list_head	list;		/* on sfc_list */
+	bool			stale;		/* sfc_refresh() has to read the device; RTNL */
 	struct Qdisc		*sch;
 
 	struct tcf_proto __rcu	*filters;
 	struct tcf_block	*block;
 	struct tc_sfc_xstats	stats;
+	struct sfc_band_stats	band_stats[TC_SFC_BANDS_MAX];
 	struct sfc_qos		qos;		/* with more than one band */
 	struct sfc_queue	queue;
-	struct sfc_bloom	told;
+	struct sfc_ring		ring;
+	struct sfc_suppress	suppress;
 };
 
-/**
- * struct sfc_pkt - what a packet is
- * @l3_off:	of its headers, from skb->data
- * @l4_off:	likewise; valid when a TCP or UDP header is there
- * @opt_off:	of the full option; valid when @form is BOLT_OPT_FULL
- * @t_data_tx:	of the option
- * @family:	AF_INET, AF_INET6, or 0: none of our business
- * @proto:	of L4, when a TCP header or one with ports is there, else 0
- * @dscp:	0..63
- * @band:	where it queues, an enum sfc_band_id; not parsed
- * @flags:	of the option, 0 without
- * @form:	of the option
- * @high:	takes the high band
- * @control:	is a control message
- * @pausable:	is data of a flow that can be told to pause
- */
-struct sfc_pkt {
-	int			l3_off;
-	int			l4_off;
-	int			opt_off;
-	u32			t_data_tx;
-	u8			family;
-	u8			proto;
-	u8			dscp;
-	u8			band;
-	u8			flags;
-	enum bolt_opt_form	form;
-	bool			high;
-	bool			control;
-	bool			pausable;
-};
-
-/* What became of a control message */
-enum sfc_signal_verdict {
-	SFC_SIGNAL_SENT,
-	SFC_SIGNAL_LIMITED,	/* srcrate */
-	SFC_SIGNAL_NOMEM,
-	SFC_SIGNAL_DROPPED,	/* this CPU's input queue is full */
-	SFC_SIGNAL_UNFIT,	/* the packet must not be answered, or cannot be quoted */
-};
-
-/* parse.c */
-void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt);
-u8 sfc_fragment_proto(const struct sk_buff *skb, const struct sfc_pkt *pkt);
-bool sfc_write_flags(struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags);
-
-/* signal.c */
-struct bolt_msg;
-enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
-				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now);
-bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
-		  const struct sfc_pkt *pkt, u32 queue, u64 now);
-
-/* Can this port send SRC at all, and is this a packet that asks for one? */
-static inline bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)
-{
-	return q->cfg.flags & TC_SFC_F_SRC && q->alg.rate.kbps && pkt->t_data_tx;
-}
-
-/* pause.c */
-void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
-		       const struct sfc_pkt *pkt, u64 now);
-void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now);
-
-/* cache.c */
-struct sfc_cache_stats {
-	u64	entries;
-	u64	inserts;
-	u64	updates;
-	u64	full;
-	u64	refused;
-	u64	ignored;
-};
-
-/* What a control message is to who overhears it */
-enum sfc_msg_verdict {
-	SFC_MSG_BAD,		/* malformed */
-	SFC_MSG_OTHER,		/* no BTS */
-	SFC_MSG_FALSE,		/* a BTS about somebody else, or without a valid tag */
-	SFC_MSG_BTS,
-};
-
-enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
-				  const siphash_key_t *key, struct bolt_msg *m);
-bool sfc_key_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_key *key);
-u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now);
-void sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		    u64 now);
-void sfc_cache_stats(struct sfc_cache *cache, struct sfc_cache_stats *st, u64 now);
-int sfc_net_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
-void sfc_net_update(struct Qdisc *sch, const struct sfc_config *cfg);
-void sfc_net_unedge(struct Qdisc *sch);
-struct sfc_holds *sfc_net_holds(struct net *net);
-int sfc_net_register(void);
-void sfc_net_unregister(void);
-
-/* estimate.c */
-u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,
-		 const struct sfc_key *key, u32 bytes, u32 max_ns, u64 now);
-struct sfc_estimator *sfc_estimator_alloc(void);
-
-/* hold.c */
-struct sfc_hold;
-
-/**
- * struct sfc_holds - the ports of a namespace that hold
- * @list:	of struct sfc_hold; RTNL, read under RCU
- * @ports:	how many there are or are to be; the hooks are there while there are any
- * @refused:	BTS that cannot be believed
- * @oversize:	... ask for too much
- * @stale:	... quote what no port has sent lately
- */
-struct sfc_holds {
-	struct list_head	list;
-	unsigned int		ports;
-	atomic64_t		refused;
-	atomic64_t		oversize;
-	atomic64_t		stale;
-};
-
-enum sfc_hold_verdict {
-	SFC_HOLD_PASS,
-	SFC_HOLD_HELD,		/* it is accounted for */
-	SFC_HOLD_FULL,		/* it has to wait, and there is no room for it */
-};
-
-enum sfc_hold_verdict sfc_hold_arrival(struct Qdisc *sch, struct sk_buff *skb,
-				       const struct sfc_pkt *pkt, u64 now);
-u64 sfc_hold_look(struct Qdisc *sch);
-void sfc_hold_wait(struct Qdisc *sch);
-struct sk_buff *sfc_hold_remove(struct Qdisc *sch);
-struct sfc_hold *sfc_hold_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
-struct sfc_hold *sfc_hold_update(struct Qdisc *sch, struct sfc_hold *h);
-void sfc_hold_free(struct Qdisc *sch, struct sfc_hold *h);
-void sfc_hold_reset(struct Qdisc *sch);
-void sfc_hold_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);
-
-/* ecn.c */
-bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt);
-
-/*
- * The queue that the algorithms go by, bytes: what is held is not in it, what waits in the
- * other queues of the port is.  @away is the first less the second, modulo 2^32.
- */
-static inline u32 sfc_backlog(struct Qdisc *sch)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-
-	return sch->qstats.backlog - q->away;
-}
-
-/* More bands of data than one */
+/* Is there more than one data band? */
 static inline bool sfc_has_bands(const struct sfc_sched *q)
 {
 	return unlikely(q->multi);
 }
 
-/* ... as a band of data sees it: all that waits there and in the high band */
-static inline u32 sfc_backlog_of(struct Qdisc *sch, unsigned int band)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-
-	if (sfc_has_bands(q) && band != SFC_BAND_HIGH)
-		return sfc_qos_queue(&q->qos, band - SFC_BAND_DATA);
-	return sfc_backlog(sch);
-}
-
-/* ... and as SFC sees it: by the time that it takes to drain */
-static inline u32 sfc_backlog_drain(struct Qdisc *sch, unsigned int band)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-
-	if (sfc_has_bands(q) && band != SFC_BAND_HIGH)
-		return sfc_qos_drain(&q->qos, band - SFC_BAND_DATA);
-	return sfc_backlog(sch);
-}
-
-/* Lines 10 and 12 of SFC's Algorithm 1; a threshold of SFC_QUEUE_NEVER costs bands nothing more */
-static inline bool sfc_backlog_beyond(struct Qdisc *sch, unsigned int band, u32 threshold)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-
-	if (sfc_has_bands(q) && threshold == SFC_QUEUE_NEVER)
-		return false;
-	return sfc_backlog_drain(sch, band) > threshold;
-}
-
-/* What a packet that waits here, queued or held, remembers: its band, if there are more */
-struct sfc_skb_cb {
-	u8	band;
+/* A namespace */
+struct sfc_switch {
+	struct sfc_cache	*cache;	/* NULL until a port wants one */
+	struct sfc_estimator	*est;	/* likewise */
+	/* how many sfc marked "edge" a device has, by its ifindex */
+	struct xarray		edges;
+	struct list_head	holds;	/* every sfc_hold; RTNL, read under RCU */
+	struct sfc_memory	*mem;	/* NULL until a port has "buffer" or "pfc" */
+	/* random number of its clock for other switches: the clock starts anew with the machine */
+	u32			clock;
 };
 
-static inline struct sfc_skb_cb *sfc_skb_cb(const struct sk_buff *skb)
+/* switch.c */
+extern struct pernet_operations sfc_switch_ops;
+
+struct sfc_switch *sfc_switch_of(const struct net *net);
+const struct net_device *sfc_switch_below_vlan(struct net *net, int ifindex);
+bool sfc_switch_has_edge(const struct sfc_switch *sw, struct net *net, int ifindex);
+int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
+void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg);
+void sfc_switch_remove_edge(struct Qdisc *sch);
+void sfc_switch_leave(struct Qdisc *sch);
+
+/* Of a port */
+static inline struct sfc_switch *sfc_switch_of_port(const struct Qdisc *sch)
 {
-	qdisc_cb_private_validate(skb, sizeof(struct sfc_skb_cb));
-	return (struct sfc_skb_cb *)qdisc_skb_cb(skb)->data;
+	return sfc_switch_of(dev_net(qdisc_dev(sch)));
 }
 
-/* All that SFC costs a packet while nothing is congested */
-static inline bool sfc_pause_armed(struct Qdisc *sch, unsigned int band, u64 now)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
+/* cache.c */
+struct sfc_cache *sfc_cache_alloc(void);
+const u64 *sfc_cache_until_ns(const struct sfc_cache *cache);
+u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now);
+void sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		    u64 now);
+unsigned int sfc_cache_count(const struct sfc_cache *cache, u64 now);
+u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,
+		 const struct sfc_key *key, u32 bytes, u32 max_ns, u64 now);
+struct sfc_estimator *sfc_estimator_alloc(void);
 
-	return unlikely(sfc_backlog_beyond(sch, band, q->pause.qth_in) ||	/* line 10 */
-			now < READ_ONCE(*q->until_ns) ||		/* line 11 */
-			q->dre.decay);
-}
+/* hold.c */
+extern struct Qdisc_ops sfc_hold_qdisc_ops;
+void sfc_hold_leave(struct net_device *dev);
+
+/* hear.c */
+bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb);
 
 /* qos.c */
 extern const struct Qdisc_class_ops sfc_class_ops;
-int sfc_filter(struct sk_buff *skb, struct Qdisc *sch, u8 *band);
-unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u8 band);
-unsigned int sfc_band_again(const struct sfc_sched *q, const struct sk_buff *skb);
+int sfc_filter(struct sk_buff *skb, struct Qdisc *sch);
+unsigned int sfc_band_of(const struct sfc_sched *q, u8 family, u8 dscp, u8 band);
 void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu);
-void sfc_qos_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);
 
-/* queue.c */
-bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, u32 len);
-void sfc_queue_add(struct Qdisc *sch, unsigned int band, struct sk_buff *skb);
-struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, unsigned int band);
-struct sk_buff *sfc_queue_remove_any(struct Qdisc *sch);
-void sfc_queue_hold(struct Qdisc *sch, struct qdisc_skb_head *held, struct sk_buff *skb);
-struct sk_buff *sfc_queue_unhold(struct Qdisc *sch, struct qdisc_skb_head *held);
-void sfc_queue_shrink(struct Qdisc *sch);
-void sfc_queue_purge(struct Qdisc *sch);
+/* enqueue.c, queue.c */
+int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+struct sk_buff *sfc_dequeue(struct Qdisc *sch);
 
-/* ... and what each packet meets.  Bands of data count apart what is theirs. */
-static __always_inline void sfc_queue_add_to(struct Qdisc *sch, unsigned int band,
-					     struct sk_buff *skb)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
+/* config.c */
+void sfc_config_default(struct sfc_config *cfg);
+void sfc_config_forget_keys(struct sfc_config *cfg);
+const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev);
+void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
+		       struct sfc_alg_cfg *alg);
+void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
+		       const struct sfc_alg_cfg *alg, struct sfc_port *port);
+void sfc_config_refresh(struct Qdisc *sch);
 
-	__qdisc_enqueue_tail(skb, &q->bands[band]);
-	sch->q.qlen++;
-	qdisc_qstats_backlog_inc(sch, skb);
-	if (sfc_backlog(sch) > q->stats.backlog_peak)
-		q->stats.backlog_peak = sfc_backlog(sch);
-}
+/* Where an option that is a number, or bytes, is in a configuration */
+struct sfc_value {
+	u16 off, len;
+};
 
-static __always_inline struct sk_buff *sfc_queue_take_from(struct Qdisc *sch, unsigned int band)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = __qdisc_dequeue_head(&q->bands[band]);
-
-	if (skb) {
-		qdisc_qstats_backlog_dec(sch, skb);
-		sch->q.qlen--;
-	}
-	return skb;
-}
-
-/* The next packet in order of service, with one band of data ... */
-static __always_inline struct sk_buff *sfc_queue_take(struct Qdisc *sch)
-{
-	return sfc_queue_take_from(sch, SFC_BAND_HIGH) ?: sfc_queue_take_from(sch, SFC_BAND_DATA);
-}
-
-/* ... and with any number */
-static inline struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
-{
-	return sfc_has_bands(qdisc_priv(sch)) ? sfc_queue_remove_any(sch) : sfc_queue_take(sch);
-}
-
-/* main.c */
-void sfc_readmit(struct sk_buff *skb, struct Qdisc *sch, u64 now);
-void sfc_choose(struct Qdisc *sch);
+#define SFC_VALUE(type, member)	{ offsetof(type, member), sizeof_field(type, member) }
 
 /* netlink.c */
-void sfc_config_default(struct sfc_config *cfg);
-void sfc_config_refresh(struct Qdisc *sch);
+void sfc_values_parse(void *cfg, const struct sfc_value *values, int max, struct nlattr **tb);
+int sfc_value_dump(struct sk_buff *skb, const void *cfg, const struct sfc_value *v, int type);
+int sfc_keys_parse(struct bolt_keys *keys, bool *set, const struct nlattr *attr,
+		   struct netlink_ext_ack *extack);
 int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack);
 int sfc_dump(struct Qdisc *sch, struct sk_buff *skb);
 int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d);

@@ -16,7 +16,7 @@
  *
  * A constant, however long it goes on.
  *
- * Pure, as tokens.h.
+ * At the end, what the device below holds.  Pure, as decide.h, but for sfc_ring_read().
  */
 #ifndef _SFC_SHARE_H
 #define _SFC_SHARE_H
@@ -24,27 +24,22 @@
 #include "decide.h"
 
 /*
- * Packets that are closer than this settle at less than SFC_SM_IDLE_NS: their gaps count as those
- * of one queue would, not as an idle link.
+ * Settle at least so often while packets arrive, half of SFC_SM_IDLE_NS: otherwise Algorithm 3
+ * would take the time between two settlements for an idle link.
  */
 #define SFC_SHARE_OLD_NS	(SFC_SM_IDLE_NS / 2)
-#define SFC_SHARE_QUEUES	16	/* of more the batches get no smaller: see below */
+#define SFC_SHARE_QUEUES	16	/* more queues do not make batches smaller, see below */
 
-/**
- * struct sfc_share - a queue's part
- * @batch:	bytes
- * @demand:	bytes that arrived since @settled_ns
- * @settled_ns:	when
- */
+/* A queue's part */
 struct sfc_share {
-	u32	batch;
-	u32	demand;
-	u64	settled_ns;
+	u32	batch;		/* bytes */
+	u32	demand;		/* bytes that arrived since @settled_ns */
+	u64	settled_ns;	/* when */
 };
 
 /*
- * What all queues may have in hand together is what one may save up, by default 8 us of the link.
- * With more than 16 it is more, lest they take the lock for each packet: every 0.5 us at most.
+ * All queues together may hold what one may save up, by default 8 us of the link.  With more than
+ * 16 queues they hold more, so that each takes the lock at most every 0.5 us, not for each packet.
  */
 static inline u32 sfc_share_batch(const struct sfc_alg_cfg *cfg, u32 queues)
 {
@@ -58,15 +53,10 @@ static inline bool sfc_share_add(struct sfc_share *s, u32 size, u64 now)
 	return s->demand >= s->batch || now - s->settled_ns >= SFC_SHARE_OLD_NS;
 }
 
-/**
- * sfc_share_settle() - give back, update, take
- * @s:		the queue
- * @own:	its tokens
- * @port:	the port's; locked
- * @cfg:	its rate is known
- * @in:		the packet that arrives, its size in @s->demand already
- *
- * Another CPU may have settled with a later clock: time does not go back.
+/*
+ * Give back, update, take.  @port is the port's state, locked; the rate is known; the packet's size
+ * is in @s->demand already.  Another CPU may have settled with a later clock: time does not go
+ * back.
  */
 static inline void sfc_share_settle(struct sfc_share *s, struct sfc_sm *own,
 				    struct sfc_alg_state *port, const struct sfc_alg_cfg *cfg,
@@ -85,12 +75,72 @@ static inline void sfc_share_settle(struct sfc_share *s, struct sfc_sm *own,
 	s->settled_ns = in->now;
 }
 
-/* Has a queue of @backlog bytes, which the others take for @told, to say so? */
-static inline bool sfc_share_news(u32 backlog, u32 told, u32 grain)
+/* Is @backlog so far from @published that other queues must see it? */
+static inline bool sfc_share_news(u32 backlog, u32 published, u32 grain)
 {
-	u32 off = backlog > told ? backlog - told : told - backlog;
+	u32 off = backlog > published ? backlog - published : published - backlog;
 
-	return off >= max(grain, told >> 3) || (!backlog && told);
+	return off >= max(grain, published >> 3) || (!backlog && published);
 }
+
+/*
+ * Bytes that the device holds, from its driver's byte queue limits (dql).
+ *
+ * Drivers report completions late and in batches, so most of the bytes that dql counts as in flight
+ * may have left.  Between two reports assume that the link sends at its rate:
+ *
+ *	report	held = in flight		(queued - completed)
+ *	then	held = in flight - rate * time, at least 0
+ *
+ * A report is noticed with the next packet.  So @held is wrong by what the link sends from one
+ * packet to the next, and where the rate is not the link's, or several transmit queues share it,
+ * by what the link sends from one report to the next.
+ */
+/* The device below */
+struct sfc_ring {
+	bool	on;		/* it counts */
+	/* of the port's queue that are there: what it holds, but for the packet on the wire */
+	u32	bytes;
+	u32	completed;	/* dql's, when last looked at */
+	u32	sent;	/* of what was in flight then, bytes that have left since a report */
+	u64	ns;		/* when */
+};
+
+/* Update with dql's counters at @now.  Returns the bytes that the device holds. */
+static inline u32 sfc_ring_held(struct sfc_ring *r, const struct sfc_rate *rate, u32 queued,
+				u32 completed, u64 now)
+{
+	s64 gap_ns = clamp_t(s64, now - r->ns, 0, SFC_IDLE_NS - 1);
+	u32 flight = queued - completed;
+
+	/* a driver that resets sets one counter to 0 before the other */
+	if ((s32)flight < 0)
+		flight = 0;
+	if (completed != r->completed)
+		r->sent = 0;
+	else
+		r->sent = min_t(u64, flight, r->sent + (sfc_supply(rate, gap_ns) >>
+							SFC_TOKEN_SHIFT));
+	r->completed = completed;
+	r->ns = now;
+	return flight - r->sent;
+}
+
+#ifdef __KERNEL__
+#include <linux/netdevice.h>
+
+/* The driver's counters; both stay 0 where it has no byte queue limits. */
+static inline u32 sfc_ring_read(const struct netdev_queue *txq, u32 *completed)
+{
+#ifdef CONFIG_BQL
+	/* first: what is completed was queued before */
+	*completed = smp_load_acquire(&txq->dql.num_completed);
+	return READ_ONCE(txq->dql.num_queued);
+#else
+	*completed = 0;
+	return 0;
+#endif
+}
+#endif
 
 #endif /* _SFC_SHARE_H */

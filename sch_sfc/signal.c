@@ -2,12 +2,12 @@
 /*
  * Control messages: may this packet be answered, build the answer, hand it over.
  *
- * A message is a UDP datagram that enters the stack as if it had arrived on the very
- * device the data was about to leave by: __netif_rx() queues it on this CPU, and a
- * softirq routes it once the qdisc's lock is gone.  Where nobody would see it there, it goes the
- * same way, shorter (way.c).  It comes from where the data goes (or from a configured address),
- * so that strict reverse-path filters agree; it goes to the data's source, by the routing table,
- * through the high band of whatever sfc it meets.
+ * A message is a UDP datagram that enters the stack as if it had arrived on the very device the
+ * data was about to leave by: __netif_rx() queues it on this CPU, and a softirq routes it after the
+ * qdisc's lock is released.  If nothing observes received packets, it skips reception.  Its source
+ * is the data's destination (or a configured address), so that strict reverse-path filters accept
+ * it; its destination is the data's source.  It is routed by the routing table, and uses the high
+ * band of each sfc on its path.
  *
  * Its link-layer header is the data's with the addresses swapped, VLAN tags included.  So
  * a router takes it for its own, a VLAN or macvlan device on top of this one
@@ -19,130 +19,94 @@
  * an address of this router, and no packet with one as its source is let in.
  */
 #include <linux/etherdevice.h>
+#include <linux/hash.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
+#include <linux/inetdevice.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/jiffies.h>
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/udp.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
 #include <net/ipv6.h>
+#include <net/route.h>
 
 #include <bolt_msg.h>
-#include "events.h"
 #include "nat.h"
-#include "sfc.h"
-#include "way.h"
+#include "packet.h"
+#include "trace.h"
+
+#define SFC_OUTBOX_MAX	4096	/* messages of a port that wait; more than a softirq makes */
+#define SFC_FORWARD_BUDGET 64	/* that one run of the tasklet forwards, as NAPI's weight */
 
 #define SFC_SIGNAL_TOS	(48 << 2)	/* CS6, network control */
 
 /* Ethernet and two tags; anything longer is not Ethernet as we know it */
 #define SFC_L2_MAX	(ETH_HLEN + 2 * VLAN_HLEN)
 
-/*
- * struct sfc_reply - where an answer goes, and what it says
- * @l2_len:	bytes of link-layer header to mirror, 0: the device has none
- * @l3_len:	bytes of its own IP header
- * @quote_len:	bytes of the causing packet, through eight of L4
- * @family:	AF_INET or AF_INET6
- * @translated:	@ends are not those of the packet
- * @ends:	the flow, as its sender names it
- * @src4, @dst4: with AF_INET
- * @src6, @dst6: with AF_INET6
- */
+/* Where an answer goes, and what it says */
 struct sfc_reply {
-	u32		l2_len;
-	u32		l3_len;
-	u32		quote_len;
-	u8		family;
-	bool		translated;
-	struct sfc_ends	ends;
-	union {
-		struct {
-			__be32 src4, dst4;
-		};
-		struct {
-			struct in6_addr src6, dst6;
-		};
-	};
+	u32		l2_len;	/* bytes of link-layer header to mirror, 0: the device has none */
+	u32		l3_len;		/* bytes of its own IP header */
+	u32		quote_len;	/* bytes of the causing packet, through eight of L4 */
+	bool		translated;	/* @flow is not as the packet has it */
+	struct sfc_flow	flow;		/* as its sender names it; the answer goes to @flow.saddr */
+	/* address that the answer comes from; IPv4: the first word */
+	__be32		source[4];
 };
 
-/* As RFC 1122 section 3.2.2 says of ICMP errors: never to, nor because of, more than one host. */
-static bool sfc_reply_ip4(const struct sfc_sched *q, const struct sk_buff *skb,
-			  const struct sfc_pkt *pkt, struct sfc_reply *r)
+static bool sfc_is_host4(__be32 addr)
 {
-	const struct iphdr *iph;
-	struct iphdr buf;
-
-	iph = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
-	if (!iph || iph->saddr == iph->daddr)
-		return false;
-	if (ipv4_is_multicast(iph->saddr) || ipv4_is_lbcast(iph->saddr) ||
-	    ipv4_is_zeronet(iph->saddr) || ipv4_is_loopback(iph->saddr))
-		return false;
-	if (ipv4_is_multicast(iph->daddr) || ipv4_is_lbcast(iph->daddr) ||
-	    ipv4_is_zeronet(iph->daddr) || ipv4_is_loopback(iph->daddr))
-		return false;
-
-	r->ends.saddr.ip = iph->saddr;
-	r->ends.daddr.ip = iph->daddr;
-	r->translated = sfc_ends_untranslate(skb, &r->ends);
-	r->l3_len = sizeof(*iph);
-	r->dst4 = r->ends.saddr.ip;
-	r->src4 = q->cfg.addr4 ?: iph->daddr;
-	return true;
+	return !ipv4_is_multicast(addr) && !ipv4_is_lbcast(addr) && !ipv4_is_zeronet(addr) &&
+	       !ipv4_is_loopback(addr);
 }
 
-static bool sfc_reply_ip6(const struct sfc_sched *q, const struct sk_buff *skb,
-			  const struct sfc_pkt *pkt, struct sfc_reply *r)
+static bool sfc_is_host6(const void *addr)
 {
-	const struct ipv6hdr *ip6h;
-	struct ipv6hdr buf;
+	int type = ipv6_addr_type(addr);
 
-	ip6h = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
-	if (!ip6h || ipv6_addr_equal(&ip6h->saddr, &ip6h->daddr))
-		return false;
-	if (!(ipv6_addr_type(&ip6h->saddr) & IPV6_ADDR_UNICAST) ||
-	    !(ipv6_addr_type(&ip6h->daddr) & IPV6_ADDR_UNICAST) ||
-	    ipv6_addr_loopback(&ip6h->saddr) || ipv6_addr_loopback(&ip6h->daddr))
-		return false;
+	return type & IPV6_ADDR_UNICAST && !(type & IPV6_ADDR_LOOPBACK);
+}
 
-	r->ends.saddr.in6 = ip6h->saddr;
-	r->ends.daddr.in6 = ip6h->daddr;
-	r->translated = sfc_ends_untranslate(skb, &r->ends);
-	r->l3_len = sizeof(*ip6h);
-	r->dst6 = r->ends.saddr.in6;
-	r->src6 = ipv6_addr_any(&q->cfg.addr6) ? ip6h->daddr : q->cfg.addr6;
-	return true;
+/* As RFC 1122 section 3.2.2 says of ICMP errors: never to, nor because of, more than one host. */
+bool sfc_flow_has_answer(const struct sfc_flow *f)
+{
+	if (f->family == 4)
+		return f->saddr[0] != f->daddr[0] &&
+		       sfc_is_host4(f->saddr[0]) && sfc_is_host4(f->daddr[0]);
+	return memcmp(f->saddr, f->daddr, sizeof(f->saddr)) &&
+	       sfc_is_host6(f->saddr) && sfc_is_host6(f->daddr);
 }
 
 static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 			   const struct sfc_pkt *pkt, struct sfc_reply *r)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
-	const __be16 *ports;
-	__be16 buf[2];
 
 	r->l2_len = 0;
-	r->family = pkt->family;
-	memset(&r->ends, 0, sizeof(r->ends));
 	if (qdisc_dev(sch)->type == ARPHRD_ETHER) {
 		if (pkt->l3_off < ETH_HLEN || pkt->l3_off > SFC_L2_MAX)
 			return false;
 		r->l2_len = pkt->l3_off;
 	}
 	r->quote_len = pkt->l4_off - pkt->l3_off + BOLT_CTL_L4_QUOTE;
-	if (r->quote_len > BOLT_CTL_QUOTE_MAX)
+	if (r->quote_len > BOLT_CTL_QUOTE_MAX || !sfc_flow_of(skb, pkt, &r->flow) ||
+	    !sfc_flow_has_answer(&r->flow))
 		return false;
-	ports = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), buf);
-	if (!ports)
-		return false;
-	r->ends.sport = ports[0];
-	r->ends.dport = ports[1];
 
-	return pkt->family == AF_INET ? sfc_reply_ip4(q, skb, pkt, r) :
-					sfc_reply_ip6(q, skb, pkt, r);
+	memcpy(r->source, r->flow.daddr, sizeof(r->source));
+	if (r->flow.family == 4) {
+		r->l3_len = sizeof(struct iphdr);
+		r->source[0] = q->cfg.addr4 ?: r->source[0];
+	} else {
+		r->l3_len = sizeof(struct ipv6hdr);
+		if (!ipv6_addr_any(&q->cfg.addr6))
+			memcpy(r->source, &q->cfg.addr6, sizeof(r->source));
+	}
+	r->translated = sfc_flow_untranslate(skb, &r->flow);
+	return true;
 }
 
 /* Mirror the link-layer header.  On return skb->data is at L3, as a driver leaves it. */
@@ -159,7 +123,7 @@ static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
 	}
 
 	eth = skb_push(n, r->l2_len);
-	/* it lies before what was copied already */
+	/* separately: the quote begins behind the link-layer header */
 	skb_copy_bits(skb, 0, eth, r->l2_len);
 	memcpy(addr, eth->h_source, ETH_ALEN);
 	memcpy(eth->h_source, eth->h_dest, ETH_ALEN);
@@ -175,15 +139,18 @@ static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
 		__vlan_hwaccel_put_tag(n, skb->vlan_proto, skb_vlan_tag_get(skb));
 }
 
-/* What goes around the quote, the UDP header's checksum for the other to add its addresses to */
+/* Write all but the quote.  Returns the checksum without the pseudo header. */
 static __always_inline __wsum sfc_reply_udp(const struct sfc_sched *q, struct udphdr *uh,
 					    const struct bolt_msg *msg, u8 flags, u32 ulen)
 {
+	u32 len = ulen - sizeof(*uh);
 	u8 *payload = (u8 *)(uh + 1);
 
-	bolt_msg_build(payload, msg);
+	bolt_msg_build(payload, len, msg);
+	if (flags & BOLT_CTL_F_CACHEABLE)
+		bolt_msg_put_tag(payload, bolt_msg_cache_end(flags, len), &q->cfg.switchkey.sign);
 	if (flags & BOLT_CTL_F_TAGGED)
-		bolt_msg_put_tag(payload, ulen - sizeof(*uh), &q->cfg.key);
+		bolt_msg_put_tag(payload, len, &q->cfg.tagkey.sign);
 	uh->source = htons(q->cfg.port);
 	uh->dest = uh->source;
 	uh->len = htons(ulen);
@@ -191,46 +158,43 @@ static __always_inline __wsum sfc_reply_udp(const struct sfc_sched *q, struct ud
 	return csum_partial(uh, ulen, 0);
 }
 
-static __always_inline void sfc_reply_ip4_head(struct iphdr *iph, __be32 saddr, __be32 daddr,
-					       u8 ttl, u32 ulen, __wsum csum)
+/* Write the IP header, complete UDP's checksum (@csum: so far), set what the stack goes by. */
+static __always_inline void sfc_reply_head(struct sk_buff *n, const struct sfc_reply *r, u8 ttl,
+					   u32 ulen, __wsum csum)
 {
-	struct udphdr *uh = (struct udphdr *)(iph + 1);
+	const __be32 *daddr = r->flow.saddr;
+	struct ipv6hdr *ip6h = (struct ipv6hdr *)n->data;
+	struct iphdr *iph = (struct iphdr *)n->data;
+	__sum16 check;
 
-	*iph = (struct iphdr){
-		.version = 4,
-		.ihl = sizeof(*iph) / 4,
-		.tos = SFC_SIGNAL_TOS,
-		.tot_len = htons(sizeof(*iph) + ulen),
-		.frag_off = htons(IP_DF),	/* atomic, so no id: RFC 6864 */
-		.ttl = ttl,
-		.protocol = IPPROTO_UDP,
-		.saddr = saddr,
-		.daddr = daddr,
-	};
-	iph->check = ip_fast_csum(iph, sizeof(*iph) / 4);
-	uh->check = csum_tcpudp_magic(saddr, daddr, ulen, IPPROTO_UDP, csum) ?: CSUM_MANGLED_0;
-}
-
-static void sfc_reply_ip6_head(struct ipv6hdr *ip6h, const struct sfc_reply *r, u8 ttl, u32 ulen,
-			       __wsum csum)
-{
-	struct udphdr *uh = (struct udphdr *)(ip6h + 1);
-
-	ip6_flow_hdr(ip6h, SFC_SIGNAL_TOS, 0);
-	ip6h->payload_len = htons(ulen);
-	ip6h->nexthdr = IPPROTO_UDP;
-	ip6h->hop_limit = ttl;
-	ip6h->saddr = r->src6;
-	ip6h->daddr = r->dst6;
-	uh->check = csum_ipv6_magic(&r->src6, &r->dst6, ulen, IPPROTO_UDP, csum) ?: CSUM_MANGLED_0;
-}
-
-/* What the stack is to know of it */
-static __always_inline void sfc_reply_mark(struct sk_buff *n, __be16 protocol, u32 l3_len)
-{
-	n->protocol = protocol;
+	if (r->flow.family == 4) {
+		*iph = (struct iphdr){
+			.version = 4,
+			.ihl = sizeof(*iph) / 4,
+			.tos = SFC_SIGNAL_TOS,
+			.tot_len = htons(sizeof(*iph) + ulen),
+			.frag_off = htons(IP_DF),	/* atomic, so no id: RFC 6864 */
+			.ttl = ttl,
+			.protocol = IPPROTO_UDP,
+			.saddr = r->source[0],
+			.daddr = daddr[0],
+		};
+		iph->check = ip_fast_csum(iph, sizeof(*iph) / 4);
+		check = csum_tcpudp_magic(r->source[0], daddr[0], ulen, IPPROTO_UDP, csum);
+		n->protocol = htons(ETH_P_IP);
+	} else {
+		ip6_flow_hdr(ip6h, SFC_SIGNAL_TOS, 0);
+		ip6h->payload_len = htons(ulen);
+		ip6h->nexthdr = IPPROTO_UDP;
+		ip6h->hop_limit = ttl;
+		memcpy(&ip6h->saddr, r->source, sizeof(ip6h->saddr));
+		memcpy(&ip6h->daddr, daddr, sizeof(ip6h->daddr));
+		check = csum_ipv6_magic(&ip6h->saddr, &ip6h->daddr, ulen, IPPROTO_UDP, csum);
+		n->protocol = htons(ETH_P_IPV6);
+	}
 	skb_reset_network_header(n);
-	skb_set_transport_header(n, l3_len);
+	skb_set_transport_header(n, r->l3_len);
+	udp_hdr(n)->check = check ?: CSUM_MANGLED_0;
 	n->ip_summed = CHECKSUM_UNNECESSARY;
 	n->priority = TC_PRIO_CONTROL;
 	/* one packet each way would fill the table with flows that never answer */
@@ -241,24 +205,22 @@ static __always_inline void sfc_reply_mark(struct sk_buff *n, __be16 protocol, u
 static void sfc_quote_untranslate(u8 *quote, const struct sfc_reply *r)
 {
 	__be16 *ports = (__be16 *)(quote + r->quote_len - BOLT_CTL_L4_QUOTE);
+	struct ipv6hdr *ip6h = (struct ipv6hdr *)quote;
+	struct iphdr *iph = (struct iphdr *)quote;
 
-	if (r->family == AF_INET) {
-		struct iphdr *iph = (struct iphdr *)quote;
-
-		iph->saddr = r->ends.saddr.ip;
-		iph->daddr = r->ends.daddr.ip;
+	if (r->flow.family == 4) {
+		iph->saddr = r->flow.saddr[0];
+		iph->daddr = r->flow.daddr[0];
 		ip_send_check(iph);
 	} else {
-		struct ipv6hdr *ip6h = (struct ipv6hdr *)quote;
-
-		ip6h->saddr = r->ends.saddr.in6;
-		ip6h->daddr = r->ends.daddr.in6;
+		memcpy(&ip6h->saddr, r->flow.saddr, sizeof(ip6h->saddr));
+		memcpy(&ip6h->daddr, r->flow.daddr, sizeof(ip6h->daddr));
 	}
-	ports[0] = r->ends.sport;
-	ports[1] = r->ends.dport;
+	ports[0] = r->flow.sport;
+	ports[1] = r->flow.dport;
 }
 
-/* A buffer as drivers have it for what comes in: with BH off, cut from a page */
+/* Allocate from the page fragment cache, as drivers do for received packets.  Context: BH off */
 static __always_inline struct sk_buff *sfc_reply_alloc(unsigned int head, unsigned int len)
 {
 	unsigned int size = SKB_DATA_ALIGN(head + len) +
@@ -269,7 +231,7 @@ static __always_inline struct sk_buff *sfc_reply_alloc(unsigned int head, unsign
 	data = napi_alloc_frag(size);
 	if (unlikely(!data))
 		return NULL;
-	n = build_skb(data, size);
+	n = napi_build_skb(data, size);
 	if (unlikely(!n)) {
 		skb_free_frag(data);
 		return NULL;
@@ -279,17 +241,15 @@ static __always_inline struct sk_buff *sfc_reply_alloc(unsigned int head, unsign
 	return n;
 }
 
-/* Build the packet, from its IP header on.  NULL: no memory, or (*unfit) there is no quote. */
+/* Build the packet, from its IP header on.  NULL: no memory; an error: there is no quote. */
 static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *skb,
 				       const struct sfc_pkt *pkt, const struct sfc_reply *r,
-				       const struct bolt_msg *msg, bool *unfit)
+				       const struct bolt_msg *msg, u32 ulen)
 {
-	u32 ulen = sizeof(struct udphdr) + bolt_msg_len(msg->type, msg->flags, r->quote_len);
 	const struct sfc_sched *q = qdisc_priv(sch);
 	struct bolt_msg quoted;
 	struct udphdr *uh;
 	struct sk_buff *n;
-	__wsum csum;
 	u8 *quote;
 
 	n = sfc_reply_alloc(NET_SKB_PAD + NET_IP_ALIGN + r->l2_len, r->l3_len + ulen);
@@ -300,135 +260,201 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 
 	/* the quote must be one that the other end can take apart: so is all IPv4 with ports */
 	if (skb_copy_bits(skb, pkt->l3_off, quote, r->quote_len) ||
-	    (r->family == AF_INET6 && !bolt_msg_parse_quote(quote, r->quote_len, &quoted))) {
-		*unfit = true;
+	    (r->flow.family == 6 && !bolt_msg_parse_quote(quote, r->quote_len, &quoted))) {
 		kfree_skb(n);
-		return NULL;
+		return ERR_PTR(-EINVAL);
 	}
 	if (r->translated)
 		sfc_quote_untranslate(quote, r);
-	csum = sfc_reply_udp(q, uh, msg, msg->flags, ulen);
-	if (r->family == AF_INET) {
-		sfc_reply_ip4_head((struct iphdr *)n->data, r->src4, r->dst4, q->cfg.ttl, ulen,
-				   csum);
-		sfc_reply_mark(n, htons(ETH_P_IP), r->l3_len);
-	} else {
-		sfc_reply_ip6_head((struct ipv6hdr *)n->data, r, q->cfg.ttl, ulen, csum);
-		sfc_reply_mark(n, htons(ETH_P_IPV6), r->l3_len);
-	}
+	sfc_reply_head(n, r, q->cfg.ttl, ulen, sfc_reply_udp(q, uh, msg, msg->flags, ulen));
 	return n;
 }
 
-/* It came in through the port, as far as the stack would say, and goes on: */
-static __always_inline bool sfc_reply_forward(struct Qdisc *sch, const struct sfc_way *way,
-					      struct sk_buff *n)
+/*
+ * --- past reception ---
+ *
+ * Reception and the route lookup are half of the price of an SRC.  Where nothing observes what
+ * comes in through the port, an IPv4 message starts behind them, at dst_input(), in a tasklet,
+ * because the qdisc is locked.  From there on it is forwarded as any other packet.
+ */
+
+/* Would netfilter, a capture, a bridge, XDP, a VRF or tc see what comes in through @dev? */
+static bool sfc_forward_observed(struct net_device *dev)
 {
-	/* a switch does not remember its own BTS */
-	n->skb_iif = qdisc_dev(sch)->ifindex;
-	skb_dst_set(n, dst_clone(way->dst));
-	return sfc_way_send(n);
+#ifdef CONFIG_NETFILTER
+	if (rcu_access_pointer(dev_net(dev)->nf.hooks_ipv4[NF_INET_PRE_ROUTING]))
+		return true;
+#endif
+#ifdef CONFIG_NETFILTER_INGRESS
+	if (rcu_access_pointer(dev->nf_hooks_ingress))
+		return true;
+#endif
+	return dev_nit_active(dev) || rcu_access_pointer(dev->rx_handler) ||
+	       rcu_access_pointer(dev->xdp_prog) || netif_is_l3_slave(dev) ||
+	       bolt_dev_ingress(dev);
+}
+
+/* NULL: there is no route, or it leads back to the port, where IP may have to send a redirect. */
+static struct dst_entry *sfc_forward_route(struct sfc_forward *f, struct sk_buff *n)
+{
+	const struct iphdr *iph = ip_hdr(n);
+	u32 pair = (__force u32)iph->daddr ^ rol32((__force u32)iph->saddr, 16);
+	struct sfc_route *r = &f->routes[hash_32(pair, SFC_ROUTE_BITS)];
+
+	if (likely(r->saddr == iph->saddr && r->daddr == iph->daddr)) {
+		if (likely(r->dst && dst_check(r->dst, 0)))
+			return r->dst;
+		/* reception looks it up itself: not twice for each message */
+		if (!r->dst && time_before_eq(jiffies, r->refused))
+			return NULL;
+	}
+	dst_release(r->dst);
+	*r = (struct sfc_route){ .saddr = iph->saddr, .daddr = iph->daddr, .refused = jiffies };
+	rcu_read_lock();
+	if (!ip_route_input_noref(n, iph->daddr, iph->saddr, iph->tos, n->dev) &&
+	    skb_dst(n)->dev != n->dev && skb_dst_force(n))
+		r->dst = dst_clone(skb_dst(n));
+	rcu_read_unlock();
+	skb_dst_drop(n);
+	return r->dst;
+}
+
+/* Forward @n, an IP packet; false: use reception instead.  Context: qdisc locked, BH off */
+static bool sfc_forward(struct sfc_forward *f, struct sk_buff *n, struct net_device *dev)
+{
+	struct dst_entry *dst;
+
+	n->dev = dev;
+	n->skb_iif = dev->ifindex;
+	IPCB(n)->iif = n->skb_iif;
+	dst = sfc_forward_route(f, n);
+	if (unlikely(!dst || skb_queue_len_lockless(&f->outbox) >= SFC_OUTBOX_MAX))
+		return false;
+	skb_dst_set(n, dst_clone(dst));
+	spin_lock(&f->outbox.lock);
+	__skb_queue_tail(&f->outbox, n);
+	spin_unlock(&f->outbox.lock);
+	tasklet_schedule(&f->task);
+	return true;
 }
 
 /*
- * Answer a packet between hosts whose way is known: sfc_way_of().  @type and @flags are those of
- * @msg: as constants they say how long it is, and most of it is stores.
+ * As the end of ip_rcv_finish().  Other CPUs may add messages as fast as this one forwards them, so
+ * after a budget it lets other softirqs run.
  */
-static __always_inline enum sfc_signal_verdict
-sfc_signal_near(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		const struct bolt_msg *msg, u8 type, u8 flags, const struct sfc_way *way)
+static void sfc_forward_send(struct tasklet_struct *t)
 {
-	const u32 quote = sizeof(struct iphdr) + BOLT_CTL_L4_QUOTE;
-	const u32 ulen = sizeof(struct udphdr) + bolt_msg_len(type, flags, quote);
-	const struct net_device *out = READ_ONCE(way->dst->dev);
-	const struct sfc_sched *q = qdisc_priv(sch);
-	struct iphdr *iph;
-	struct udphdr *uh;
+	struct sfc_forward *f = from_tasklet(f, t, task);
+	int budget = SFC_FORWARD_BUDGET;
+	struct in_device *in_dev;
 	struct sk_buff *n;
-	__wsum csum;
 
-	n = sfc_reply_alloc(LL_RESERVED_SPACE(out), sizeof(*iph) + ulen);
-	if (unlikely(!n))
-		return SFC_SIGNAL_NOMEM;
-	iph = (struct iphdr *)n->data;
-	uh = (struct udphdr *)(iph + 1);
-	memcpy((u8 *)(uh + 1) + bolt_msg_quote_off(type), skb->data + pkt->l3_off, quote);
-	csum = sfc_reply_udp(q, uh, msg, flags, ulen);
-	sfc_reply_ip4_head(iph, q->cfg.addr4 ?: way->daddr, way->saddr, q->cfg.ttl - 1, ulen, csum);
-	sfc_reply_mark(n, htons(ETH_P_IP), sizeof(*iph));
-	return sfc_reply_forward(sch, way, n) ? SFC_SIGNAL_SENT : SFC_SIGNAL_DROPPED;
+	rcu_read_lock();
+	while (budget-- && (n = skb_dequeue(&f->outbox))) {
+		in_dev = __in_dev_get_rcu(n->dev);
+		if (in_dev && IN_DEV_ORCONF(in_dev, NOPOLICY))
+			IPCB(n)->flags |= IPSKB_NOPOLICY;
+		dst_input(n);
+	}
+	rcu_read_unlock();
+	if (!skb_queue_empty_lockless(&f->outbox))
+		tasklet_schedule(&f->task);
 }
 
-/* ... that it is not known of, or any other packet.  @way: NULL, or what may be learnt. */
-static noinline enum sfc_signal_verdict sfc_signal_far(struct Qdisc *sch, const struct sk_buff *skb,
-						       const struct sfc_pkt *pkt,
-						       const struct bolt_msg *msg,
-						       struct sfc_way *way, u64 now)
+void sfc_forward_init(struct sfc_forward *f)
 {
+	skb_queue_head_init(&f->outbox);
+	tasklet_setup(&f->task, sfc_forward_send);
+}
+
+/* Wait for the tasklet; messages beyond its budget are freed. */
+void sfc_forward_exit(struct sfc_forward *f)
+{
+	int i;
+
+	tasklet_kill(&f->task);
+	skb_queue_purge(&f->outbox);
+	for (i = 0; i < ARRAY_SIZE(f->routes); i++)
+		dst_release(f->routes[i].dst);
+}
+
+/* --- the answer --- */
+
+static enum sfc_signal_verdict sfc_answer(struct Qdisc *sch, const struct sk_buff *skb,
+					  const struct sfc_pkt *pkt, const struct bolt_msg *msg,
+					  u64 now)
+{
+	struct net_device *dev = qdisc_dev(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool unfit = false, sent;
 	struct sfc_reply r;
 	struct sk_buff *n;
+	u32 ulen;
 
 	if (!sfc_reply_init(sch, skb, pkt, &r))
 		return SFC_SIGNAL_UNFIT;
-	if (!sfc_limiter_take(&q->src_limiter, now))
+	/* the source may be spoofed: never answer with more bytes than were received */
+	ulen = sizeof(struct udphdr) + bolt_msg_len(msg->type, msg->flags, r.quote_len);
+	if (r.l3_len + ulen > skb->len - pkt->l3_off)
+		return SFC_SIGNAL_UNFIT;
+	if (!sfc_limiter_take(&q->msg_limiter, now))
 		return SFC_SIGNAL_LIMITED;
-	n = sfc_reply_build(sch, skb, pkt, &r, msg, &unfit);
-	if (!n)
-		return unfit ? SFC_SIGNAL_UNFIT : SFC_SIGNAL_NOMEM;
-	if (way && sfc_way_learn(sch, way, n)) {
-		ip_decrease_ttl(ip_hdr(n));
-		sent = sfc_reply_forward(sch, way, n);
-	} else {
-		sfc_reply_link(n, skb, &r, qdisc_dev(sch));
-		sent = __netif_rx(n) == NET_RX_SUCCESS;
-	}
-	return sent ? SFC_SIGNAL_SENT : SFC_SIGNAL_DROPPED;
+	n = sfc_reply_build(sch, skb, pkt, &r, msg, ulen);
+	if (IS_ERR_OR_NULL(n))
+		return n ? SFC_SIGNAL_UNFIT : SFC_SIGNAL_NOMEM;
+
+	if (r.flow.family == 4 && r.l2_len <= ETH_HLEN && !skb_vlan_tag_present(skb) &&
+	    !sfc_forward_observed(dev) && sfc_forward(&q->forward, n, dev))
+		return SFC_SIGNAL_SENT;
+	sfc_reply_link(n, skb, &r, dev);
+	return __netif_rx(n) == NET_RX_SUCCESS ? SFC_SIGNAL_SENT : SFC_SIGNAL_DROPPED;
 }
 
-/**
- * sfc_signal() - answer a packet with a control message
- * @sch:	the port
- * @skb:	the packet; it is read, not changed
- * @pkt:	what it is
- * @msg:	type, flags and numbers; what is the port's is filled in here
- * @now:	ns
+/*
+ * Answer a packet, which is read and not changed, with a control message: @msg has its type, flags
+ * and numbers; what is the port's is filled in here.
  *
- * Called with the qdisc locked and BH off; a full input queue or a lack of memory must not hold
- * up the data.
+ * A full input queue or a lack of memory must not delay the data; messages not sent are counted.
+ * Context: qdisc locked, BH off
  */
 enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now)
 {
-	struct sfc_way *way = sfc_way_of(sch, skb, pkt);
 	struct sfc_sched *q = qdisc_priv(sch);
+	enum sfc_signal_verdict verdict;
 
-	msg->family = pkt->family;
 	msg->link_rate = q->alg.rate.kbps;
 	msg->switch_id = q->cfg.switch_id;
+	if (msg->flags & BOLT_CTL_F_CACHEABLE) {
+		msg->sent_ns = now;
+		msg->clock = sfc_switch_of_port(sch)->clock;
+	}
 	if (q->cfg.tagged)
 		msg->flags |= BOLT_CTL_F_TAGGED;
-	if (unlikely(!way || !way->near))
-		return sfc_signal_far(sch, skb, pkt, msg, way, now);
-	if (!sfc_limiter_take(&q->src_limiter, now))
-		return SFC_SIGNAL_LIMITED;
-	if (q->cfg.tagged)
-		return sfc_signal_near(sch, skb, pkt, msg, msg->type, BOLT_CTL_F_TAGGED, way);
-	if (msg->type == BOLT_CTL_SRC)
-		return sfc_signal_near(sch, skb, pkt, msg, BOLT_CTL_SRC, 0, way);
-	return sfc_signal_near(sch, skb, pkt, msg, BOLT_CTL_BTS, 0, way);
+	verdict = sfc_answer(sch, skb, pkt, msg, now);
+	if (unlikely(verdict != SFC_SIGNAL_SENT)) {
+		u64 *const unsent[] = {
+			[SFC_SIGNAL_LIMITED] = &q->stats.msg_limited,
+			[SFC_SIGNAL_NOMEM] = &q->stats.msg_nomem,
+			[SFC_SIGNAL_DROPPED] = &q->stats.msg_dropped,
+			[SFC_SIGNAL_UNFIT] = &q->stats.msg_unfit,
+		};
+
+		++*unsent[verdict];
+	}
+	return verdict;
 }
 
 /*
- * Bolt, Algorithm 1, lines 6-9, before the data packet joins the queue.  Returns whether an SRC
- * is on its way.
+ * Bolt, Algorithm 1, lines 6-9, before the data packet joins the queue with @flags in its option.
+ * Returns whether an SRC is on its way.
  */
 bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
-		  const struct sfc_pkt *pkt, u32 queue, u64 now)
+		  const struct sfc_pkt *pkt, u32 queue, u8 flags, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct bolt_msg msg = {
 		.type = BOLT_CTL_SRC,
+		.flags = flags & BOLT_F_INC ? BOLT_CTL_F_GRANTED : 0,
 		.dscp = pkt->dscp,
 		.queue_bytes = queue,			/* line 6 */
 		.t_data_tx = pkt->t_data_tx,		/* line 8 */
@@ -436,23 +462,9 @@ bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 	enum sfc_signal_verdict verdict;
 
 	verdict = sfc_signal(sch, skb, pkt, &msg, now);		/* line 9 */
-	sfc_event(sch, skb, pkt, SFC_EVENT_TYPE_SRC, sfc_event_verdict(verdict), &msg);
-	switch (verdict) {
-	case SFC_SIGNAL_SENT:
-		q->stats.src_sent++;
-		return true;
-	case SFC_SIGNAL_LIMITED:
-		q->stats.src_limited++;
-		break;
-	case SFC_SIGNAL_NOMEM:
-		q->stats.src_nomem++;
-		break;
-	case SFC_SIGNAL_DROPPED:
-		q->stats.src_dropped++;
-		break;
-	case SFC_SIGNAL_UNFIT:
-		q->stats.src_unfit++;
-		break;
-	}
-	return false;
+	trace_sfc_src(sch, skb, pkt, &msg, verdict);
+	if (verdict != SFC_SIGNAL_SENT)
+		return false;
+	q->stats.src_sent++;
+	return true;
 }

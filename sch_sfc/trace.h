@@ -13,43 +13,35 @@
 
 #include <linux/tracepoint.h>
 
-#include "events.h"
-
-#define SFC_TRACE_PORT							\
-		__field(int, ifindex)					\
-		__field(__u32, handle)					\
-		__field(__u8, proto)					\
-		__field(__u16, sport)					\
-		__field(__u16, dport)					\
-		__array(__u8, saddr, 16)				\
-		__array(__u8, daddr, 16)
-
-#define SFC_TRACE_PORT_ASSIGN						\
-		__entry->ifindex = e->ifindex;				\
-		__entry->handle = e->handle;				\
-		__entry->proto = e->proto;				\
-		__entry->sport = e->sport;				\
-		__entry->dport = e->dport;				\
-		memcpy(__entry->saddr, &e->saddr, 16);			\
-		memcpy(__entry->daddr, &e->daddr, 16);
-
-#define SFC_TRACE_PORT_FMT	"ifindex=%d handle=%x: [%pI6c]:%u > [%pI6c]:%u proto=%u "
-#define SFC_TRACE_PORT_ARGS						\
-		__entry->ifindex, __entry->handle, __entry->saddr, __entry->sport, \
-		__entry->daddr, __entry->dport, __entry->proto
+#include <bolt_msg.h>
+#include "packet.h"
 
 #define SFC_TRACE_VERDICTS						\
-		{ 0, "sent" }, { 1, "limited" }, { 2, "nomem" }, { 3, "dropped" }, \
-		{ 4, "unfit" }, { 5, "malformed" }, { 6, "forged" }, { 7, "edge" }
+		{ SFC_SIGNAL_SENT, "sent" }, { SFC_SIGNAL_LIMITED, "limited" },	\
+		{ SFC_SIGNAL_NOMEM, "nomem" }, { SFC_SIGNAL_DROPPED, "dropped" }, \
+		{ SFC_SIGNAL_UNFIT, "unfit" }, { SFC_REFUSED_MALFORMED, "malformed" }, \
+		{ SFC_REFUSED_FORGED, "forged" }, { SFC_REFUSED_EDGE, "edge" }, \
+		{ SFC_REFUSED_STALE, "stale" }
 
+/*
+ * @msg: the message about @skb, sent or not; in a hit, its pause; in a refusal, @skb's own, or NULL
+ * if that is malformed.  @verdict: what became of it
+ */
 DECLARE_EVENT_CLASS(sfc_message_class,
 
-	TP_PROTO(const struct sfc_event *e),
+	TP_PROTO(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		 const struct bolt_msg *msg, u8 verdict),
 
-	TP_ARGS(e),
+	TP_ARGS(sch, skb, pkt, msg, verdict),
 
 	TP_STRUCT__entry(
-		SFC_TRACE_PORT
+		__field(int, ifindex)
+		__field(__u32, handle)
+		__field(__u8, proto)
+		__field(__u16, sport)
+		__field(__u16, dport)
+		__array(__u8, saddr, 16)
+		__array(__u8, daddr, 16)
 		__field(__u8, dscp)
 		__field(__u8, flags)
 		__field(__u8, verdict)
@@ -59,26 +51,38 @@ DECLARE_EVENT_CLASS(sfc_message_class,
 	),
 
 	TP_fast_assign(
-		SFC_TRACE_PORT_ASSIGN
-		__entry->dscp = e->dscp;
-		__entry->flags = e->flags;
-		__entry->verdict = e->verdict;
-		__entry->queue_bytes = e->queue_bytes;
-		__entry->link_kbps = e->link_kbps;
-		__entry->pause_ns = e->pause_ns;
+		const struct sfc_sched *q = qdisc_priv(sch);
+		struct sfc_flow f;
+
+		sfc_flow_of(skb, pkt, &f);
+		__entry->ifindex = qdisc_dev(sch)->ifindex;
+		__entry->handle = sch->handle;
+		__entry->proto = f.proto;
+		__entry->sport = ntohs(f.sport);
+		__entry->dport = ntohs(f.dport);
+		sfc_flow_addr6(__entry->saddr, &f, f.saddr);
+		sfc_flow_addr6(__entry->daddr, &f, f.daddr);
+		__entry->dscp = f.dscp;
+		__entry->flags = msg ? msg->flags & (BOLT_CTL_F_CACHEABLE |
+						     BOLT_CTL_F_FROM_CACHE) : 0;
+		__entry->verdict = verdict;
+		__entry->queue_bytes = msg ? msg->queue_bytes : 0;
+		__entry->link_kbps = q->alg.rate.kbps;
+		__entry->pause_ns = msg ? msg->pause_ns : 0;
 	),
 
-	TP_printk(SFC_TRACE_PORT_FMT
-		  "dscp=%u queue_bytes=%u link_kbps=%u pause_ns=%u flags=%x verdict=%s",
-		  SFC_TRACE_PORT_ARGS, __entry->dscp, __entry->queue_bytes, __entry->link_kbps,
-		  __entry->pause_ns, __entry->flags,
+	TP_printk("ifindex=%d handle=%x: [%pI6c]:%u > [%pI6c]:%u proto=%u dscp=%u queue_bytes=%u link_kbps=%u pause_ns=%u flags=%x verdict=%s",
+		  __entry->ifindex, __entry->handle, __entry->saddr, __entry->sport,
+		  __entry->daddr, __entry->dport, __entry->proto, __entry->dscp,
+		  __entry->queue_bytes, __entry->link_kbps, __entry->pause_ns, __entry->flags,
 		  __print_symbolic(__entry->verdict, SFC_TRACE_VERDICTS))
 );
 
 #define SFC_TRACE_MESSAGE(name)						\
 	DEFINE_EVENT(sfc_message_class, name,				\
-		TP_PROTO(const struct sfc_event *e),			\
-		TP_ARGS(e))
+		TP_PROTO(struct Qdisc *sch, const struct sk_buff *skb,	\
+			 const struct sfc_pkt *pkt, const struct bolt_msg *msg, u8 verdict), \
+		TP_ARGS(sch, skb, pkt, msg, verdict))
 
 SFC_TRACE_MESSAGE(sfc_src);
 SFC_TRACE_MESSAGE(sfc_bts);

@@ -1,81 +1,136 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the congestion controls that speak the option have in common: how they start and end on a
- * socket, the limits that follow its path, RTT samples, and how they notice that the option
- * has gone.
+ * The common part of the congestion controls that use the option: the operations that TCP calls,
+ * start and end on a socket, the limits that depend on the path, RTT samples, and the detection of
+ * a path that strips the option.  The rest of a controller is in its struct bolt_controller.
  */
 
 #include <net/tcp.h>
 
 #include "bolt.h"
+#include "spacing.h"
 #include "trace.h"
 
-/* ACKs in a row without the option after which a middlebox must have begun to strip it */
+/* After so many ACKs in a row without the option, assume that a middlebox strips it */
 #define BOLT_ACK_MISSING_MAX	16
 
 /* --- limits that follow the path --- */
 
-void bolt_set_cwnd(struct sock *sk, const struct bolt_flow *f, u32 cwnd)
+u32 bolt_clamp_cwnd(const struct sock *sk, const struct bolt_flow *f, u32 cwnd)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-
-	cwnd = clamp_t(u32, cwnd, 1, min(f->max_cwnd, tp->snd_cwnd_clamp));
-	trace_bolt_cwnd(sk, f, cwnd);
-	tcp_snd_cwnd_set(tp, cwnd);
+	return clamp_t(u32, cwnd, 1, min(f->max_cwnd, tcp_sk(sk)->snd_cwnd_clamp));
 }
-EXPORT_SYMBOL_GPL(bolt_set_cwnd);
+
+/* The only place where the module changes TCP's window */
+static void bolt_write_cwnd(struct sock *sk, const struct bolt_flow *f, u32 cwnd)
+{
+	if (cwnd == tcp_snd_cwnd(tcp_sk(sk)))
+		return;
+	trace_bolt_cwnd(sk, f, cwnd);
+	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
+}
+
+/* Set TCP's window and, for a window below one packet, the time between two departures. */
+void bolt_set_window(struct sock *sk, struct bolt_flow *f, u32 cwnd, u32 gap_ns)
+{
+	bolt_write_cwnd(sk, f, cwnd);
+	f->gap_ns = gap_ns;
+	bolt_update_gap(sk, f);
+}
 
 /*
  * Largest useful window: max_bdp_pct of NIC rate * min RTT; never below the initial window.  Swift
- * wants a queue as well.
+ * adds the queueing delay that its target allows.
  */
-void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
+static void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
 {
 	struct bolt_net *bn = f->bn;
 	u32 rtt_ns = f->core.min_rtt_ns;
 
 	if (rtt_ns)
 		rtt_ns = min_t(u64, U32_MAX, (u64)rtt_ns + f->queue_ns);
-	f->max_cwnd = max(f->init_cwnd,
-			  bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, bolt_pkt_bytes(sk),
-					     READ_ONCE(bn->max_bdp_pct)));
+	WRITE_ONCE(f->max_cwnd,
+		   max(f->init_cwnd, bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, bolt_pkt_bytes(sk),
+							READ_ONCE(bn->max_bdp_pct))));
 }
 
-/* The flow leaves through another device now, or the device has another speed. */
-void bolt_cc_refresh_rate(struct sock *sk, struct bolt_flow *f, int ifindex)
+/* Read the route's initcwnd, which is the path's BDP if set. */
+static void bolt_refresh_route(struct sock *sk, struct bolt_flow *f)
+{
+	struct dst_entry *dst = __sk_dst_get(sk);
+
+	f->route_cwnd = dst ? min_t(u32, dst_metric(dst, RTAX_INITCWND), 1U << 16) : 0;
+	f->route_rtt_ns = bolt_core_queue_ns(f->route_cwnd * bolt_pkt_bytes(sk), f->nic_kbps);
+}
+
+/*
+ * The paper's flows start at line rate: one BDP, by net.bolt.base_rtt_ns or by the route's
+ * initcwnd, whichever is larger.
+ */
+static void bolt_refresh_init_cwnd(struct sock *sk, struct bolt_flow *f)
+{
+	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns);
+
+	if (rtt_ns && f->nic_kbps)
+		f->init_cwnd = max(f->route_cwnd,
+				   bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, bolt_pkt_bytes(sk),
+						      100));
+}
+
+/*
+ * The flow's outgoing device or that device's rate has changed.  The rate may also become known
+ * only now: the first flow after a device came up may start before.
+ */
+void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *dev)
 {
 	struct bolt_net *bn = f->bn;
 
-	f->dev_ifindex = ifindex;
+	f->dev_ifindex = dev->ifindex;
 	f->rate_gen = READ_ONCE(bn->rate_gen);
-	f->nic_kbps = bolt_rate_kbps(bn, ifindex);
+	WRITE_ONCE(f->nic_kbps, bolt_rate_kbps(bn, dev->ifindex));
+	f->link_bytes = ETH_HLEN + bolt_rate_overhead(bn, dev);
 	f->ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
+	bolt_refresh_route(sk, f);
+	if (f->speaks)
+		bolt_refresh_init_cwnd(sk, f);
 	bolt_update_max_cwnd(sk, f);
 }
-EXPORT_SYMBOL_GPL(bolt_cc_refresh_rate);
 
 /*
- * Bursts are the floor of the queue a switch sees.  min_tso_segs() is only a floor for TCP;
- * sk_gso_max_segs is a limit, but sk_setup_caps() resets it with every new route.
+ * Set the limits of the socket again, with each ACK, because TCP changes them.  The queue at a
+ * switch cannot be shorter than a burst.  sk_gso_max_segs limits bursts, but sk_setup_caps() resets
+ * it with each new route.
  */
-void bolt_limit_bursts(struct sock *sk, const struct bolt_flow *f)
+static void bolt_set_limits(struct sock *sk, const struct bolt_flow *f)
 {
 	u32 burst = READ_ONCE(f->bn->burst_segs);
 
 	if (sk->sk_gso_max_segs > burst)
 		sk->sk_gso_max_segs = burst;
+	bolt_pacing_limit(sk);
 }
-EXPORT_SYMBOL_GPL(bolt_limit_bursts);
 
-u32 bolt_min_tso_segs(struct sock *sk)
+/* --- data to send --- */
+
+/*
+ * Will the application write more?  It is blocked for send buffer space, has set TCP_CORK or
+ * MSG_MORE, or is in the middle of a write: TCP sets PSH at the end of each, except before a FIN.
+ */
+bool bolt_more_to_come(const struct sock *sk)
 {
-	return 1;
+	const struct socket *sock = READ_ONCE(sk->sk_socket);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->nonagle & TCP_NAGLE_CORK)
+		return true;
+	if (tp->pushed_seq != tp->write_seq && !(sk->sk_shutdown & SEND_SHUTDOWN))
+		return true;
+	return sock && test_bit(SOCK_NOSPACE, &sock->flags);
 }
-EXPORT_SYMBOL_GPL(bolt_min_tso_segs);
 
 /* --- ACKs --- */
 
-/* A RTT in ns from the wire, or from TCP */
+/* An RTT sample in ns, from the option or from TCP */
 void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns)
 {
 	u32 min_ns = f->core.min_rtt_ns;
@@ -87,10 +142,11 @@ void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns)
 }
 
 /*
- * True when the option has vanished from the ACKs for good.  ACKs that waited in the backlog were
- * all seen by LOCAL_IN long before: hence the time since the last one as well.
+ * Has the option vanished from the ACKs for good?  The number of ACKs alone cannot tell: LOCAL_IN
+ * has seen ACKs in the socket's backlog long before TCP processes them.  So an RTO must have passed
+ * since the last ACK with the option, as well.
  */
-bool bolt_peer_silent(const struct sock *sk, struct bolt_flow *f)
+static bool bolt_peer_silent(const struct sock *sk, struct bolt_flow *f)
 {
 	if (likely(tcp_jiffies32 - READ_ONCE(f->ack_stamp) <= inet_csk(sk)->icsk_rto)) {
 		f->ack_missing = 0;
@@ -98,96 +154,219 @@ bool bolt_peer_silent(const struct sock *sk, struct bolt_flow *f)
 	}
 	return ++f->ack_missing >= BOLT_ACK_MISSING_MAX;
 }
-EXPORT_SYMBOL_GPL(bolt_peer_silent);
+
+/* --- without the option --- */
+
+static void bolt_fall_back(struct sock *sk, enum bolt_mib_item why)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	bolt_flow_release(sk);
+	trace_bolt_fallback(sock_net(sk), sk, NULL, why);
+	bolt_fallback_begin(sk);
+	BOLT_INC_STATS(bolt_net(sock_net(sk)), Fallback);
+	/* do not slow-start from a window of a BDP */
+	if (tcp_snd_cwnd(tp) > TCP_INIT_CWND && tp->data_segs_out > 1)
+		tp->snd_ssthresh = tcp_snd_cwnd(tp);
+}
+
+static void bolt_go_without_option(struct sock *sk, struct bolt_flow *f)
+{
+	BOLT_INC_STATS(f->bn, SwiftPlain);
+	trace_bolt_fallback(sock_net(sk), sk, NULL, BOLT_MIB_SwiftPlain);
+	WRITE_ONCE(f->speaks, 0);
+	bolt_unreserve(sk, f);
+}
 
 /* --- start and end --- */
 
-/* The hooks are out: nobody has seen a handshake, nor will see a packet. */
-static bool bolt_no_hooks(struct bolt_net *bn)
+/* The option was negotiated. */
+static void bolt_attach_option(struct sock *sk, struct bolt_flow *f)
 {
-	if (likely(READ_ONCE(bn->hooks)))
-		return false;
-	BOLT_INC_STATS(bn, NoHooks);
-	return true;
-}
-
-/* Was the option negotiated? Then the connection has an object, or gets it here. */
-struct bolt_flow *bolt_negotiated(struct sock *sk)
-{
-	struct bolt_hs_key key = { .net = sock_net(sk) };
-	struct bolt_flow *f;
-
-	rcu_read_lock();
-	f = bolt_flow_lookup(sk);
-	rcu_read_unlock();
-	if (bolt_no_hooks(bolt_net(sock_net(sk))) || bolt_sk_is_signed(sk))
-		return NULL;
-	/* The SYN-ACK that LOCAL_IN saw must be the one that TCP took */
-	if (f)
-		return f->syn_ack == tcp_sk(sk)->snd_una &&
-		       f->syn_sport == inet_sk(sk)->inet_sport ? f : NULL;
-
-	key.sport = inet_sk(sk)->inet_dport;
-	key.dport = inet_sk(sk)->inet_sport;
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
-		memcpy(key.saddr, &sk->sk_v6_daddr, 16);
-		memcpy(key.daddr, &sk->sk_v6_rcv_saddr, 16);
-		return bolt_hs_child(sk, &key) ? bolt_flow_create(sk) : NULL;
-	}
-#endif
-	key.saddr[0] = sk->sk_daddr;
-	key.daddr[0] = sk->sk_rcv_saddr;
-	return bolt_hs_child(sk, &key) ? bolt_flow_create(sk) : NULL;
-}
-EXPORT_SYMBOL_GPL(bolt_negotiated);
-
-/* The paper's flows start at line rate: one BDP, by net.bolt.base_rtt_ns or by the route. */
-static void bolt_init_cwnd(struct sock *sk, struct bolt_flow *f)
-{
-	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns);
-
-	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* the route's initcwnd, or ten */
-	if (rtt_ns && f->nic_kbps)
-		f->init_cwnd = bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, bolt_pkt_bytes(sk), 100);
+	BOLT_INC_STATS(f->bn, Negotiated);
+	bolt_refresh_init_cwnd(sk, f);
 	f->max_cwnd = max(f->max_cwnd, f->init_cwnd);
-	bolt_set_cwnd(sk, f, f->init_cwnd);
+	bolt_write_cwnd(sk, f, bolt_clamp_cwnd(sk, f, f->init_cwnd));
+	bolt_pacing_begin(sk, f);
+	f->ack_stamp = tcp_jiffies32;
+	inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
+	WRITE_ONCE(f->speaks, 1);
 }
 
-/* From the congestion control's init(): the option is on. */
-void bolt_attach(struct sock *sk, struct bolt_flow *f)
+static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 {
 	struct dst_entry *dst = __sk_dst_get(sk);
 
+	bolt_flow_set_locked(sk, f);
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	bolt_reserve(sk, f);
+	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* the route's initcwnd, or ten */
+	if (speaks)
+		bolt_reserve(sk, f);
 	if (dst)
-		bolt_cc_refresh_rate(sk, f, dst->dev->ifindex);
+		bolt_refresh_rate(sk, f, dst->dev);
 	else
 		bolt_update_max_cwnd(sk, f);
-	bolt_init_cwnd(sk, f);
-	bolt_limit_bursts(sk, f);
-	/*
-	 * TCP's own pacing timer, with departures set by the LOCAL_OUT hook; nobody updates the
-	 * rate that an earlier congestion control of this socket may have left.
-	 */
-	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
-	f->pacing_ours = cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE,
-				 SK_PACING_NEEDED) == SK_PACING_NONE;
-	f->ack_stamp = tcp_jiffies32;
-	inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
-	WRITE_ONCE(f->ready, 1);
+	bolt_set_limits(sk, f);
+	if (speaks)
+		bolt_attach_option(sk, f);
+	else
+		bolt_go_without_option(sk, f);
 }
-EXPORT_SYMBOL_GPL(bolt_attach);
 
-/* What bolt_attach() set on the socket is taken back. */
+/* Undo bolt_attach(). */
 void bolt_detach(struct sock *sk, struct bolt_flow *f)
 {
 	struct dst_entry *dst = __sk_dst_get(sk);
 
+	bolt_pacing_end(sk, f);
 	if (dst)
 		sk->sk_gso_max_segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
-	/* SO_MAX_PACING_RATE needs it as well */
-	if (f->pacing_ours && sk->sk_max_pacing_rate == ~0UL)
-		cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, SK_PACING_NONE);
+	bolt_unreserve(sk, f);
+}
+
+/* --- what TCP calls --- */
+
+static void bolt_init(struct sock *sk)
+{
+	struct bolt_controller *ctl = bolt_sk_controller(sk);
+	struct bolt_flow *f;
+	bool speaks;
+
+	bolt_flow_set_locked(sk, NULL);
+	if (ctl->on_src)
+		bolt_control_want(bolt_net(sock_net(sk)));
+	f = bolt_negotiated(sk);
+	speaks = f;
+	if (!f && ctl->no_option)
+		f = bolt_flow_create(sk);
+	if (!f) {
+		bolt_fall_back(sk, BOLT_MIB_Fallback);
+		return;
+	}
+	bolt_attach(sk, f, speaks);
+	ctl->start(sk, f);
+	/* pairs with the acquire in bolt_flow_controller(): from here on SRC are accepted */
+	smp_store_release(&f->ctl, ctl);
+}
+
+BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
+{
+	struct bolt_flow *f = bolt_flow_locked(sk);
+
+	/* the ACK of our SYN comes before init(): let init() run, see bolt_hs_offer() */
+	if (unlikely(!f)) {
+		inet_csk(sk)->icsk_ca_initialized = 0;
+		return;
+	}
+	if (unlikely(!llist_empty(&f->deferred)))
+		bolt_deferred_run(f, sk);
+	bolt_set_limits(sk, f);
+	if (likely(!f->speaks || !bolt_peer_silent(sk, f))) {
+		f->ctl->on_ack(sk, f, rs);
+		return;
+	}
+	BOLT_INC_STATS(f->bn, FallbackLate);
+	if (f->ctl->no_option)
+		bolt_go_without_option(sk, f);
+	else
+		bolt_fall_back(sk, BOLT_MIB_FallbackLate);
+}
+
+/*
+ * TCP calls this once per loss episode, before it changes cwnd.  It also calls this and the next
+ * two when a SYN times out, before init(); then there is no object.
+ */
+static u32 bolt_ssthresh(struct sock *sk)
+{
+	struct bolt_flow *f = bolt_flow_locked(sk);
+
+	if (f)
+		f->ctl->remember(sk, f);
+	return tcp_sk(sk)->snd_ssthresh;
+}
+
+static void bolt_set_state(struct sock *sk, u8 state)
+{
+	struct bolt_flow *f = bolt_flow_locked(sk);
+
+	if (!f)
+		return;
+	switch (state) {
+	case TCP_CA_CWR:
+	case TCP_CA_Recovery:
+		BOLT_INC_STATS(f->bn, LossDec);
+		f->ctl->on_loss(sk, f, false);
+		break;
+	case TCP_CA_Loss:
+		/* also entered to retransmit for a smaller path MTU, which is no congestion */
+		if (!inet_csk(sk)->icsk_retransmits && !tcp_sk(sk)->undo_marker)
+			break;
+		BOLT_INC_STATS(f->bn, RtoDec);
+		f->ctl->on_loss(sk, f, true);
+		break;
+	}
+}
+
+static u32 bolt_undo_cwnd(struct sock *sk)
+{
+	struct bolt_flow *f = bolt_flow_locked(sk);
+
+	if (f)
+		f->ctl->undo(sk, f);
+	return tcp_snd_cwnd(tcp_sk(sk));
+}
+
+static const struct tcp_congestion_ops bolt_tcp_ops = {
+	.flags		= TCP_CONG_NON_RESTRICTED,
+	.init		= bolt_init,
+	.release	= bolt_flow_release,
+	.cong_control	= bolt_cong_control,
+	.ssthresh	= bolt_ssthresh,
+	.set_state	= bolt_set_state,
+	.undo_cwnd	= bolt_undo_cwnd,
+	.owner		= THIS_MODULE,
+};
+
+static struct bolt_controller *const bolt_controllers[] = { &bolt_cc_bolt, &bolt_cc_swift };
+
+/* Does the route select bolt or swift (congctl)? */
+bool bolt_route_speaks(const struct dst_entry *dst)
+{
+	u32 key = dst_metric(dst, RTAX_CC_ALGO);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bolt_controllers); i++)
+		if (key == bolt_controllers[i]->tcp.key)
+			return true;
+	return false;
+}
+
+static void bolt_controllers_drop(unsigned int n)
+{
+	while (n--)
+		tcp_unregister_congestion_control(&bolt_controllers[n]->tcp);
+}
+
+int bolt_controllers_register(void)
+{
+	struct bolt_controller *ctl;
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(bolt_controllers); i++) {
+		ctl = bolt_controllers[i];
+		ctl->tcp = bolt_tcp_ops;
+		strscpy(ctl->tcp.name, ctl->name, sizeof(ctl->tcp.name));
+		err = tcp_register_congestion_control(&ctl->tcp);
+		if (err) {
+			bolt_controllers_drop(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void bolt_controllers_unregister(void)
+{
+	bolt_controllers_drop(ARRAY_SIZE(bolt_controllers));
 }

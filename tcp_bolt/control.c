@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The UDP sockets on which a host hears from switches.
+ * Reception of control messages from switches, on the sockets shared with sfc_hold (ctl.c).
  *
- * A message is believed only if it is whole, its tag and TTL are right, the flow it quotes is
- * a connection of this host (that uses bolt, for an SRC), the quoted packet is in flight, and its
- * timestamp is one this host could have sent just now.  Each refusal has its own counter, and
- * nothing is ever answered.
+ * A message is accepted only if it is well-formed, its tag and TTL are valid, it was not sent by
+ * this host, it quotes a packet of a TCP connection of this host (for an SRC, one that uses bolt),
+ * and it echoes a value from that packet (feedback.c).  Each refusal has its own counter, and no
+ * message is ever answered.
  */
 
-#include <net/inet_hashtables.h>
-#include <net/inet6_hashtables.h>
 #include <net/udp.h>
-#include <net/udp_tunnel.h>
 
+#include <bolt_ctl.h>
 #include "bolt.h"
 #include "bolt_msg.h"
+#include "trace.h"
 
 static const enum bolt_mib_item bolt_refusal[] = {
 	[BOLT_MSG_SHORT]	= BOLT_MIB_CtlShort,
@@ -26,91 +25,17 @@ static const enum bolt_mib_item bolt_refusal[] = {
 	[BOLT_MSG_QUOTE]	= BOLT_MIB_CtlQuote,
 };
 
-/* The connection whose packet is quoted: its source is this host.  With a reference. */
-static struct sock *bolt_control_lookup(struct net *net, const struct sk_buff *skb,
-					const struct bolt_msg *m)
+/* Without a configured key all messages pass, as not verified. */
+static bool bolt_tag_ok(const struct bolt_net *bn, const u8 *p, unsigned int len,
+			struct bolt_msg *m)
 {
-	struct inet_hashinfo *hi = net->ipv4.tcp_death_row.hashinfo;
-	struct sock *sk;
+	const struct bolt_keys *keys = rcu_dereference(bn->tag_key);
 
-#if IS_ENABLED(CONFIG_IPV6)
-	if (m->family == 6)
-		sk = __inet6_lookup_established(net, hi, (const struct in6_addr *)m->daddr,
-						m->dport, (const struct in6_addr *)m->saddr,
-						ntohs(m->sport), skb->dev->ifindex,
-						inet6_sdif(skb));
-	else
-#endif
-		sk = __inet_lookup_established(net, hi, m->daddr[0], m->dport, m->saddr[0],
-					       ntohs(m->sport), skb->dev->ifindex,
-					       inet_sdif(skb));
-	if (sk && !sk_fullsock(sk)) {
-		sock_gen_put(sk);
-		return NULL;
-	}
-	return sk;
+	m->verified = keys && bolt_msg_tag_ok(p, len, keys);
+	return !keys || m->verified;
 }
 
-static bool bolt_tag_ok(const struct bolt_net *bn, const u8 *p, unsigned int len)
-{
-	/* pairs with the release in bolt_sysctl_key(): the key is whole */
-	return !smp_load_acquire(&bn->tagged) || bolt_msg_tag_ok(p, len, &bn->tag_key);
-}
-
-static u8 bolt_skb_ttl(const struct sk_buff *skb)
-{
-	return skb->protocol == htons(ETH_P_IPV6) ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl;
-}
-
-/* One packet is answered by one SRC at most: the option's DEC flag sees to that. */
-static bool bolt_seen_before(struct bolt_flow *f, const struct bolt_msg *m)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(f->seen); i++)
-		if (f->seen[i].t_data_tx == m->t_data_tx && f->seen[i].seq == m->seq)
-			return true;
-	i = f->seen_next++ % ARRAY_SIZE(f->seen);
-	f->seen[i].t_data_tx = m->t_data_tx;
-	f->seen[i].seq = m->seq;
-	return false;
-}
-
-/* Socket's spinlock held.  Returns the counter of what became of it. */
-static enum bolt_mib_item bolt_control_src(struct sock *sk, const struct bolt_msg *m)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 now_ns = ktime_get_ns();
-	struct bolt_flow *f;
-	u32 rtt_src_ns;
-
-	/* not by icsk_ca_priv: a user who owns the socket may be changing its congestion control */
-	f = bolt_sk_uses(sk) ? bolt_flow_lookup(sk) : NULL;
-	if (!f || !READ_ONCE(f->ready))
-		return BOLT_MIB_CtlNotBolt;
-	if (before(m->seq, tp->snd_una) || after(m->seq, tp->snd_nxt))
-		return BOLT_MIB_CtlSeq;
-	if (!bolt_core_rtt_src(now_ns, m->t_data_tx, &rtt_src_ns) ||
-	    rtt_src_ns > bolt_core_rtt_src_max(&f->core))
-		return BOLT_MIB_CtlTime;
-	if (bolt_seen_before(f, m))
-		return BOLT_MIB_CtlReplay;
-	f->src = (struct bolt_last_src){
-		.at_ns = now_ns,
-		.queue_bytes = m->queue_bytes,
-		.link_kbps = m->link_rate,
-		.rtt_src_ns = rtt_src_ns,
-		.switch_id = m->switch_id,
-		.verdict = bolt_cc_src(sk, f, now_ns, rtt_src_ns, m->queue_bytes, m->link_rate),
-	};
-	f->count.src++;
-	f->count.src_dec += f->src.verdict == BOLT_SRC_VERDICT_DEC ||
-			    f->src.verdict == BOLT_SRC_VERDICT_DEFERRED;
-	bolt_event_src(sk, f);
-	return BOLT_MIB_CtlRx;
-}
-
-/* In *@about, with a reference, the connection that a message is about, once one is found */
+/* *@about is set to the connection that the message is about, with a reference, if one is found */
 static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buff *skb,
 					      struct sock **about)
 {
@@ -136,92 +61,56 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 		return BOLT_MIB_BtsOff;
 	if (m.protocol != IPPROTO_TCP)
 		return BOLT_MIB_CtlQuote;
-	if (bolt_skb_ttl(skb) < READ_ONCE(bn->min_ttl))
+	if (bolt_ctl_ttl(skb) < READ_ONCE(bn->min_ttl))
 		return BOLT_MIB_CtlTtl;
-	if (!bolt_tag_ok(bn, p, len))
+	if (!bolt_tag_ok(bn, p, len, &m))
 		return BOLT_MIB_CtlTag;
+	if (bolt_ctl_is_local(skb))
+		return BOLT_MIB_CtlLocal;
 
-	sk = bolt_control_lookup(bn->net, skb, &m);
+	/* the quoted packet was sent by this host, so its source is our local address */
+	sk = bolt_find_sock(bn->net, skb, m.daddr, m.dport, m.saddr, m.sport, m.family == 6);
+	if (sk && !sk_fullsock(sk)) {
+		sock_gen_put(sk);
+		sk = NULL;
+	}
 	if (!sk)
 		return BOLT_MIB_CtlNoSocket;
 	*about = sk;
 	bh_lock_sock(sk);
-	ret = m.type == BOLT_CTL_BTS ? bolt_pause_bts(bn, sk, &m) : bolt_control_src(sk, &m);
+	ret = bolt_feedback(bn, sk, &m);
 	bh_unlock_sock(sk);
 	return ret;
 }
 
-/* Softirq, UDP checksum verified.  All is consumed here: nothing is queued for a reader. */
-static int bolt_control_rcv(struct sock *ctl, struct sk_buff *skb)
+/* Count and trace a message that was refused; @skb is NULL if it was deferred before. */
+void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
+		 enum bolt_mib_item item)
 {
-	struct bolt_net *bn = rcu_dereference_sk_user_data(ctl);
+	this_cpu_inc(bn->mib->v[item]);
+	if (item != BOLT_MIB_CtlDeferred)
+		trace_bolt_refusal(bn->net, sk, skb, item);
+}
+
+/* A bolt_ctl_receive.  Ignores a port that only sfc_hold has opened. */
+bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb)
+{
+	struct bolt_net *bn = bolt_net(net);
 	struct sock *about = NULL;
 	enum bolt_mib_item item;
 
-	if (bn) {
-		BOLT_INC_STATS(bn, CtlRx);
-		item = bolt_control_handle(bn, skb, &about);
-		if (item != BOLT_MIB_CtlRx) {
-			this_cpu_inc(bn->mib->v[item]);
-			bolt_event_refusal(bn, skb, about, item);
-		}
-		if (about)
-			sock_put(about);
-	}
-	consume_skb(skb);
-	return 0;
+	if (!READ_ONCE(bn->ctl_open) || port != READ_ONCE(bn->port))
+		return false;
+	BOLT_INC_STATS(bn, CtlRx);
+	item = bolt_control_handle(bn, skb, &about);
+	if (item != BOLT_MIB_CtlRx)
+		bolt_refuse(bn, skb, about, item);
+	if (about)
+		sock_put(about);
+	return true;
 }
 
 /* --- opening and closing --- */
-
-static struct socket *bolt_control_socket(struct bolt_net *bn, int family, int port)
-{
-	struct udp_port_cfg cfg = { .family = family, .local_udp_port = htons(port) };
-	struct udp_tunnel_sock_cfg tunnel = {
-		.sk_user_data = bn, .encap_type = 1, .encap_rcv = bolt_control_rcv,
-	};
-	struct socket *sock;
-	int err;
-
-	cfg.ipv6_v6only = family == AF_INET6;
-	cfg.use_udp6_rx_checksums = 1;
-	err = udp_sock_create(bn->net, &cfg, &sock);
-	if (err)
-		return ERR_PTR(err);
-	setup_udp_tunnel_sock(bn->net, sock, &tunnel);
-	return sock;
-}
-
-static void bolt_control_close(struct socket *socks[2])
-{
-	int i;
-
-	for (i = 0; i < 2; i++)
-		if (socks[i])
-			udp_tunnel_sock_release(socks[i]);
-}
-
-/* Both or none; a kernel without IPv6 is content with IPv4. */
-static int bolt_control_open(struct bolt_net *bn, int port, struct socket *socks[2])
-{
-	struct socket *s;
-
-	memset(socks, 0, 2 * sizeof(socks[0]));
-	s = bolt_control_socket(bn, AF_INET, port);
-	if (IS_ERR(s))
-		return PTR_ERR(s);
-	socks[0] = s;
-#if IS_ENABLED(CONFIG_IPV6)
-	s = bolt_control_socket(bn, AF_INET6, port);
-	if (IS_ERR(s) && PTR_ERR(s) != -EAFNOSUPPORT) {
-		bolt_control_close(socks);
-		return PTR_ERR(s);
-	}
-	if (!IS_ERR(s))
-		socks[1] = s;
-#endif
-	return 0;
-}
 
 /* net.bolt.sfc: the port is open when this returns 0. */
 int bolt_control_need(struct bolt_net *bn)
@@ -229,12 +118,10 @@ int bolt_control_need(struct bolt_net *bn)
 	int err = 0;
 
 	mutex_lock(&bn->ctl_lock);
-	if (!bn->ctl[0])
-		err = bolt_control_open(bn, bn->port, bn->ctl);
-	if (err)
-		memset(bn->ctl, 0, sizeof(bn->ctl));
-	else
-		set_bit(0, &bn->open);
+	if (!bn->ctl_open)
+		err = bolt_ctl_open(bn->net, bn->port);
+	if (!err)
+		WRITE_ONCE(bn->ctl_open, true);
 	mutex_unlock(&bn->ctl_lock);
 	return err;
 }
@@ -244,40 +131,33 @@ static void bolt_control_work(struct work_struct *work)
 	struct bolt_net *bn = container_of(work, struct bolt_net, open_work);
 	int err = bolt_control_need(bn);
 
-	if (err) {
+	/* the next socket that selects bolt tries again */
+	if (err)
 		net_warn_ratelimited("tcp_bolt: control port %d cannot be opened (%d): nothing will be heard from switches\n",
 				     bn->port, err);
-		/* the next socket that selects bolt tries again */
-		clear_bit(0, &bn->open);
-	}
 }
 
-/* The first socket that uses bolt asks; it may be in a softirq, so a work item opens. */
+/* Open the port for the first socket that uses bolt.  Opening sleeps: use a work item. */
 void bolt_control_want(struct bolt_net *bn)
 {
-	if (!test_bit(0, &bn->open) && !test_and_set_bit(0, &bn->open))
+	if (!READ_ONCE(bn->ctl_open))
 		queue_work(bolt_wq, &bn->open_work);
 }
 
 /* net.bolt.port: the new port is open before the old one closes, or nothing changes. */
 int bolt_control_rebind(struct bolt_net *bn, int port)
 {
-	struct socket *new[2], *old[2];
-	int err = 0;
+	int old, err = 0;
 
 	mutex_lock(&bn->ctl_lock);
-	if (port == bn->port)
-		goto out;
-	if (bn->ctl[0]) {
-		err = bolt_control_open(bn, port, new);
-		if (err)
-			goto out;
-		memcpy(old, bn->ctl, sizeof(old));
-		memcpy(bn->ctl, new, sizeof(new));
-		bolt_control_close(old);
+	old = bn->port;
+	if (bn->ctl_open)
+		err = bolt_ctl_open(bn->net, port);
+	if (!err) {
+		WRITE_ONCE(bn->port, port);
+		if (bn->ctl_open)
+			bolt_ctl_close(bn->net, old);
 	}
-	WRITE_ONCE(bn->port, port);
-out:
 	mutex_unlock(&bn->ctl_lock);
 	return err;
 }
@@ -288,10 +168,11 @@ void bolt_control_init(struct bolt_net *bn)
 	INIT_WORK(&bn->open_work, bolt_control_work);
 }
 
-/* No socket of the namespace can ask any more. */
+/* The namespace has no sockets any more that could request the port. */
 void bolt_control_exit(struct bolt_net *bn)
 {
-	set_bit(0, &bn->open);
 	cancel_work_sync(&bn->open_work);
-	bolt_control_close(bn->ctl);
+	if (bn->ctl_open)
+		bolt_ctl_close(bn->net, bn->port);
+	kfree_sensitive(rcu_dereference_protected(bn->tag_key, true));
 }

@@ -1,18 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bolt's reaction at the sender: Algorithm 2 of the paper, in integers.
+ * Bolt's reaction at the sender, in integers: Algorithm 2 of the paper, applied per packet.  The
+ * algorithm as printed is in algorithm2.h.
  *
- *   HandleSrc:  rtt_src   = now - t_data_tx
- *               target_q  = queue / packet * flow.rate / link_rate    [packets]
- *               if rtt_src / target_q <= now - last_dec:  cwnd -= 1
- *   HandleAck:  if INC:                     cwnd += 1
- *               if one RTT since last AI:   cwnd += 1
+ * In Algorithm 2 a flow takes target_q packets off its window in each rtt_src.  In that time it
+ * sends flow.rate * rtt_src packets, and each of them draws an SRC.  So the share of one SRC is
+ * target_q / (flow.rate * rtt_src) = queue_ns / rtt_src of a packet, where queue_ns =
+ * queue / link_rate is the queueing delay.  The flow's rate cancels out, and no timer is needed:
  *
- * Plain structs and the time in; a decision out.  No sk_buff and no socket, so
- * that KUnit and user space run the very same code.  Callers serialize.
+ *   SRC:   cwnd += 1 / cwnd - 3/2 excess_ns / rtt_src
+ *   ACK:   cwnd += 1 / cwnd                   without DEC; with DEC, the SRC has added it
+ *   INC:   cwnd += 1
+ *
+ * excess_ns is queue_ns less the part of the queue that this flow's own decreases within the last
+ * rtt_src will drain: the SRC was sent before they took effect.  Without this correction flows
+ * decrease several times for the same queue, and the link idles (when a third flow joins two, the
+ * utilization falls to 82 % in the worst round trip).  With it, a factor of 1 would leave part of
+ * the queue to the next round trip; 3/2 drains the queue in two without idling the link.
+ *
+ * A window counts in fractions of a packet.  So the SRC that a window of three packets gets in one
+ * burst weigh as much as those that a window of thirty gets all the time.  Each window settles
+ * where increase and decrease are equal: windows are equal, and the queueing delay is proportional
+ * to rtt_src / cwnd.
+ *
+ * Below one packet, where a packet leaves every rtt / cwnd, the increase is cwnd and the decrease
+ * cwnd^1.5 * excess_ns / rtt_src.  At one packet both equal those above.  A window doubles with
+ * each packet that finds no queue, and settles at a queueing delay of rtt_src / sqrt(cwnd): the
+ * queue grows with the square root of the number of flows, not with their number.
+ *
+ * Documentation/tcp_bolt.rst has the derivation.
+ *
+ * Pure: plain structs and the time go in, a decision comes out.  There is no sk_buff and no socket,
+ * so that KUnit and user space run the same code.  Callers serialize.
  *
  * Units: times in ns; rates in kbit/s (so 32 bits reach 4.2 Tbit/s); windows in
- * packets; fixed point with 16 fractional bits where a name ends in _q16.
+ * packets; fixed point with 16 or 32 fractional bits where a name ends in _q16 or _q32.
  */
 #ifndef _TCP_BOLT_CORE_H
 #define _TCP_BOLT_CORE_H
@@ -20,297 +42,81 @@
 #ifdef __KERNEL__
 #include <linux/types.h>
 #include <linux/minmax.h>
+#include <linux/kernel.h>
 #include <linux/math64.h>
-#include <linux/overflow.h>
 #endif
 
-/* Echoes older than this are not from this incarnation of the clock's low word. */
+/* A longer sample is not a round trip: the 32 bits of t_data_tx wrap after 4.3 s. */
 #define BOLT_RTT_SRC_MAX_NS	0x40000000U
-/* The smallest RTT seen is forgotten after this long, so that a new path is learnt. */
+/* The minimum RTT expires after this long, so that a longer path is noticed. */
 #define BOLT_MIN_RTT_WIN_NS	(10ULL * 1000 * 1000 * 1000)
 
-/* A window of so few packets is small: each of them matters */
-#define BOLT_SMALL_CWND		16
+#define BOLT_ONE		(1ULL << 32)	/* a packet */
+/* Windows below so many packets are rounded at random: see bolt_core_packets() */
+#define BOLT_ROUND_BELOW	4
+/* One SRC takes at most 1/8 of the window */
+#define BOLT_SRC_SHIFT		3
+#define BOLT_GAP_MAX_NS		1000000000U
 
 /**
- * struct bolt_core - what Algorithm 2 remembers of one flow
- * @last_dec_ns:	last_dec_time: when an SRC last took a packet off cwnd; the flow's
- *			start before that
+ * struct bolt_core - the state of one flow
+ * @cwnd_q32:		the window
+ * @removed_q32:	packets removed for SRC, as of @removed_ns; decays to 0 within rtt_src
+ * @removed_ns:		when @removed_q32 was last brought up to date
+ * @last_dec_ns:	Algorithm 2's last_dec_time
  * @min_rtt_stamp_ns:	when @min_rtt_ns was taken
- * @asked_ns:		when the newest packet left that wants SRC, while @ask_every_ns is not 0
- * @ask_ns:		SRC about packets that leave earlier will find no reaction due
  * @srtt_ns:		smoothed RTT (gain 1/8) from echoed t_data_tx; 0: no sample yet
  * @min_rtt_ns:		smallest sample of the last BOLT_MIN_RTT_WIN_NS; 0: none
- * @rtt_ns:		newest sample, not smoothed; 0: none yet
- * @wait_ns:		of a window below one packet, see below; else 0
- * @ai_seq:		seq_no_at_last_ai
- * @ask_every_ns:	between two packets that want SRC; 0: all do
+ * @ai_seq:		seq_no_at_last_ai: a round trip ends when it is acknowledged
+ * @round:		random fraction, drawn each round trip, added before rounding down
  */
 struct bolt_core {
+	u64	cwnd_q32;
+	u64	removed_q32;
+	u64	removed_ns;
 	u64	last_dec_ns;
 	u64	min_rtt_stamp_ns;
-	u64	asked_ns;
-	u64	ask_ns;
 	u32	srtt_ns;
 	u32	min_rtt_ns;
-	u32	rtt_ns;
-	u32	wait_ns;
 	u32	ai_seq;
-	u32	ask_every_ns;
+	u32	round;
 };
 
-/**
- * bolt_core_rate() - flow.rate: cwnd / srtt
- * @cwnd:	packets
- * @pkt_bytes:	bytes of a full packet on the wire
- * @srtt_ns:	0: no sample yet, the flow sends at @nic_kbps
- * @nic_kbps:	rate of the sender's own link; an upper bound; 0: unknown
- *
- * Returns kbit/s, saturating; error below one kbit/s.  Unknown altogether: U32_MAX, which the
- * caller's comparison with the congested link turns into a reaction factor of 1.
+/*
+ * The window in whole packets, for TCP.  If windows were only rounded down, flows whose windows are
+ * nearly equal would gain and lose their last packet at the same time.  With sixteen flows at MTU
+ * 5000, one packet each is most of a BDP, and the link would idle.  So a small window is rounded at
+ * random; in a large one a packet matters too little to justify the noise.
  */
-static inline u32 bolt_core_rate(u32 cwnd, u32 pkt_bytes, u32 srtt_ns, u32 nic_kbps)
+static inline u32 bolt_core_packets(const struct bolt_core *c)
 {
-	u64 rate;
+	u64 w = c->cwnd_q32;
 
-	if (!nic_kbps)
-		nic_kbps = U32_MAX;
-	if (!srtt_ns)
-		return nic_kbps;
-	/* bits per ms; 2^20 packets of 2^17 bytes and 2^3 * 10^6 stay below 2^64 */
-	rate = (u64)min_t(u32, cwnd, 1U << 20) * min_t(u32, pkt_bytes, 1U << 17) * 8;
-	rate = div_u64(rate * 1000000, srtt_ns);
-	return min_t(u64, rate, nic_kbps);
-}
-
-/**
- * bolt_core_target_q() - Algorithm 2 lines 3-5
- *
- * Returns packets, 16 fractional bits.  The reaction factor is truncated to 2^-16, and so is
- * the result: with f the exact factor, the result is low by less than
- * queue / pkt_bytes * 2^-16 + 2^-16 packets.
- */
-static inline u64 bolt_core_target_q(u32 queue_bytes, u32 pkt_bytes, u32 flow_kbps, u32 link_kbps)
-{
-	u64 factor_q16;
-
-	/* no flow is responsible for more than the whole queue */
-	if (flow_kbps >= link_kbps)
-		factor_q16 = 1 << 16;
-	else
-		factor_q16 = div_u64((u64)flow_kbps << 16, link_kbps);
-	return div_u64(queue_bytes * factor_q16, max_t(u32, pkt_bytes, 1));
-}
-
-/**
- * bolt_core_dec_due() - Algorithm 2 line 6: rtt_src / target_q <= now - last_dec
- *
- * Multiplied out, so nothing is divided.  @target_q16 of 0 (this flow has no part in the
- * queue, or the queue is empty) is never due.
- */
-static inline bool bolt_core_dec_due(u32 rtt_src_ns, u64 target_q16, u64 since_dec_ns)
-{
-	u64 product;
-
-	/* a product beyond 64 bits is beyond any rtt_src */
-	return target_q16 && (check_mul_overflow(since_dec_ns, target_q16, &product) ||
-			      (u64)rtt_src_ns << 16 <= product);
-}
-
-/**
- * bolt_core_src() - HandleSrc, Algorithm 2 lines 1-8
- * @c:		the flow
- * @now_ns:	the monotonic clock
- * @rtt_src_ns:	now - t_data_tx, checked by bolt_core_rtt_src()
- * @target_q16:	from bolt_core_target_q()
- *
- * Returns true when cwnd is to be one packet smaller; the moment is then taken as
- * last_dec_time, even where the caller has to put the subtraction off.
- */
-static inline bool bolt_core_src(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns, u64 target_q16)
-{
-	if (!bolt_core_dec_due(rtt_src_ns, target_q16, now_ns - c->last_dec_ns))
-		return false;
-	c->last_dec_ns = now_ns;
-	return true;
+	if (w < BOLT_ROUND_BELOW * BOLT_ONE)
+		w += c->round;
+	return max_t(u32, w >> 32, 1);
 }
 
 /*
- * SRC that nobody asks for
- *
- * A flow reacts once in rtt_src / target_q (line 6), and a switch answers each packet.  Where five
- * flows share thirteen packets, the queue is hardly ever below CC_THRESH, and two of three SRC find
- * that a reaction has just been taken.  So a small window marks what leaves too early for its SRC
- * to find another due (NOSRC), and its ACK tells of congestion by DEC alone.  The interval is that
- * of the newest SRC; the queue may have grown since, so it is a round trip at the most.
- *
- * While a queue drains the interval grows: an SRC that was asked for by the old one comes just
- * before the new one is over, and the reaction waits for the next.  A window of a few packets takes
- * one or two of them off, and soon there.  One of more than half of what is small asks twice as
- * often, and by each packet while two packets of the queue are its own; a larger one always does.
- *
- * A sender that owns its socket and an SRC may be here at the same time; either's word will do.
+ * The effective window: this one, or TCP's, if that is smaller because of Swift.  @tcp_cwnd must
+ * have been set in this round trip.  Otherwise a window of 1.6 packets, for example, that was
+ * rounded down in the last round trip and is rounded up in this one would be taken for one packet.
  */
-
-/**
- * bolt_core_ask_every() - the interval in ns, 0: every packet asks
- * @c:		the flow
- * @cwnd:	packets
- * @rtt_src_ns:	of the newest SRC
- * @target_q16:	by the newest SRC
- */
-static inline u32 bolt_core_ask_every(const struct bolt_core *c, u32 cwnd, u32 rtt_src_ns,
-				      u64 target_q16)
+static inline u64 bolt_core_effective_cwnd_q32(const struct bolt_core *c, u32 tcp_cwnd)
 {
-	bool few = cwnd <= BOLT_SMALL_CWND / 2;
-	u64 every_ns = c->srtt_ns;
-
-	if (cwnd > BOLT_SMALL_CWND || (!few && target_q16 >= 2 << 16))
-		return 0;
-	if (target_q16)
-		every_ns = min_t(u64, every_ns, div64_u64((u64)rtt_src_ns << 16, target_q16));
-	return few ? every_ns : every_ns / 2;
+	return bolt_core_packets(c) <= tcp_cwnd ? c->cwnd_q32 : (u64)tcp_cwnd << 32;
 }
 
-/*
- * After an SRC: the next that is of use comes @every_ns after last_dec_time.  More may be under way
- * that were asked for before.
- */
-static inline void bolt_core_ask_after_src(struct bolt_core *c, u32 rtt_src_ns, u32 every_ns)
-{
-	WRITE_ONCE(c->ask_ns, c->last_dec_ns + every_ns - rtt_src_ns);
-	WRITE_ONCE(c->ask_every_ns, every_ns);
-}
-
-static inline void bolt_core_ask_always(struct bolt_core *c)
-{
-	WRITE_ONCE(c->ask_every_ns, 0);
-}
-
-/* Does the packet that leaves now want an SRC? @cwnd as above: it may have grown meanwhile. */
-static inline bool bolt_core_asks(struct bolt_core *c, u32 cwnd, u64 now_ns)
-{
-	u32 every_ns = READ_ONCE(c->ask_every_ns);
-	u64 ask_ns = READ_ONCE(c->ask_ns);
-
-	if (!every_ns || cwnd > BOLT_SMALL_CWND)
-		return true;
-	if (now_ns < ask_ns || (c->asked_ns >= ask_ns && now_ns < c->asked_ns + every_ns))
-		return false;
-	c->asked_ns = now_ns;
-	return true;
-}
-
-/**
- * bolt_core_rtt_src() - Algorithm 2 line 2 on the 32 bits that travelled
- *
- * Returns false when the echo lies in the future or too far in the past.
- */
-static inline bool bolt_core_rtt_src(u64 now_ns, u32 t_data_tx, u32 *rtt_ns)
-{
-	*rtt_ns = (u32)now_ns - t_data_tx;
-	return *rtt_ns <= BOLT_RTT_SRC_MAX_NS;
-}
-
-/*
- * The oldest echo an SRC may bring: SRC is faster than the RTT, but for the time it and its cause
- * wait in queues.  Before the first sample anything the 32 bits can say.
- */
-static inline u32 bolt_core_rtt_src_max(const struct bolt_core *c)
-{
-	if (!c->srtt_ns)
-		return BOLT_RTT_SRC_MAX_NS;
-	return min_t(u64, 16ULL * c->srtt_ns + 10 * 1000 * 1000, BOLT_RTT_SRC_MAX_NS);
-}
-
-/* A new RTT sample from an echoed t_data_tx. */
-static inline void bolt_core_rtt_sample(struct bolt_core *c, u64 now_ns, u32 rtt_ns)
-{
-	rtt_ns = max_t(u32, rtt_ns, 1);
-	c->rtt_ns = rtt_ns;
-	if (!c->srtt_ns)
-		c->srtt_ns = rtt_ns;
-	else
-		c->srtt_ns = max_t(u32, c->srtt_ns + ((s32)(rtt_ns - c->srtt_ns) / 8), 1);
-
-	if (!c->min_rtt_ns || rtt_ns <= c->min_rtt_ns ||
-	    now_ns - c->min_rtt_stamp_ns > BOLT_MIN_RTT_WIN_NS) {
-		c->min_rtt_ns = rtt_ns;
-		c->min_rtt_stamp_ns = now_ns;
-	}
-}
-
-/**
- * bolt_core_ai_due() - Algorithm 2 line 12: a window has been acknowledged since the last
- * additive increase
- * @ack_seq:	first unacknowledged sequence number
- *
- * Sequence numbers wrap (RFC 1982).  The caller decides whether the increase is
- * taken now or postponed, and calls bolt_core_ai_taken() when it is.
- */
-static inline bool bolt_core_ai_due(const struct bolt_core *c, u32 ack_seq)
-{
-	return (s32)(ack_seq - c->ai_seq) >= 0;
-}
-
-/* Algorithm 2 line 14 */
-static inline void bolt_core_ai_taken(struct bolt_core *c, u32 snd_nxt)
-{
-	c->ai_seq = snd_nxt;
-}
-
-/*
- * Windows below one packet (Swift, section 3.4)
- *
- * One packet is in flight; once it is acknowledged the next one waits.  A packet leaves every
- *
- *   gap = rtt + wait		the window is rtt / gap, and 1 where wait is 0
- *
- *   SRC:	wait += min(queue, gap) / 2
- *   ACK:	wait -= gap / 16 + min_rtt / 4;  gap / 2 where queue < gap / 32
- *   INC:	wait = 0
- *
- * with the queue as the time that the link takes to send it.  It is Algorithm 2 by the gap instead
- * of the RTT, as a flow hears no more often than it sends: queue / gap is target_q, and no more of
- * the queue is a flow's than the one packet.  But an increase of a packet per gap would hold a
- * packet of each flow in the queue.  At a sixteenth, against half of target_q, the queue settles at
- * an eighth of one per flow, however many there are.  The larger window loses more by the same
- * queue, so windows become equal.  With a quarter of that queue, or none, others have left room,
- * and a flow may double.
- *
- * Beside larger windows, each of which takes a packet per RTT, a sixteenth is no match: what they
- * leave in the queue held one flow at half a packet where others had six.  Hence a quarter of the
- * round trip as well: no queue below half of one holds a flow there.  All queues are half a round
- * trip longer for it.  The balance still rises with the gap, so there is but one.
- *
- * The queue is also part of the RTT, and so of the gap: that damps the loop.  With time in gaps and
- * q the queue in packets per flow, the sum of rates r follows r' = -q / 2 and q' = r - 1 - q, half
- * a gap late on average: the gain is 1 at 1.1 rad, 0.6 rad before it oscillates.
- *
- * All is ns in 32 bits.  The smallest window is @milli thousandths of the smallest RTT seen, from
- * 0.001; no wait is longer than BOLT_WAIT_MAX_NS.
- */
-#define BOLT_WAIT_MAX_NS	1000000000U
-#define BOLT_WAIT_SRC_SHIFT	1
-#define BOLT_WAIT_ACK_SHIFT	4
-#define BOLT_WAIT_SHORT_SHIFT	5
-#define BOLT_WAIT_RTT_SHIFT	2
-
-/* Between two packets; 1 at the least, saturating */
+/* Time between two departures of a window below one packet, from 0.001; 0: ACK clocking */
 static inline u32 bolt_core_gap_ns(const struct bolt_core *c)
 {
-	return clamp_t(u64, (u64)c->rtt_ns + c->wait_ns, 1, U32_MAX);
+	if (c->cwnd_q32 >= BOLT_ONE)
+		return 0;
+	return min_t(u64, div64_u64((u64)c->min_rtt_ns << 32, max_t(u64, c->cwnd_q32, 1)),
+		     BOLT_GAP_MAX_NS);
 }
 
-/* The window in packets, 32 bits of fraction, truncated: @cwnd, or what the wait makes of one */
-static inline u64 bolt_core_window_q32(const struct bolt_core *c, u32 cwnd)
-{
-	if (!c->wait_ns)
-		return (u64)cwnd << 32;
-	return div_u64((u64)c->rtt_ns << 32, bolt_core_gap_ns(c));
-}
-
-/* How long a link takes to send a queue; truncated, saturating; 0 where its rate is unknown */
+/* Time a link takes to drain a queue, truncated, saturating; 0 if its rate is unknown */
 static inline u32 bolt_core_queue_ns(u32 queue_bytes, u32 link_kbps)
 {
 	if (!link_kbps)
@@ -318,44 +124,118 @@ static inline u32 bolt_core_queue_ns(u32 queue_bytes, u32 link_kbps)
 	return min_t(u64, div_u64(8000000ULL * queue_bytes, link_kbps), U32_MAX);
 }
 
-/* The wait of the smallest window, @milli thousandths of a packet (1 to 1000); 0: there is none */
-static inline u32 bolt_core_wait_max_ns(const struct bolt_core *c, u32 milli)
+/* Additive increase per packet: one packet per round trip; below one packet it doubles */
+static inline u64 bolt_core_increase(u64 w_q32)
 {
-	return min_t(u64, div_u64((u64)c->min_rtt_ns * (1000 - milli), milli), BOLT_WAIT_MAX_NS);
+	return w_q32 < BOLT_ONE ? w_q32 : div64_u64(U64_MAX, w_q32);
 }
 
-/* SRC.  The increment is truncated to a ns, as are the others. */
-static inline void bolt_core_wait_src(struct bolt_core *c, u32 queue_ns, u32 max_ns)
+/* Decrease by @part_q32 packets; a window below one packet by that times w^1.5 */
+static inline u64 bolt_core_decrease(u64 w_q32, u64 part_q32)
 {
-	u64 more = min(queue_ns, bolt_core_gap_ns(c)) >> BOLT_WAIT_SRC_SHIFT;
-
-	c->wait_ns = min_t(u64, c->wait_ns + more, max_ns);
+	if (w_q32 >= BOLT_ONE)
+		return part_q32;
+	return (part_q32 >> 16) * (w_q32 >> 16) * int_sqrt64(w_q32) >> 16;
 }
 
-/* An ACK that finds data waiting; @queue_ns of the SRC that came for its packet, 0: none came */
-static inline void bolt_core_wait_ack(struct bolt_core *c, u32 queue_ns)
+/* Time between two packets of a flow; 0: no RTT sample yet, so it sends at the link's rate */
+static inline u32 bolt_core_pkt_ns(u64 w_q32, u32 srtt_ns)
 {
-	u32 gap_ns = bolt_core_gap_ns(c);
-	u64 less = gap_ns >> 1;
-
-	if (queue_ns >= gap_ns >> BOLT_WAIT_SHORT_SHIFT)
-		less = (gap_ns >> BOLT_WAIT_ACK_SHIFT) +
-		       (u64)(c->min_rtt_ns >> BOLT_WAIT_RTT_SHIFT);
-	c->wait_ns -= min_t(u64, less, c->wait_ns);
+	return div64_u64((u64)srtt_ns << 32, max(w_q32, BOLT_ONE));
 }
 
-/* Loss: half the window (Swift, Algorithm 1) */
-static inline void bolt_core_wait_cut(struct bolt_core *c, u32 max_ns)
+/* The part of a reported queue that earlier decreases of this flow will drain */
+static inline u32 bolt_core_drained_ns(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns, u32 pkt_ns)
 {
-	c->wait_ns = min_t(u64, (u64)c->wait_ns + bolt_core_gap_ns(c), max_ns);
+	u64 age_ns = now_ns - c->removed_ns;
+
+	if (age_ns >= rtt_src_ns)
+		c->removed_q32 = 0;
+	else
+		c->removed_q32 -= div_u64(c->removed_q32, rtt_src_ns) * age_ns;
+	c->removed_ns = now_ns;
+	return min_t(u64, mul_u64_u32_shr(c->removed_q32, pkt_ns, 32), U32_MAX);
 }
 
-/*
- * A queue that lasts longer than a round trip: no window need grow for the link to stay full.
+/**
+ * bolt_core_weight_q16() - weight of a flow's decrease, by what it has left to send
+ * @c:		the flow
+ * @left:	bytes not yet acknowledged, including those not yet sent
+ * @scale:	bytes from which on a message counts as long; 0: all do
+ * @queue_ns:	the reported queueing delay
+ *
+ * sqrt(@left / @scale), at least 1/5.  A short message that is about to end decreases less and gets
+ * a larger share of the link; long flows lose a few packets to it and get them back when it has
+ * ended.  Flows with equal bytes left still have equal windows.  At a queueing delay of a minimum
+ * RTT or more all flows have full weight: otherwise the queue of an incast of short messages would
+ * be several times as long.
  */
-static inline bool bolt_core_queue_is_long(const struct bolt_core *c, u32 queue_ns)
+static inline u32 bolt_core_weight_q16(const struct bolt_core *c, u32 left, u32 scale,
+				       u32 queue_ns)
 {
-	return c->min_rtt_ns && queue_ns > c->min_rtt_ns;
+	if (left >= scale || queue_ns >= c->min_rtt_ns)
+		return 1 << 16;
+	return max_t(u32, int_sqrt64(div_u64((u64)left << 32, scale)), (1 << 16) / 5);
+}
+
+/**
+ * struct bolt_core_src - the input of bolt_core_on_src()
+ * @now_ns:	the monotonic clock
+ * @rtt_src_ns:	now - t_data_tx (Algorithm 2 line 2)
+ * @queue_ns:	the reported queue, as the time the link takes to drain it
+ * @pkt_ns:	time between two packets of this flow
+ * @weight_q16:	see bolt_core_weight_q16()
+ * @grows:	the flow is limited by its window, which may grow
+ */
+struct bolt_core_src {
+	u64	now_ns;
+	u32	rtt_src_ns;
+	u32	queue_ns;
+	u32	pkt_ns;
+	u32	weight_q16;
+	bool	grows;
+};
+
+/* The window after an SRC, given @w_q32 before; the caller clamps it. */
+static inline u64 bolt_core_on_src(struct bolt_core *c, u64 w_q32, const struct bolt_core_src *s)
+{
+	u32 rtt_src_ns = max_t(u32, s->rtt_src_ns, 1);
+	u32 drained_ns = bolt_core_drained_ns(c, s->now_ns, rtt_src_ns, s->pkt_ns);
+	u64 up_q32 = s->grows ? bolt_core_increase(w_q32) : 0, down_q32 = 0;
+
+	if (s->queue_ns > drained_ns)
+		down_q32 = div_u64((u64)(s->queue_ns - drained_ns) << 32, rtt_src_ns);
+	/* the bound keeps the products within 64 bits; less is taken off below anyway */
+	down_q32 = (min_t(u64, down_q32, 64 * BOLT_ONE) * 3 >> 1) * s->weight_q16 >> 16;
+	down_q32 = bolt_core_decrease(w_q32, down_q32);
+	if (down_q32 <= up_q32)
+		return w_q32 + up_q32 - down_q32;
+	down_q32 = min3(down_q32 - up_q32, BOLT_ONE, w_q32 >> BOLT_SRC_SHIFT);
+	c->removed_q32 += down_q32;
+	return w_q32 - down_q32;
+}
+
+/* A new RTT sample from an echoed t_data_tx. */
+static inline void bolt_core_rtt_sample(struct bolt_core *c, u64 now_ns, u32 rtt_ns)
+{
+	rtt_ns = max_t(u32, rtt_ns, 1);
+	if (!c->srtt_ns)
+		WRITE_ONCE(c->srtt_ns, rtt_ns);
+	else
+		WRITE_ONCE(c->srtt_ns,
+			   max_t(u32, c->srtt_ns + ((s32)(rtt_ns - c->srtt_ns) / 8), 1));
+
+	if (!c->min_rtt_ns || rtt_ns <= c->min_rtt_ns ||
+	    now_ns - c->min_rtt_stamp_ns > BOLT_MIN_RTT_WIN_NS) {
+		WRITE_ONCE(c->min_rtt_ns, rtt_ns);
+		c->min_rtt_stamp_ns = now_ns;
+	}
+}
+
+/* Algorithm 2 line 12: a window has been acknowledged since the last additive increase */
+static inline bool bolt_core_ai_due(const struct bolt_core *c, u32 ack_seq)
+{
+	return (s32)(ack_seq - c->ai_seq) >= 0;
 }
 
 /**
@@ -377,43 +257,6 @@ static inline u32 bolt_core_bdp_pkts(u32 kbps, u32 rtt_ns, u32 pkt_bytes, u32 pc
 	bytes = div_u64(bytes * pct, 100);
 	bytes = div_u64(bytes + pkt_bytes - 1, max_t(u32, pkt_bytes, 1));
 	return clamp_t(u64, bytes, 1, 1U << 20);
-}
-
-/* Departures are spaced at the link's rate: ns for @len bytes, from a reciprocal. */
-#define BOLT_NS_SHIFT	20
-
-/* ns per byte, BOLT_NS_SHIFT fractional bits; 0: unknown rate, no spacing */
-static inline u32 bolt_core_ns_per_byte(u32 kbps)
-{
-	if (!kbps)
-		return 0;
-	return min_t(u64, div_u64(8000000ULL << BOLT_NS_SHIFT, kbps), U32_MAX);
-}
-
-/*
- * Time @len bytes (up to 2^20) hold the link.  @frac carries what is less than a ns from packet to
- * packet: at 400 Gb/s a packet takes 30.3 ns, and without the rest a flow sends 1 % too fast.
- */
-static inline u32 bolt_core_tx_ns(u32 len, u32 ns_per_byte, u32 *frac)
-{
-	u64 t = (u64)len * ns_per_byte + *frac;
-
-	*frac = t & ((1U << BOLT_NS_SHIFT) - 1);
-	return min_t(u64, t >> BOLT_NS_SHIFT, 1U << 30);
-}
-
-/**
- * bolt_core_next_tx() - the earliest time the next packet may leave
- * @next_ns:	what this returned for the packet before
- * @now_ns:	departure of this packet
- * @tx_ns:	its serialization time
- *
- * A packet that leaves late may be caught up with by one packet time and no more: with no credit at
- * all each delay is capacity lost for good, with unbounded credit an idle flow bursts.
- */
-static inline u64 bolt_core_next_tx(u64 next_ns, u64 now_ns, u32 tx_ns)
-{
-	return max_t(u64, next_ns, now_ns - min_t(u64, now_ns, tx_ns)) + tx_ns;
 }
 
 #endif /* _TCP_BOLT_CORE_H */

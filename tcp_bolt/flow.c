@@ -1,138 +1,177 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The per-socket object: one table, keyed by the socket's address, and before it an array of hints
- * that answers for most packets in one look.
+ * The per-socket object: one table, keyed by the socket's address.
  *
- * Lifetime: created under the socket's spinlock, removed when TCP releases the congestion
- * control (also when init never ran), freed a grace period later.  A reader under RCU
- * may see an object whose socket has just gone; it only writes into the object.
+ * Lifetime: an object exists while it has one or both of these users
+ *
+ *   BOLT_FLOW_CC    added and removed with the socket locked: from the creation by a congestion
+ *                   control until TCP releases that (also if its init() never ran)
+ *   BOLT_FLOW_HELD  from the first message that is deferred or pauses the socket, until no message
+ *                   is deferred, the pause is over and its watchdog's interval has passed.  A work
+ *                   item removes it, or the exit of the namespace.  With BOLT_FLOW_BTS if a BTS
+ *                   was among the messages: then LOCAL_OUT looks up every socket
+ *
+ * and is freed a grace period later.  A reader under RCU may find an object whose socket has just
+ * been released; it then only writes to the object.
  */
 
-#include <linux/hash.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "bolt.h"
 
-static struct rhashtable bolt_flows;
+/* Retry interval while a user owns the socket; sending runs deferred messages without it */
+#define BOLT_FLOW_RETRY		HZ
 
-struct bolt_flow __rcu *bolt_flow_hints[BOLT_FLOW_HINTS];
-
-/* Nobody chooses addresses: a product will do, and a comparison of one word. */
-static inline u32 bolt_flow_hash(const void *key, u32 len, u32 seed)
-{
-	return hash_ptr(*(struct sock * const *)key, 32) ^ seed;
-}
-
-static inline int bolt_flow_cmp(struct rhashtable_compare_arg *arg, const void *obj)
-{
-	return ((const struct bolt_flow *)obj)->sk != *(struct sock * const *)arg->key;
-}
+struct rhashtable bolt_flows;
 
 static const struct rhashtable_params bolt_flow_params = {
 	.key_len	= sizeof(struct sock *),
 	.key_offset	= offsetof(struct bolt_flow, sk),
 	.head_offset	= offsetof(struct bolt_flow, node),
-	.hashfn		= bolt_flow_hash,
-	.obj_cmpfn	= bolt_flow_cmp,
 	.automatic_shrinking = true,
 };
 
-struct bolt_flow *bolt_flow_lookup_table(const struct sock *sk)
+/* The object of @sk, for any user.  Context: RCU */
+struct bolt_flow *bolt_flow_find(const struct sock *sk)
 {
 	return rhashtable_lookup(&bolt_flows, &sk, bolt_flow_params);
 }
 
-/* Not in the table any more; before its grace period begins.  A newer flow's entry stays. */
-static void bolt_flow_unhint(struct bolt_flow *f)
+/* The object of @sk if that uses bolt or swift.  Context: RCU */
+struct bolt_flow *bolt_flow_lookup(const struct sock *sk)
 {
-	unrcu_pointer(cmpxchg(bolt_flow_hint(f->sk), RCU_INITIALIZER(f), NULL));
+	struct bolt_flow *f = bolt_flow_find(sk);
+
+	/* pairs with the release in bolt_flow_get(): state of an earlier use is cleared */
+	return f && smp_load_acquire(&f->users) & BOLT_FLOW_CC ? f : NULL;
 }
 
-/* False when the last reference has gone: the object only waits for its grace period. */
-bool bolt_flow_hold(struct bolt_flow *f)
+/* Remove users, and free the object after the last one.  Context: bn->flow_lock held */
+static void bolt_flow_put(struct bolt_flow *f, u8 user)
 {
-	return refcount_inc_not_zero(&f->refcnt);
-}
-
-void bolt_flow_put(struct bolt_flow *f)
-{
-	if (refcount_dec_and_test(&f->refcnt))
+	if (f->users & user & BOLT_FLOW_BTS)
+		WRITE_ONCE(f->bn->bts_count, f->bn->bts_count - 1);
+	WRITE_ONCE(f->users, f->users & ~user);
+	if (!f->users) {
+		rhashtable_remove_fast(&bolt_flows, &f->node, bolt_flow_params);
 		kfree_rcu(f, rcu);
-}
-
-/* Take up what was decided while a user owned the socket.  Under the socket lock. */
-void bolt_flow_take_up(struct bolt_flow *f, struct sock *sk)
-{
-	bolt_cc_adjust(sk, f, atomic_xchg(&f->pending, 0));
-}
-
-/* The backstop: the owner sent nothing and no ACK came in. */
-static void bolt_flow_work(struct work_struct *work)
-{
-	struct bolt_flow *f = container_of(work, struct bolt_flow, work);
-	struct sock *sk = f->sk;
-
-	lock_sock(sk);
-	/* released in between: the window is another congestion control's by now */
-	if (bolt_sk_uses(sk) && bolt_flow_locked(sk) == f && atomic_read(&f->pending))
-		bolt_flow_take_up(f, sk);
-	release_sock(sk);
-	sock_put(sk);
-	bolt_flow_put(f);
-}
-
-/*
- * Put off a change of cwnd; the caller holds the spinlock of a socket owned by a user.  That user
- * may be the one who takes the congestion control away: then there is nothing to put off.
- */
-void bolt_flow_defer(struct bolt_flow *f, struct sock *sk, int packets)
-{
-	if (!bolt_flow_hold(f))
-		return;
-	atomic_add(packets, &f->pending);
-	sock_hold(sk);
-	if (!queue_work(bolt_wq, &f->work)) {
-		/* queued already, with references of its own */
-		bolt_flow_put(f);
-		sock_put(sk);
 	}
 }
 
 /*
- * The object of @sk, made if there is none; NULL when there is no memory.  Called under the
- * socket's spinlock.
+ * Remove BOLT_FLOW_HELD.  Returns false if bolt_flow_exit() does it, after which the namespace may
+ * be gone.
+ * Context: socket's spinlock held
  */
-struct bolt_flow *bolt_flow_create(struct sock *sk)
+static bool bolt_flow_unhold(struct bolt_flow *f)
 {
-	struct bolt_flow *f;
+	struct bolt_net *bn = f->bn;
+	bool linked;
 
-	rcu_read_lock();
-	f = bolt_flow_lookup(sk);
-	rcu_read_unlock();
-	if (f)
-		return f;
+	spin_lock(&bn->flow_lock);
+	linked = !list_empty(&f->list);
+	if (linked) {
+		list_del_init(&f->list);
+		bolt_flow_put(f, BOLT_FLOW_HELD | BOLT_FLOW_BTS);
+	}
+	spin_unlock(&bn->flow_lock);
+	return linked;
+}
 
-	f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
+/*
+ * Run deferred messages if the owner sent nothing and no ACK arrived, and end the pause.  Never
+ * wait for the owner: a user may own the socket for ever, while a page fault is not resolved.
+ */
+static void bolt_flow_work(struct work_struct *work)
+{
+	struct bolt_flow *f = container_of(to_delayed_work(work), struct bolt_flow, work);
+	unsigned long wait = BOLT_FLOW_RETRY;
+	struct sock *sk = f->sk;
+	bool over = false;
+	u64 keep_ns;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	if (!sock_owned_by_user(sk)) {
+		bolt_deferred_run(f, sk);
+		keep_ns = bolt_pause_left(sk, f);
+		wait = nsecs_to_jiffies(keep_ns) + 1;
+		if (!keep_ns) {
+			bolt_pause_end(sk, f);
+			/* queued again while this one ran */
+			cancel_delayed_work(&f->work);
+			over = bolt_flow_unhold(f);
+		}
+	}
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (over)
+		sock_put(sk);
+	else
+		queue_delayed_work(bolt_wq, &f->work, wait);
+}
+
+static struct bolt_flow *bolt_flow_alloc(struct bolt_net *bn, struct sock *sk)
+{
+	struct bolt_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
+
 	if (!f)
 		return NULL;
 	f->sk = sk;
-	f->bn = bolt_net(sock_net(sk));
-	f->last_inc = 256;
-	refcount_set(&f->refcnt, 1);
-	INIT_WORK(&f->work, bolt_flow_work);
-	bolt_cc_flow_init(f);
-	/* first: connect() may own the socket, and release f as soon as it is in the table */
-	rcu_assign_pointer(*bolt_flow_hint(sk), f);
+	f->bn = bn;
+	f->clock_offset = get_random_u32();
+	INIT_DELAYED_WORK(&f->work, bolt_flow_work);
 	if (rhashtable_lookup_insert_fast(&bolt_flows, &f->node, bolt_flow_params)) {
-		bolt_flow_unhint(f);
-		kfree_rcu(f, rcu);
+		kfree(f);
 		return NULL;
 	}
 	return f;
 }
+
+/* Add users to the object of @sk, which is created if needed; NULL: no memory */
+static struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user)
+{
+	struct bolt_net *bn = bolt_net(sock_net(sk));
+	struct bolt_flow *f;
+
+	spin_lock_bh(&bn->flow_lock);
+	f = rhashtable_lookup_fast(&bolt_flows, &sk, bolt_flow_params) ?: bolt_flow_alloc(bn, sk);
+	if (f) {
+		user &= ~f->users;
+		if (user & BOLT_FLOW_CC) {
+			memset_startat(f, 0, rx_inc);
+			bn->flows++;
+		}
+		if (user & BOLT_FLOW_HELD) {
+			sock_hold(sk);
+			list_add(&f->list, &bn->held);
+			queue_delayed_work(bolt_wq, &f->work, 1);
+		}
+		if (user & BOLT_FLOW_BTS)
+			WRITE_ONCE(bn->bts_count, bn->bts_count + 1);
+		/* pairs with the acquire in bolt_flow_lookup() */
+		smp_store_release(&f->users, f->users | user);
+	}
+	spin_unlock_bh(&bn->flow_lock);
+	return f;
+}
+
+/*
+ * Context: socket locked.  The spinlock is not enough: a user who owns the socket and releases the
+ * congestion control would leave this object behind.
+ */
+struct bolt_flow *bolt_flow_create(struct sock *sk)
+{
+	return bolt_flow_get(sk, BOLT_FLOW_CC);
+}
 EXPORT_SYMBOL_GPL(bolt_flow_create);
 
-/* From the congestion control's release(), which TCP calls once per assignment. */
+/* Context: socket's spinlock held, or a deferred message is run, so that the user exists */
+struct bolt_flow *bolt_flow_hold(struct sock *sk, bool bts)
+{
+	return bolt_flow_get(sk, BOLT_FLOW_HELD | (bts ? BOLT_FLOW_BTS : 0));
+}
+
+/* The congestion control's release(), which TCP calls once per assignment */
 void bolt_flow_release(struct sock *sk)
 {
 	struct bolt_flow *f;
@@ -140,32 +179,51 @@ void bolt_flow_release(struct sock *sk)
 	bolt_flow_set_locked(sk, NULL);
 	rcu_read_lock();
 	f = bolt_flow_lookup(sk);
-	if (f && !rhashtable_remove_fast(&bolt_flows, &f->node, bolt_flow_params)) {
-		bolt_flow_unhint(f);
-		WRITE_ONCE(f->ready, 0);
-		bolt_cc_flow_stop(sk, f);
+	if (f) {
+		WRITE_ONCE(f->ctl, NULL);
 		bolt_detach(sk, f);
-		bolt_unreserve(sk, f);
-		bolt_flow_put(f);
+		spin_lock_bh(&f->bn->flow_lock);
+		f->bn->flows--;
+		bolt_flow_put(f, BOLT_FLOW_CC);
+		spin_unlock_bh(&f->bn->flow_lock);
 	}
 	rcu_read_unlock();
 }
 EXPORT_SYMBOL_GPL(bolt_flow_release);
 
-/* For a walk; see genl.c */
-struct rhashtable *bolt_flow_table(void)
+/* --- beginning and end --- */
+
+void bolt_flow_init(struct bolt_net *bn)
 {
-	return &bolt_flows;
+	INIT_LIST_HEAD(&bn->held);
+	spin_lock_init(&bn->flow_lock);
 }
 
-unsigned int bolt_flow_buckets(void)
+/* Paused flows resume at once.  No message arrives any more, and no packet passes LOCAL_OUT. */
+void bolt_flow_exit(struct bolt_net *bn)
 {
-	unsigned int size;
+	struct bolt_flow *f;
+	struct sock *sk;
 
-	rcu_read_lock();
-	size = rht_dereference_rcu(bolt_flows.tbl, &bolt_flows)->size;
-	rcu_read_unlock();
-	return size;
+	for (;;) {
+		spin_lock_bh(&bn->flow_lock);
+		f = list_first_entry_or_null(&bn->held, struct bolt_flow, list);
+		if (f)
+			list_del_init(&f->list);
+		spin_unlock_bh(&bn->flow_lock);
+		if (!f)
+			return;
+		cancel_delayed_work_sync(&f->work);
+		sk = f->sk;
+		spin_lock_bh(&sk->sk_lock.slock);
+		bolt_pause_end(sk, f);
+		bolt_deferred_drop(f);
+		spin_lock(&bn->flow_lock);
+		bolt_flow_put(f, BOLT_FLOW_HELD | BOLT_FLOW_BTS);
+		spin_unlock(&bn->flow_lock);
+		spin_unlock_bh(&sk->sk_lock.slock);
+		sock_put(sk);
+	}
 }
 
 int bolt_flow_module_init(void)
@@ -173,13 +231,9 @@ int bolt_flow_module_init(void)
 	return rhashtable_init(&bolt_flows, &bolt_flow_params);
 }
 
-static void bolt_flow_free(void *f, void *arg)
-{
-	kfree(f);
-}
-
-/* An object made by a SYN-ACK whose socket was given another congestion control is left over. */
+/* Sockets hold the module, and each has released its object. */
 void bolt_flow_module_exit(void)
 {
-	rhashtable_free_and_destroy(&bolt_flows, bolt_flow_free, NULL);
+	WARN_ON(atomic_read(&bolt_flows.nelems));
+	rhashtable_destroy(&bolt_flows);
 }

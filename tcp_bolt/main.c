@@ -2,31 +2,23 @@
 /*
  * Bolt for Linux hosts: sub-RTT congestion control (Arslan et al., NSDI '23).
  *
- * A packet's way, file by file:
- *
- *   write()                                  option_rx.c   LOCAL_IN: option read
- *      |                                        |          handshake.c: negotiation
- *   cc.c: the window                         TCP
- *      |                                        |
- *   option_tx.c  LOCAL_OUT: option written    cc.c: INC, additive increase
- *      |         departure spaced (rate.c)
- *   device                                   control.c     SRC from a switch -> cc.c -> core.h
- *                                                          BTS from a switch -> pause.c
- *
- * flow.c holds the per-socket object, core.h the arithmetic of Algorithm 2, sysctl.c and
- * mib.c what a namespace can set and count; genl.c shows it to programs, events.c tells what
- * happens.  attach.c is what bolt shares with other congestion
- * controls that speak the option: swift, whose controller is swift.c (arithmetic in swift.h), and
- * whose congestion control is tcp_swift.ko (swift_cc.c).  This file ties them to the kernel.
+ * Documentation/packet-walk.rst follows a packet from file to file.  This file has the module's and
+ * the namespace's initialization, and the netfilter hooks.
  */
 
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6.h>
+#include <linux/rtnetlink.h>
 #include <net/netns/generic.h>
 
+#include <bolt_ctl.h>
 #include "bolt.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
 
 unsigned int bolt_net_id __read_mostly;
 struct workqueue_struct *bolt_wq;
@@ -35,70 +27,52 @@ struct bolt_net *bolt_net(const struct net *net)
 {
 	return net_generic(net, bolt_net_id);
 }
-EXPORT_SYMBOL_GPL(bolt_net);
 
 /*
- * Out: before everything else.  What reroutes or queues packets (mangle, NFQUEUE) continues in
- * other contexts than TCP's, without the socket lock; NAT mends the checksum of what it changes.
- * In: behind the filters: what they refuse does not count.
+ * LOCAL_OUT: before all other hooks.  Behind hooks that queue packets (NFQUEUE) the context may not
+ * be TCP's, and the socket not locked.  NAT behind us updates the checksum incrementally.
+ * LOCAL_IN: behind the filters, so that packets which they drop have no effect.
  */
-static const struct nf_hook_ops bolt_hooks[] = {
-	{
-		.hook		= bolt_local_out4,
-		.pf		= NFPROTO_IPV4,
-		.hooknum	= NF_INET_LOCAL_OUT,
-		.priority	= NF_IP_PRI_FIRST,
-	}, {
-		.hook		= bolt_local_in4,
-		.pf		= NFPROTO_IPV4,
-		.hooknum	= NF_INET_LOCAL_IN,
-		.priority	= NF_IP_PRI_LAST,
-	},
+#define BOLT_HOOK(_hook, _pf, _num, _priority) {			\
+	.hook = _hook, .pf = _pf, .hooknum = _num, .priority = _priority }
+
+static const struct nf_hook_ops bolt_hooks[BOLT_HOOKS] = {
+	BOLT_HOOK(bolt_local_out, NFPROTO_IPV4, NF_INET_LOCAL_OUT, NF_IP_PRI_FIRST),
+	BOLT_HOOK(bolt_local_in, NFPROTO_IPV4, NF_INET_LOCAL_IN, NF_IP_PRI_LAST),
 #if IS_ENABLED(CONFIG_IPV6)
-	{
-		.hook		= bolt_local_out6,
-		.pf		= NFPROTO_IPV6,
-		.hooknum	= NF_INET_LOCAL_OUT,
-		.priority	= NF_IP6_PRI_FIRST,
-	}, {
-		.hook		= bolt_local_in6,
-		.pf		= NFPROTO_IPV6,
-		.hooknum	= NF_INET_LOCAL_IN,
-		.priority	= NF_IP6_PRI_LAST,
-	},
+	BOLT_HOOK(bolt_local_out, NFPROTO_IPV6, NF_INET_LOCAL_OUT, NF_IP6_PRI_FIRST),
+	BOLT_HOOK(bolt_local_in, NFPROTO_IPV6, NF_INET_LOCAL_IN, NF_IP6_PRI_LAST),
 #endif
 };
 
 static bool bolt_hooks_first = true;
 module_param_named(hooks, bolt_hooks_first, bool, 0644);
-MODULE_PARM_DESC(hooks, "net.bolt.hooks of namespaces made from now on (1)");
+MODULE_PARM_DESC(hooks, "initial net.bolt.hooks of new namespaces (1)");
 
 /*
- * net.bolt.hooks: with 0 the packets of the namespace pass as if the module was not loaded.  A
- * connection that carries the option then loses it at once, as to a middlebox, and falls back.
+ * net.bolt.hooks: with 0, packets of the namespace pass as if the module was not loaded.  Existing
+ * connections then lose the option at once, as behind a middlebox, and fall back.
  */
-int bolt_hooks_set(struct bolt_net *bn, bool on)
+int bolt_hooks_set(struct bolt_net *bn, int on)
 {
 	int err = 0;
 
 	mutex_lock(&bn->hooks_lock);
-	if (bn->hooks_closing)
-		err = -ENODEV;
-	/* a pause needs them, for any socket */
-	else if (!on && READ_ONCE(bn->sfc))
+	/* a pause needs the hooks, for any socket */
+	if (!on && READ_ONCE(bn->sfc))
 		err = -EBUSY;
 	else if (on && !bn->hooks)
-		err = nf_register_net_hooks(bn->net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+		err = nf_register_net_hooks(bn->net, bn->hook_ops, BOLT_HOOKS);
 	else if (!on && bn->hooks)
-		nf_unregister_net_hooks(bn->net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+		nf_unregister_net_hooks(bn->net, bn->hook_ops, BOLT_HOOKS);
 	if (!err)
 		WRITE_ONCE(bn->hooks, on);
 	mutex_unlock(&bn->hooks_lock);
 	return err;
 }
 
-/* net.bolt.sfc, which net.bolt.hooks=0 excludes */
-int bolt_sfc_set(struct bolt_net *bn, bool on)
+/* net.bolt.sfc, which needs net.bolt.hooks=1 */
+int bolt_sfc_set(struct bolt_net *bn, int on)
 {
 	int err = 0;
 
@@ -121,18 +95,21 @@ int bolt_sfc_set(struct bolt_net *bn, bool on)
 static int __net_init bolt_net_init(struct net *net)
 {
 	struct bolt_net *bn = bolt_net(net);
-	int err;
+	int err, i;
 
 	bn->net = net;
+	memcpy(bn->hook_ops, bolt_hooks, sizeof(bolt_hooks));
+	for (i = 0; i < BOLT_HOOKS; i++)
+		bn->hook_ops[i].priv = bn;
 	mutex_init(&bn->hooks_lock);
 	xa_init(&bn->rates);
+	INIT_WORK(&bn->rate_work, bolt_rate_work);
 	bolt_control_init(bn);
-	bolt_pause_init(bn);
-	bolt_events_init(&bn->events, net, &bolt_genl_family, &bolt_genl_on, bolt_wq,
-			 BOLT_EVENTS_RATE, BOLT_EVENTS_BURST);
+	bolt_flow_init(bn);
+	bolt_fallback_init(bn);
 	err = bolt_mib_init(bn);
 	if (err)
-		return err;
+		goto err_fallback;
 	err = bolt_sysctl_init(bn);
 	if (err)
 		goto err_mib;
@@ -146,30 +123,31 @@ err_sysctl:
 	bolt_sysctl_exit(bn);
 err_mib:
 	bolt_mib_exit(bn);
+err_fallback:
+	bolt_fallback_exit(bn);
 	return err;
 }
 
-/* A grace period passes between this and bolt_net_exit(): no hook runs any more then. */
+/* A grace period passes before bolt_net_exit(), where no hook runs any more. */
 static void __net_exit bolt_net_pre_exit(struct net *net)
 {
 	struct bolt_net *bn = bolt_net(net);
 
-	mutex_lock(&bn->hooks_lock);
-	bn->hooks_closing = 1;
+	/* first, so that net.bolt.hooks cannot change any more */
+	bolt_sysctl_exit(bn);
 	if (bn->hooks)
-		nf_unregister_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
-	mutex_unlock(&bn->hooks_lock);
+		nf_unregister_net_hooks(net, bn->hook_ops, BOLT_HOOKS);
 }
 
 static void __net_exit bolt_net_exit(struct net *net)
 {
 	struct bolt_net *bn = bolt_net(net);
 
-	bolt_sysctl_exit(bn);
 	bolt_control_exit(bn);
-	bolt_pause_exit(bn);
-	bolt_events_exit(&bn->events);
+	bolt_flow_exit(bn);
 	bolt_mib_exit(bn);
+	bolt_fallback_exit(bn);
+	cancel_work_sync(&bn->rate_work);
 	xa_destroy(&bn->rates);
 }
 
@@ -181,6 +159,26 @@ static struct pernet_operations bolt_net_ops = {
 	.size		= sizeof(struct bolt_net),
 };
 
+/*
+ * "ip route ... congctl bolt" calls request_module() with RTNL held, and waits for this function,
+ * while registration needs RTNL.  Give up after a timeout, so that the command fails instead of
+ * deadlocking.
+ */
+static int __init bolt_wait_for_rtnl(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 200; i++) {
+		if (rtnl_trylock()) {
+			rtnl_unlock();
+			return 0;
+		}
+		msleep(20);
+	}
+	pr_err("tcp_bolt: not loaded by \"ip route\", which blocks it\n");
+	return -EBUSY;
+}
+
 static int __init bolt_module_init(void)
 {
 	int err;
@@ -188,54 +186,55 @@ static int __init bolt_module_init(void)
 	BUILD_BUG_ON(sizeof(struct bolt_flow *) > ICSK_CA_PRIV_SIZE);
 	BUILD_BUG_ON(sizeof(struct bolt_ctl) != 20);
 
+	err = bolt_wait_for_rtnl();
+	if (err)
+		return err;
 	bolt_wq = alloc_workqueue("tcp_bolt", WQ_UNBOUND, 0);
 	if (!bolt_wq)
 		return -ENOMEM;
 	err = bolt_flow_module_init();
 	if (err)
 		goto err_wq;
-	err = bolt_pause_module_init();
-	if (err)
-		goto err_flow;
+	bolt_fallback_module_init();
 	err = register_pernet_subsys(&bolt_net_ops);
 	if (err)
-		goto err_pause;
-	err = bolt_rate_module_init();
-	if (err)
-		goto err_net;
-	err = tcp_register_congestion_control(&tcp_bolt);
-	if (err)
-		goto err_rate;
+		goto err_flow;
+	bolt_ctl_register(BOLT_CTL_TCP_BOLT, bolt_control_receive);
+	bolt_rate_module_init();
 	err = bolt_genl_module_init();
 	if (err)
-		goto err_cc;
+		goto err_rate;
+	/* last: from here on sockets hold the module */
+	err = bolt_controllers_register();
+	if (err)
+		goto err_genl;
 	return 0;
 
-err_cc:
-	tcp_unregister_congestion_control(&tcp_bolt);
+err_genl:
+	bolt_genl_module_exit();
 err_rate:
 	bolt_rate_module_exit();
-err_net:
+	bolt_ctl_unregister(BOLT_CTL_TCP_BOLT);
 	unregister_pernet_subsys(&bolt_net_ops);
-err_pause:
-	bolt_pause_module_exit();
 err_flow:
+	bolt_fallback_module_exit();
 	bolt_flow_module_exit();
 err_wq:
 	destroy_workqueue(bolt_wq);
 	return err;
 }
 
-/* Sockets hold the module, so there are none: only work that outlived one may still run. */
+/* Sockets hold the module, so there are none left; work items of the last ones may still run. */
 static void __exit bolt_module_exit(void)
 {
 	bolt_genl_module_exit();
-	tcp_unregister_congestion_control(&tcp_bolt);
+	bolt_controllers_unregister();
 	bolt_rate_module_exit();
+	bolt_ctl_unregister(BOLT_CTL_TCP_BOLT);
 	unregister_pernet_subsys(&bolt_net_ops);
 	destroy_workqueue(bolt_wq);
 	rcu_barrier();
-	bolt_pause_module_exit();
+	bolt_fallback_module_exit();
 	bolt_flow_module_exit();
 }
 
@@ -244,3 +243,5 @@ module_exit(bolt_module_exit);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Bolt: sub-RTT congestion control for TCP");
+/* TCP requests this name when swift is selected */
+MODULE_ALIAS("tcp_swift");

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Counters of a namespace, read as /proc/net/bolt_stat. */
+/*
+ * Counters of a namespace, in /proc/net/bolt_stat.  Only the administrator may read them: which
+ * counter a control message increments depends on the connection that it quotes.  A user who could
+ * read them could send messages to this host and find the sequence numbers of other users.
+ */
 
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -7,14 +11,9 @@
 #include "bolt.h"
 
 #define BOLT_MIB_NAME(name)	#name,
-static const char * const bolt_mib_names[] = { BOLT_MIB_LIST(BOLT_MIB_NAME) };
+const char * const bolt_mib_names[] = { BOLT_MIB_LIST(BOLT_MIB_NAME) };
 
-const char *bolt_mib_name(enum bolt_mib_item item)
-{
-	return bolt_mib_names[item];
-}
-
-u64 bolt_mib_sum(const struct bolt_net *bn, enum bolt_mib_item item)
+static u64 bolt_mib_sum(const struct bolt_net *bn, enum bolt_mib_item item)
 {
 	u64 sum = 0;
 	int cpu;
@@ -29,15 +28,19 @@ static int bolt_mib_show(struct seq_file *seq, void *v)
 	struct bolt_net *bn = bolt_net(seq_file_single_net(seq));
 	int i;
 
+	/* a mode would not do: in a new user namespace uid 0 may not be mapped yet on creation */
+	if (!file_ns_capable(seq->file, bn->net->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
 	for (i = 0; i < BOLT_MIB_MAX; i++)
-		seq_printf(seq, "%s %llu\n", bolt_mib_name(i), bolt_mib_sum(bn, i));
+		seq_printf(seq, "%s %llu\n", bolt_mib_names[i], bolt_mib_sum(bn, i));
+	/* current numbers of objects, including those about to be freed */
+	seq_printf(seq, "FlowsNow %d\nPausesNow %d\n", READ_ONCE(bn->flows),
+		   READ_ONCE(bn->bts_count));
 	return 0;
 }
 
 int bolt_mib_init(struct bolt_net *bn)
 {
-	BUILD_BUG_ON(ARRAY_SIZE(bolt_mib_names) != BOLT_MIB_MAX);
-
 	bn->mib = alloc_percpu(struct bolt_mib);
 	if (!bn->mib)
 		return -ENOMEM;

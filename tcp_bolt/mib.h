@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters of a namespace: name as printed in /proc/net/bolt_stat and meaning, side by
- * side.  Documentation/counters.rst repeats them for users.
+ * Counters of a namespace: the name in /proc/net/bolt_stat and its meaning.
+ * Documentation/counters.rst explains them for users.
  */
 #ifndef _TCP_BOLT_MIB_H
 #define _TCP_BOLT_MIB_H
@@ -17,7 +17,7 @@
 	X(Negotiated)		/* connections that carry the option */		\
 	X(Fallback)		/* connections of bolt sockets that do not */	\
 	X(FallbackLate)		/* of those: the option vanished from ACKs */	\
-	X(NoHooks)		/* begun by bolt and swift while net.bolt.hooks was 0 */ \
+	X(NoHooks)		/* bolt and swift sockets begun with net.bolt.hooks=0 */ \
 	/* the option */							\
 	X(OptTx)		/* packets sent with it; a TSO burst is one */	\
 	X(OptRx)		/* packets received with it, as segments */	\
@@ -27,59 +27,54 @@
 	X(OptNoRoom)		/* packets without it: option space full */	\
 	X(OptNoMtu)		/* packets without it: path MTU too small */	\
 	X(OptNoMem)		/* packets without it: no header room */	\
-	X(SackTrimmed)		/* SACK blocks left out to make room */		\
+	X(SackTrimmed)		/* SACK blocks or AccECN removed to make room */	\
 	/* INC and DEC */							\
 	X(IncRx)		/* data packets that arrived with INC */	\
 	X(DecRx)		/* data packets that arrived with DEC */	\
 	X(IncGranted)		/* packets added to windows for INC */		\
-	X(AiTaken)		/* additive increases */			\
 	X(BelowTx)		/* data packets sent with a window below one */	\
 	X(FirstTx)		/* data packets sent with FIRST */		\
 	X(LastTx)		/* data packets sent with LAST */		\
 	X(LastFalse)		/* flows that went on after LAST */		\
-	X(NoSrcTx)		/* data packets sent with NOSRC */		\
 	/* control messages */							\
 	X(CtlRx)		/* datagrams on the control port */		\
 	X(SrcRx)		/* SRC accepted */				\
-	X(SrcDec)		/* of those: cwnd smaller by one packet */	\
-	X(SrcHeld)		/* of those: too soon after the last (line 6) */ \
-	X(SrcBelow)		/* of those: a window below one, smaller yet */	\
-	X(SrcFloor)		/* of those: cwnd as small as may be */		\
-	X(SrcDeferred)		/* of those: socket owned by a user */		\
+	X(SrcDec)		/* of those: the window became smaller */	\
+	X(SrcHeld)		/* of those: the window did not */		\
+	X(SrcFloor)		/* of those: the window was at its minimum */	\
 	X(CtlShort)		/* refused: too short for a message */		\
 	X(CtlLength)		/* refused: too long for a message */		\
 	X(CtlVersion)		/* refused: unknown version */			\
 	X(CtlType)		/* refused: unknown type */			\
 	X(CtlFlags)		/* refused: unknown flag */			\
 	X(CtlField)		/* refused: value out of range */		\
-	X(CtlQuote)		/* refused: quote is no head of TCP */		\
+	X(CtlQuote)		/* refused: quote is not the head of a TCP packet */		\
 	X(CtlTag)		/* refused: keyed tag missing or wrong */	\
 	X(CtlTtl)		/* refused: TTL below net.bolt.min_ttl */	\
+	X(CtlLocal)		/* refused: sent by this host itself */		\
 	X(CtlNoSocket)		/* refused: no such connection */		\
 	X(CtlNotBolt)		/* refused: connection does not use bolt */	\
-	X(CtlSeq)		/* refused: quoted sequence not in flight */	\
-	X(CtlTime)		/* refused: echoed timestamp implausible */	\
+	X(CtlDeferred)		/* deferred: a user owned the socket */	\
+	X(CtlOverrun)		/* refused: too many were deferred */		\
+	X(CtlSeq)		/* refused: no packet in flight begins there */	\
+	X(CtlTime)		/* refused: the echo does not match that packet */ \
 	X(CtlReplay)		/* refused: seen before */			\
 	X(CtlUnsupported)	/* refused: CNM */				\
 	/* SFC */								\
 	X(BtsRx)		/* BTS accepted */				\
-	X(BtsClamped)		/* of those: a shorter pause than asked for */	\
-	X(BtsDeferred)		/* of those: socket owned by a user */		\
+	X(BtsClamped)		/* of those: pause shorter than requested */	\
 	X(BtsOff)		/* refused: net.bolt.sfc is 0 */		\
 	X(BtsOversize)		/* refused: pause of more than a second */	\
 	X(BtsDeaf)		/* refused: watchdog has tripped */		\
 	X(WatchdogTrips)	/* flows paused for too much of an interval */	\
 	X(Pauses)		/* pauses begun; a BTS during one replaces it */ \
-	X(PausedNs)		/* time that flows were told to pause, ns */	\
-	X(PauseHeld)		/* new data turned back during a pause */	\
-	X(PausePassed)		/* data sent again during a pause */		\
+	X(PausedNs)		/* time for which flows were paused, ns */	\
+	X(PausePassed)		/* retransmits during a pause */		\
 	/* Swift */								\
 	X(SwiftPlain)		/* connections of swift sockets without the option */ \
-	X(SwiftLimits)		/* ACKs of bolt sockets that Swift held to less */ \
-	X(SwiftTcpRtt)		/* ACKs judged by TCP's RTT, for want of a better */ \
-	X(SwiftDec)		/* fabric windows decreased for delay */	\
-	X(SwiftEndDec)		/* endpoint windows decreased for delay */	\
-	X(SwiftPaced)		/* data packets sent with a window below one */	\
+	X(SwiftLimits)		/* ACKs of bolt sockets with Swift's window smaller */ \
+	X(SwiftTcpRtt)		/* ACKs for which only TCP's RTT was available */ \
+	X(SwiftDec)		/* decreases of the fabric window for delay */	\
 	/* loss */								\
 	X(LossDec)		/* windows cut on fast recovery */		\
 	X(RtoDec)		/* windows cut on retransmission timeout */	\

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LOCAL_IN: the option is read from what arrives.
+ * LOCAL_IN: read the option of received packets.
  *
- * Runs in softirq without the socket lock, before TCP.  What it learns goes into single words
- * of the per-socket object; the next packet sent and the next cong_control() look there.
- * Packets without the option cost a look at the length of the TCP header.
+ * This runs in softirq, before TCP and without the socket lock.  So it stores what it reads in
+ * single words of the per-socket object, for the next packet sent and the next cong_control().  A
+ * packet without options, or with timestamps only, costs one check of the TCP header.
  */
 
 #include <linux/ip.h>
@@ -16,26 +16,22 @@
 
 #include "bolt.h"
 
-/* The connection this packet belongs to, with a reference; NULL when there is none. */
-static struct sock *bolt_rx_sock(struct net *net, struct sk_buff *skb, const struct tcphdr *th,
-				 bool ip6)
+/* The connection from peer @saddr to local @daddr, on the device by which @skb came in */
+struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *saddr, __be16 sport,
+			    const void *daddr, __be16 dport, bool ip6)
 {
-	struct inet_hashinfo *hi = net->ipv4.tcp_death_row.hashinfo;
-
 #if IS_ENABLED(CONFIG_IPV6)
 	if (ip6)
-		return __inet6_lookup_established(net, hi, &ipv6_hdr(skb)->saddr, th->source,
-						  &ipv6_hdr(skb)->daddr, ntohs(th->dest),
-						  skb->dev->ifindex, inet6_sdif(skb));
+		return bolt_lookup_established6(net, saddr, sport, daddr, ntohs(dport),
+						skb->dev->ifindex, inet6_sdif(skb));
 #endif
-	return __inet_lookup_established(net, hi, ip_hdr(skb)->saddr, th->source,
-					 ip_hdr(skb)->daddr, ntohs(th->dest),
-					 skb->dev->ifindex, inet_sdif(skb));
+	return bolt_lookup_established(net, *(__be32 *)saddr, sport, *(__be32 *)daddr,
+				       ntohs(dport), skb->dev->ifindex, inet_sdif(skb));
 }
 
-/* Section 3.2: count what the switches granted; remember what the next ACK reflects. */
-static __always_inline void bolt_rx_data(struct bolt_flow *f, const struct bolt_opt *opt,
-					 unsigned int segs, u8 ttl, u64 now_ns)
+/* Section 3.2: count INC, and store what the next ACK echoes. */
+static void bolt_rx_data(struct bolt_flow *f, const struct bolt_opt *opt, unsigned int segs, u8 ttl,
+			 u64 now_ns)
 {
 	bool dec = opt->flags & BOLT_F_DEC;
 
@@ -52,30 +48,30 @@ static __always_inline void bolt_rx_data(struct bolt_flow *f, const struct bolt_
 }
 
 /*
- * Would TCP look at this segment at all (RFC 9293, 3.10.7.4; RFC 5961, 5.2)? Without it the ports
- * alone would do to forge counts.  An ACK may be here before snd_nxt has moved; write_seq has.
+ * Would TCP accept this segment (RFC 9293, 3.10.7.4; RFC 5961, 5.2)?  Without this check an
+ * attacker who knows only the ports could forge INC counts.  Compare with write_seq instead of
+ * snd_nxt, since an ACK may arrive before TCP has advanced snd_nxt.
  */
-static __always_inline bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq,
-					   bool data)
+static bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq)
 {
 	u32 rcv_nxt = READ_ONCE(tp->rcv_nxt), wnd = max(READ_ONCE(tp->rcv_wnd), 1U << 16);
 
 	if (after(ack_seq, READ_ONCE(tp->write_seq)) ||
 	    before(ack_seq, READ_ONCE(tp->snd_una) - max(READ_ONCE(tp->max_window), 1U << 16)))
 		return false;
-	return !data || (!after(seq, rcv_nxt + wnd) && !before(seq, rcv_nxt - wnd));
+	return !after(seq, rcv_nxt + wnd) && !before(seq, rcv_nxt - wnd);
 }
 
-static __always_inline void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure,
-					u64 now_ns)
+static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure, u64 now_ns)
 {
 	u32 rtt_ns;
 
 	WRITE_ONCE(f->ack_inc, opt->inc_count);
 	if (pure) {
-		/* DEC and the echo of a segment with payload are its own direction's */
+		/* on a segment with payload, DEC and t_data_tx are about that segment */
 		WRITE_ONCE(f->ack_dec, !!(opt->flags & BOLT_F_DEC));
-		if (opt->t_data_tx && bolt_core_rtt_src(now_ns, opt->t_data_tx, &rtt_ns)) {
+		rtt_ns = bolt_wire_clock(f, now_ns) - opt->t_data_tx;
+		if (opt->t_data_tx && rtt_ns <= BOLT_RTT_SRC_MAX_NS) {
 			WRITE_ONCE(f->ack_rq, opt->rq_delay);
 			WRITE_ONCE(f->ack_at, (u32)now_ns);
 			WRITE_ONCE(f->ack_rtt_ns, rtt_ns ?: 1);
@@ -92,34 +88,30 @@ static bool bolt_rx_wants_synack(const struct sock *sk)
 	       (sk->sk_state == TCP_SYN_RECV && !rcu_access_pointer(tcp_sk(sk)->fastopen_rsk));
 }
 
-/* The peer accepted the offer.  The object is made here, as connect() may own the socket. */
+/*
+ * The peer accepted the offer; our SYN has created the object.  Do not create one here: a user may
+ * own the socket, in connect() or while changing the congestion control.
+ */
 static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct bolt_flow *f;
+	struct bolt_flow *f = bolt_flow_lookup(sk);
 
-	bh_lock_sock(sk);
 	/*
-	 * TCP checks the acknowledgment later (RFC 9293, 3.10.7.3): a blind guess gets no object.
-	 * On a short path the answer is here before tcp_connect() has moved snd_nxt.
+	 * TCP checks the acknowledgment only later (RFC 9293, 3.10.7.3), so reject a blind guess
+	 * here.  On a short path the SYN-ACK may arrive before tcp_connect() has advanced snd_nxt.
 	 */
-	if (bolt_rx_wants_synack(sk) && bolt_sk_speaks(sk) &&
-	    after(ack_seq, tp->snd_una) && !after(ack_seq, tp->write_seq)) {
-		BOLT_INC_STATS(bn, SynAckRx);
-		f = bolt_flow_create(sk);
-		if (f) {
-			f->syn_ack = ack_seq;
-			f->syn_sport = inet_sk(sk)->inet_sport;
-		} else {
-			BOLT_INC_STATS(bn, NoMem);
-		}
-	}
-	bh_unlock_sock(sk);
+	if (!f || !bolt_rx_wants_synack(sk) || !after(ack_seq, READ_ONCE(tp->snd_una)) ||
+	    after(ack_seq, READ_ONCE(tp->write_seq)))
+		return;
+	BOLT_INC_STATS(bn, SynAckRx);
+	WRITE_ONCE(f->syn_ack, ack_seq);
+	WRITE_ONCE(f->speaks, 1);
 }
 
-/* True when the option has served: nobody after us needs to see it. */
-static __always_inline bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb,
-					 unsigned int thoff, unsigned int off, bool ip6)
+/* Returns true if the option was accepted, so that it may be removed from the packet. */
+static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, unsigned int thoff,
+			 unsigned int off, bool ip6)
 {
 	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
 	u64 now_ns = ktime_get_ns();
@@ -129,7 +121,7 @@ static __always_inline bool bolt_rx_full(struct bolt_flow *f, const struct sk_bu
 
 	bolt_opt_read((const u8 *)(th + 1) + off, &opt);
 	data = opt.flags & BOLT_F_DATA;
-	if (!bolt_in_window(tcp_sk(f->sk), ntohl(th->seq), ntohl(th->ack_seq), data)) {
+	if (!bolt_in_window(tcp_sk(f->sk), ntohl(th->seq), ntohl(th->ack_seq))) {
 		BOLT_INC_STATS(f->bn, OptWindow);
 		return false;
 	}
@@ -143,30 +135,13 @@ static __always_inline bool bolt_rx_full(struct bolt_flow *f, const struct sk_bu
 	return true;
 }
 
-/* Headers, towards the end of the buffer.  IPv4 with timestamps is what there is most of. */
-static inline void bolt_rx_move(u8 *to, const u8 *from, unsigned int len)
-{
-	int i;
-
-	if (len != BOLT_USUAL_HEADERS) {
-		memmove(to, from, len);
-		return;
-	}
-	/* each word is read before the one that lies 12 bytes further on is written over it */
-	put_unaligned(get_unaligned((const u32 *)(from + 48)), (u32 *)(to + 48));
-#pragma GCC unroll 6
-	for (i = 40; i >= 0; i -= 8)
-		put_unaligned(get_unaligned((const u64 *)(from + i)), (u64 *)(to + i));
-}
-
 /*
- * TCP's header prediction wants exactly the header that it sends itself, and its backlog merges
- * ACKs whose options are equal: so the option, at the end of the header, is taken out again when
- * it has been read.  Not of a packet whose header others hold (captures), nor before the checksum
- * has been verified: TCP passes over the option itself then.
+ * Remove the option, which is at the end of the header, after it was read.  TCP's header prediction
+ * needs exactly the header that TCP itself sends, and the socket's backlog merges ACKs only if
+ * their options are equal.  Leave the option in a packet whose header is shared (captures), or
+ * whose checksum is not verified yet; TCP then skips it as an unknown option.
  */
-static __always_inline void bolt_rx_strip(struct sk_buff *skb, unsigned int thoff, unsigned int off,
-					  bool ip6)
+static void bolt_rx_strip(struct sk_buff *skb, unsigned int thoff, unsigned int off, bool ip6)
 {
 	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
 	struct ipv6hdr *ip6h = (struct ipv6hdr *)skb->data;
@@ -175,7 +150,7 @@ static __always_inline void bolt_rx_strip(struct sk_buff *skb, unsigned int thof
 	if (!skb_csum_unnecessary(skb) || skb_shared(skb) || skb_header_cloned(skb) ||
 	    (ip6 && !ip6h->payload_len))
 		return;
-	bolt_th_grow(th, -BOLT_TCPOPT_LEN);
+	th->doff -= BOLT_TCPOPT_LEN / 4;
 	if (ip6) {
 		be16_add_cpu(&ip6h->payload_len, -BOLT_TCPOPT_LEN);
 	} else if (likely(iph->tot_len)) {
@@ -183,7 +158,7 @@ static __always_inline void bolt_rx_strip(struct sk_buff *skb, unsigned int thof
 		be16_add_cpu(&iph->tot_len, -BOLT_TCPOPT_LEN);
 		iph->check = csum16_add(iph->check, htons(BOLT_TCPOPT_LEN));
 	}
-	bolt_rx_move(skb->data + BOLT_TCPOPT_LEN, skb->data, thoff + sizeof(*th) + off);
+	memmove(skb->data + BOLT_TCPOPT_LEN, skb->data, thoff + sizeof(*th) + off);
 	__skb_pull(skb, BOLT_TCPOPT_LEN);
 	skb->network_header += BOLT_TCPOPT_LEN;
 	skb->transport_header += BOLT_TCPOPT_LEN;
@@ -191,67 +166,58 @@ static __always_inline void bolt_rx_strip(struct sk_buff *skb, unsigned int thof
 		skb->csum_start += BOLT_TCPOPT_LEN;
 }
 
-/* The object of a socket whose peer may send the option, or NULL; so is that of no full socket. */
+/* The object of a socket that negotiated the option, or NULL; also NULL if not a full socket */
 static struct bolt_flow *bolt_flow_usable(const struct sock *sk)
 {
 	struct bolt_flow *f = bolt_flow_lookup(sk);
 
-	return f && !READ_ONCE(f->plain) ? f : NULL;
-}
-
-static noinline void bolt_rx_note(enum bolt_hs what, struct bolt_net *bn, struct sk_buff *skb,
-				  const struct tcphdr *th, bool ip6)
-{
-	struct bolt_hs_key key;
-
-	bolt_hs_key_of(&key, skb, th, bn->net, ip6);
-	bolt_hs_put(what, &key);
+	return f && READ_ONCE(f->speaks) ? f : NULL;
 }
 
 /*
- * A handshake, no option of ours after all, or a socket that early demux did not look for: then its
- * object comes back, with a reference to the socket.
+ * Slow path: a handshake packet, a malformed or unexpected option, or a socket that early demux did
+ * not look up.  In the last case, returns its object with a reference on the socket.
  */
-static noinline struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
-						const struct tcphdr *th, enum bolt_opt_form form,
-						bool ip6)
+static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
+				       const struct tcphdr *th, enum bolt_opt_form form, bool ip6)
 {
 	struct bolt_flow *f;
 	struct sock *sk;
 
 	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
 		BOLT_INC_STATS(bn, SynRx);
-		bolt_rx_note(BOLT_HS_SYN, bn, skb, th, ip6);
+		bolt_hs_note_packet(BOLT_HS_SYN, bn, skb, th, ip6);
 		return NULL;
 	}
-	/* the form of the handshake belongs there, and the full one nowhere else */
+	/* the short form is for SYN and SYN-ACK, the full one for all other packets */
 	if (form == BOLT_OPT_BAD || (th->syn ? form != BOLT_OPT_SYN : form != BOLT_OPT_FULL)) {
 		BOLT_INC_STATS(bn, OptBad);
 		return NULL;
 	}
 
-	sk = skb->sk ?: bolt_rx_sock(bn->net, skb, th, ip6);
+	sk = skb->sk ?: bolt_find_sock(bn->net, skb, BOLT_SADDR(skb, ip6), th->source,
+				       BOLT_DADDR(skb, ip6), th->dest, ip6);
 	if (sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN) {
 		f = form == BOLT_OPT_FULL ? bolt_flow_usable(sk) : NULL;
 		if (f)
 			return f;
 		if (form == BOLT_OPT_SYN)
 			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
-		/* another CPU is still making the socket, or ended it after we had found it */
+		/* in these states another CPU is creating the socket, or has just closed it */
 		else if (!(1 << READ_ONCE(sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE)))
 			BOLT_INC_STATS(bn, OptUnexpected);
 	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
-		/* a request, or a cookie: the child is made from this very packet */
-		bolt_rx_note(BOLT_HS_ESTABLISHED, bn, skb, th, ip6);
+		/* a request, or a SYN cookie: TCP creates the child from this packet */
+		bolt_hs_note_packet(BOLT_HS_ESTABLISHED, bn, skb, th, ip6);
 	}
 	if (sk && sk != skb->sk)
 		sock_gen_put(sk);
 	return NULL;
 }
 
-/* What may carry the option, to be looked at closely */
-static noinline unsigned int bolt_rx_look(struct sk_buff *skb, const struct nf_hook_state *state,
-					  unsigned int thoff)
+/* A TCP header that may have the option */
+static unsigned int bolt_rx_packet(struct sk_buff *skb, const struct nf_hook_state *state,
+				   unsigned int thoff)
 {
 	bool ip6 = state->pf == NFPROTO_IPV6;
 	struct bolt_flow *f = NULL;
@@ -259,7 +225,7 @@ static noinline unsigned int bolt_rx_look(struct sk_buff *skb, const struct nf_h
 	const struct tcphdr *th;
 	unsigned int thlen, off;
 
-	/* as TCP is about to do */
+	/* TCP does the same next */
 	if (!pskb_may_pull(skb, thoff + sizeof(*th)))
 		return NF_ACCEPT;
 	thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
@@ -272,14 +238,14 @@ static noinline unsigned int bolt_rx_look(struct sk_buff *skb, const struct nf_h
 	if (!f) {
 		if (form == BOLT_OPT_NONE)
 			return NF_ACCEPT;
-		/* a verdict of NFQUEUE continues here from a process */
+		/* after a verdict of NFQUEUE, this is process context */
 		local_bh_disable();
 		f = bolt_rx_other(bolt_net(state->net), skb, th, form, ip6);
 		local_bh_enable();
 		if (!f)
 			return NF_ACCEPT;
 	}
-	/* at the end, and not behind extension headers, which are passed one by one */
+	/* only at the end of the header, and not behind IPv6 extension headers */
 	if (bolt_rx_full(f, skb, thoff, off, ip6) &&
 	    sizeof(*th) + off + BOLT_TCPOPT_LEN == thlen && skb_network_header_len(skb) == thoff)
 		bolt_rx_strip(skb, thoff, off, ip6);
@@ -288,43 +254,8 @@ static noinline unsigned int bolt_rx_look(struct sk_buff *skb, const struct nf_h
 	return NF_ACCEPT;
 }
 
-/* Timestamps and the option, of a connection that early demux has found: nearly all of them */
-static __always_inline bool bolt_rx_is_usual(const struct sk_buff *skb, unsigned int thoff)
-{
-	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
-
-	return thoff + BOLT_USUAL_TCP <= skb_headlen(skb) && bolt_th_is(th, BOLT_USUAL_TCP) &&
-	       bolt_opt_at_ts(th + 1) &&
-	       bolt_opt_at_full((const u8 *)(th + 1) + TCPOLEN_TSTAMP_ALIGNED) && skb->sk;
-}
-
-static __always_inline unsigned int bolt_rx_packet(struct sk_buff *skb,
-						   const struct nf_hook_state *state,
-						   unsigned int thoff, bool ip6)
-{
-	struct bolt_flow *f = NULL;
-
-	if (likely(bolt_rx_is_usual(skb, thoff)))
-		f = bolt_flow_usable(skb->sk);
-	if (unlikely(!f))
-		return bolt_rx_look(skb, state, thoff);
-	if (bolt_rx_full(f, skb, thoff, TCPOLEN_TSTAMP_ALIGNED, ip6))
-		bolt_rx_strip(skb, thoff, TCPOLEN_TSTAMP_ALIGNED, ip6);
-	return NF_ACCEPT;
-}
-
-static noinline unsigned int bolt_rx_packet4(struct sk_buff *skb, const struct nf_hook_state *state)
-{
-	return bolt_rx_packet(skb, state, sizeof(struct iphdr), false);
-}
-
-static noinline unsigned int bolt_rx_packet6(struct sk_buff *skb, const struct nf_hook_state *state)
-{
-	return bolt_rx_packet(skb, state, sizeof(struct ipv6hdr), true);
-}
-
-/* What the stack sends without ours: no option, or timestamps alone.  False: have a look. */
-static bool bolt_rx_plain(const struct sk_buff *skb, unsigned int thoff)
+/* Fast path: no option, or timestamps only, as stacks send without Bolt's option */
+static bool bolt_rx_no_option(const struct sk_buff *skb, unsigned int thoff)
 {
 	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
 
@@ -335,36 +266,28 @@ static bool bolt_rx_plain(const struct sk_buff *skb, unsigned int thoff)
 		bolt_opt_at_ts(th + 1));
 }
 
-/* TCP behind extension headers */
-static noinline unsigned int bolt_rx_ip6_ext(struct sk_buff *skb,
-					     const struct nf_hook_state *state)
+/* Offset of the TCP header of an IPv6 packet; negative: there is none */
+static int bolt_rx_ip6_thoff(const struct sk_buff *skb)
 {
 	u8 proto = ipv6_hdr(skb)->nexthdr;
-	__be16 frag;
+	__be16 frag = 0;
+	int thoff = sizeof(struct ipv6hdr);
+
+	if (proto != IPPROTO_TCP)
+		thoff = ipv6_skip_exthdr(skb, thoff, &proto, &frag);
+	return proto == IPPROTO_TCP && !frag ? thoff : -1;
+}
+
+/* The hook, for IPv4 and IPv6 */
+unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
+{
 	int thoff;
 
-	thoff = ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &proto, &frag);
-	if (thoff >= 0 && proto == IPPROTO_TCP && !frag && !bolt_rx_plain(skb, thoff))
-		bolt_rx_look(skb, state, thoff);
-	return NF_ACCEPT;
-}
-
-unsigned int bolt_local_in4(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
-{
-	unsigned int thoff = ip_hdrlen(skb);
-
-	if (ip_hdr(skb)->protocol != IPPROTO_TCP || bolt_rx_plain(skb, thoff))
+	if (state->pf == NFPROTO_IPV6)
+		thoff = bolt_rx_ip6_thoff(skb);
+	else
+		thoff = ip_hdr(skb)->protocol == IPPROTO_TCP ? ip_hdrlen(skb) : -1;
+	if (thoff < 0 || bolt_rx_no_option(skb, thoff))
 		return NF_ACCEPT;
-	if (unlikely(thoff != sizeof(struct iphdr)))
-		return bolt_rx_look(skb, state, thoff);
-	return bolt_rx_packet4(skb, state);
-}
-
-unsigned int bolt_local_in6(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
-{
-	if (ipv6_hdr(skb)->nexthdr != IPPROTO_TCP)
-		return bolt_rx_ip6_ext(skb, state);
-	if (bolt_rx_plain(skb, sizeof(struct ipv6hdr)))
-		return NF_ACCEPT;
-	return bolt_rx_packet6(skb, state);
+	return bolt_rx_packet(skb, state, thoff);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The speed of devices, for the spacing of departures and the bound of the window.
+ * Link speeds of devices, for the spacing of departures and the largest window.
  *
- * ethtool answers only under RTNL, and a congestion control starts in a softirq:
- * so the speed is noted when a device appears, comes up or changes.  A bond has the speed of the
- * links that carry: while one of them does, only their events and a failover tell.
+ * ethtool operations need RTNL, but a congestion control starts in a softirq.  So read the speed of
+ * a device when it is registered, comes up or changes, and store it.  The speed of a bond is that
+ * of its active links, and it changes without an event of the bond itself: watch those of the
+ * links, and failovers.
  */
 
 #include <linux/ethtool.h>
@@ -12,16 +13,75 @@
 #include <linux/rtnetlink.h>
 
 #include "bolt.h"
+#include "overhead.h"
 
-static void bolt_rate_note(struct bolt_net *bn, struct net_device *dev)
+/* How long loading waits until the speeds of existing devices are read */
+#define BOLT_RATE_START_WAIT	(2 * HZ)
+/* Entries of bolt_net.rates whose devices have to be read again */
+#define BOLT_RATE_STALE	XA_MARK_0
+
+/* These devices report 10 Gb/s, whatever link is below them. */
+static int bolt_rate_invented(struct net_device *dev, struct netdev_nested_priv *priv)
+{
+	const struct rtnl_link_ops *ops = dev->rtnl_link_ops;
+
+	return ops && (!strcmp(ops->kind, "veth") || !strcmp(ops->kind, "tun"));
+}
+
+/* Reported Mbit/s, 0: unknown.  A VLAN or a bridge repeats a made-up rate of a lower device. */
+static int bolt_rate_of(struct net_device *dev, struct netdev_nested_priv *priv)
 {
 	struct ethtool_link_ksettings ks = {};
 
-	if (__ethtool_get_link_ksettings(dev, &ks) || !ks.base.speed ||
-	    ks.base.speed == (u32)SPEED_UNKNOWN)
-		xa_erase(&bn->rates, dev->ifindex);
-	else
-		xa_store(&bn->rates, dev->ifindex, xa_mk_value(ks.base.speed), GFP_KERNEL);
+	if (bolt_rate_invented(dev, NULL) ||
+	    netdev_walk_all_lower_dev(dev, bolt_rate_invented, NULL) ||
+	    __ethtool_get_link_ksettings(dev, &ks) || ks.base.speed == (u32)SPEED_UNKNOWN)
+		return 0;
+	return ks.base.speed;
+}
+
+static void bolt_rate_note(struct bolt_net *bn, int ifindex)
+{
+	struct net_device *dev = __dev_get_by_index(bn->net, ifindex);
+	unsigned long mbps;
+
+	/* unregistered: unlinking it from other devices has marked it again */
+	if (!dev) {
+		xa_erase(&bn->rates, ifindex);
+		return;
+	}
+	xa_clear_mark(&bn->rates, ifindex, BOLT_RATE_STALE);
+	/* a bridge of containers and a physical link has the speed of the link */
+	mbps = bolt_rate_of(dev, NULL) ?: netdev_walk_all_lower_dev(dev, bolt_rate_of, NULL);
+	xa_store(&bn->rates, ifindex, xa_mk_value(mbps), GFP_KERNEL);
+}
+
+void bolt_rate_work(struct work_struct *work)
+{
+	struct bolt_net *bn = container_of(work, struct bolt_net, rate_work);
+	unsigned long ifindex;
+	void *entry;
+
+	rtnl_lock();
+	xa_for_each_marked(&bn->rates, ifindex, entry, BOLT_RATE_STALE)
+		bolt_rate_note(bn, ifindex);
+	/* each flow reads its rate again with the next packet */
+	WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
+	rtnl_unlock();
+}
+
+/*
+ * Since 6.15 events come with the device locked, and reading the speed of a bond or a VLAN locks
+ * the lower devices.  So read it from a work item, with only RTNL held.
+ */
+static void bolt_rate_mark_stale(struct bolt_net *bn, const struct net_device *dev)
+{
+	if (!xa_load(&bn->rates, dev->ifindex))
+		xa_store(&bn->rates, dev->ifindex, xa_mk_value(0), GFP_KERNEL);
+	xa_set_mark(&bn->rates, dev->ifindex, BOLT_RATE_STALE);
+	/* not for a dying namespace: bolt_net_exit() may have run */
+	if (check_net(bn->net))
+		queue_work(bolt_wq, &bn->rate_work);
 }
 
 static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void *ptr)
@@ -33,28 +93,25 @@ static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void 
 	case NETDEV_REGISTER:
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
+	case NETDEV_CHANGEUPPER:
 	case NETDEV_CHANGELOWERSTATE:
 	case NETDEV_BONDING_FAILOVER:
-		bolt_rate_note(bn, dev);
+		bolt_rate_mark_stale(bn, dev);
 		master = netdev_master_upper_dev_get(dev);
-		/* one that goes lets its links go after NETDEV_UNREGISTER */
-		if (master && master->reg_state == NETREG_REGISTERED)
-			bolt_rate_note(bn, master);
+		if (master)
+			bolt_rate_mark_stale(bn, master);
 		break;
 	case NETDEV_UNREGISTER:
 		xa_erase(&bn->rates, dev->ifindex);
+		WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
 		break;
-	default:
-		return NOTIFY_DONE;
 	}
-	/* flows look again with their next packet */
-	WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block bolt_rate_nb = { .notifier_call = bolt_rate_event };
 
-/* kbit/s of the device, or what net.bolt.rate_mbps says; 0: unknown */
+/* kbit/s of the device, or net.bolt.rate_mbps if set; 0: unknown */
 u32 bolt_rate_kbps(struct bolt_net *bn, int ifindex)
 {
 	u32 mbps = READ_ONCE(bn->rate_mbps);
@@ -67,12 +124,38 @@ u32 bolt_rate_kbps(struct bolt_net *bn, int ifindex)
 	return min_t(u64, mbps * 1000ULL, U32_MAX);
 }
 
-int bolt_rate_module_init(void)
+/* Bytes per packet on the link beyond its frame: net.bolt.overhead */
+u32 bolt_rate_overhead(const struct bolt_net *bn, struct net_device *dev)
 {
-	return register_netdevice_notifier(&bolt_rate_nb);
+	int bytes = READ_ONCE(bn->overhead);
+
+	return bytes < 0 ? bolt_dev_overhead(dev) : bytes;
+}
+
+static DECLARE_COMPLETION(bolt_rate_started);
+
+static void bolt_rate_start(struct work_struct *work)
+{
+	register_netdevice_notifier(&bolt_rate_nb);
+	flush_workqueue(bolt_wq);
+	complete(&bolt_rate_started);
+}
+
+static DECLARE_WORK(bolt_rate_start_work, bolt_rate_start);
+
+/*
+ * Registration needs RTNL, which "ip route ... congctl bolt" holds while it waits for this module
+ * to be loaded.  So register from a work item, and wait for it only for a limited time: without
+ * such a command, the first flow finds the rates of existing devices.
+ */
+void bolt_rate_module_init(void)
+{
+	schedule_work(&bolt_rate_start_work);
+	wait_for_completion_timeout(&bolt_rate_started, BOLT_RATE_START_WAIT);
 }
 
 void bolt_rate_module_exit(void)
 {
+	flush_work(&bolt_rate_start_work);
 	unregister_netdevice_notifier(&bolt_rate_nb);
 }

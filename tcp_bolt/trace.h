@@ -11,16 +11,22 @@
 #if !defined(_TCP_BOLT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _TCP_BOLT_TRACE_H
 
+#include <linux/ip.h>
 #include <linux/tracepoint.h>
 #include <net/ipv6.h>
 
 #include "bolt.h"
+#include "bolt_msg.h"
 
 #ifndef _TCP_BOLT_TRACE_ADDR
 #define _TCP_BOLT_TRACE_ADDR
-/* The address of one end, @addr, which has room for 16 bytes */
+/* Write the local or the peer's address to @addr, 16 bytes */
 static inline void bolt_trace_addr(u8 *addr, const struct sock *sk, bool local)
 {
+	if (!sk) {
+		memset(addr, 0, 16);
+		return;
+	}
 #if IS_ENABLED(CONFIG_IPV6)
 	if (sk->sk_family == AF_INET6) {
 		memcpy(addr, local ? &sk->sk_v6_rcv_saddr : &sk->sk_v6_daddr, 16);
@@ -29,19 +35,32 @@ static inline void bolt_trace_addr(u8 *addr, const struct sock *sk, bool local)
 #endif
 	ipv6_addr_set_v4mapped(local ? sk->sk_rcv_saddr : sk->sk_daddr, (struct in6_addr *)addr);
 }
+
+/* Write the address of the sender of @msg to @addr, 16 bytes */
+static inline void bolt_trace_sender(u8 *addr, const struct sk_buff *msg)
+{
+	if (!msg)
+		memset(addr, 0, 16);
+	else if (msg->protocol == htons(ETH_P_IPV6))
+		memcpy(addr, &ipv6_hdr(msg)->saddr, 16);
+	else
+		ipv6_addr_set_v4mapped(ip_hdr(msg)->saddr, (struct in6_addr *)addr);
+}
 #endif
 
 #define BOLT_TRACE_SK							\
+		__field(__u64, netns)					\
 		__field(const void *, skaddr)				\
 		__field(__u16, sport)					\
 		__field(__u16, dport)					\
 		__array(__u8, saddr, 16)				\
 		__array(__u8, daddr, 16)
 
-#define BOLT_TRACE_SK_ASSIGN						\
+#define BOLT_TRACE_SK_ASSIGN(net)					\
+		__entry->netns = (net)->net_cookie;			\
 		__entry->skaddr = sk;					\
-		__entry->sport = sk->sk_num;				\
-		__entry->dport = ntohs(sk->sk_dport);			\
+		__entry->sport = sk ? sk->sk_num : 0;			\
+		__entry->dport = sk ? ntohs(sk->sk_dport) : 0;		\
 		bolt_trace_addr(__entry->saddr, sk, true);		\
 		bolt_trace_addr(__entry->daddr, sk, false);
 
@@ -67,7 +86,7 @@ TRACE_EVENT(bolt_src,
 	),
 
 	TP_fast_assign(
-		BOLT_TRACE_SK_ASSIGN
+		BOLT_TRACE_SK_ASSIGN(sock_net(sk))
 		__entry->queue_bytes = f->src.queue_bytes;
 		__entry->link_kbps = f->src.link_kbps;
 		__entry->rtt_src_ns = f->src.rtt_src_ns;
@@ -81,8 +100,7 @@ TRACE_EVENT(bolt_src,
 		  "queue_bytes=%u link_kbps=%u rtt_src_ns=%u switch_id=%u verdict=%s cwnd=%u srtt_ns=%u",
 		  BOLT_TRACE_SK_ARGS, __entry->queue_bytes, __entry->link_kbps,
 		  __entry->rtt_src_ns, __entry->switch_id,
-		  __print_symbolic(__entry->verdict, { 0, "dec" }, { 1, "held" }, { 2, "floor" },
-				   { 3, "deferred" }),
+		  __print_symbolic(__entry->verdict, { 0, "dec" }, { 1, "held" }, { 2, "floor" }),
 		  __entry->cwnd, __entry->srtt_ns)
 );
 
@@ -102,7 +120,7 @@ TRACE_EVENT(bolt_cwnd,
 	),
 
 	TP_fast_assign(
-		BOLT_TRACE_SK_ASSIGN
+		BOLT_TRACE_SK_ASSIGN(sock_net(sk))
 		__entry->old_cwnd = tcp_sk(sk)->snd_cwnd;
 		__entry->cwnd = cwnd;
 		__entry->max_cwnd = f->max_cwnd;
@@ -115,41 +133,81 @@ TRACE_EVENT(bolt_cwnd,
 		  __entry->srtt_ns, __entry->inflight)
 );
 
+/* @msg: the BTS, NULL at the end of a pause; @ns: remaining pause, or at the end its length */
 DECLARE_EVENT_CLASS(bolt_pause_class,
 
-	TP_PROTO(const struct sock *sk, u32 asked_ns, u64 ns, u32 switch_id),
+	TP_PROTO(const struct sock *sk, const struct bolt_msg *msg, u64 ns),
 
-	TP_ARGS(sk, asked_ns, ns, switch_id),
+	TP_ARGS(sk, msg, ns),
 
 	TP_STRUCT__entry(
 		BOLT_TRACE_SK
 		__field(__u32, asked_ns)
 		__field(__u32, switch_id)
 		__field(__u64, ns)
+		__field(__u32, queue_bytes)
+		__field(__u32, link_kbps)
+		__field(__u8, flags)
 	),
 
 	TP_fast_assign(
-		BOLT_TRACE_SK_ASSIGN
-		__entry->asked_ns = asked_ns;
-		__entry->switch_id = switch_id;
+		BOLT_TRACE_SK_ASSIGN(sock_net(sk))
+		__entry->asked_ns = msg ? msg->pause_ns : 0;
+		__entry->switch_id = msg ? msg->switch_id : 0;
 		__entry->ns = ns;
+		__entry->queue_bytes = msg ? msg->queue_bytes : 0;
+		__entry->link_kbps = msg ? msg->link_rate : 0;
+		__entry->flags = msg ? msg->flags : 0;
 	),
 
-	TP_printk(BOLT_TRACE_SK_FMT "asked_ns=%u ns=%llu switch_id=%u", BOLT_TRACE_SK_ARGS,
-		  __entry->asked_ns, __entry->ns, __entry->switch_id)
+	TP_printk(BOLT_TRACE_SK_FMT
+		  "asked_ns=%u ns=%llu switch_id=%u queue_bytes=%u link_kbps=%u flags=%x",
+		  BOLT_TRACE_SK_ARGS, __entry->asked_ns, __entry->ns, __entry->switch_id,
+		  __entry->queue_bytes, __entry->link_kbps, __entry->flags)
 );
 
-DEFINE_EVENT(bolt_pause_class, bolt_pause_begin,
-	TP_PROTO(const struct sock *sk, u32 asked_ns, u64 ns, u32 switch_id),
-	TP_ARGS(sk, asked_ns, ns, switch_id));
+#define BOLT_TRACE_PAUSE(name)						\
+	DEFINE_EVENT(bolt_pause_class, name,				\
+		TP_PROTO(const struct sock *sk, const struct bolt_msg *msg, u64 ns), \
+		TP_ARGS(sk, msg, ns))
 
-DEFINE_EVENT(bolt_pause_class, bolt_pause_change,
-	TP_PROTO(const struct sock *sk, u32 asked_ns, u64 ns, u32 switch_id),
-	TP_ARGS(sk, asked_ns, ns, switch_id));
+BOLT_TRACE_PAUSE(bolt_pause_begin);
+BOLT_TRACE_PAUSE(bolt_pause_change);
+BOLT_TRACE_PAUSE(bolt_pause_end);
+BOLT_TRACE_PAUSE(bolt_watchdog);
 
-DEFINE_EVENT(bolt_pause_class, bolt_pause_end,
-	TP_PROTO(const struct sock *sk, u32 asked_ns, u64 ns, u32 switch_id),
-	TP_ARGS(sk, asked_ns, ns, switch_id));
+/* @item: the counter incremented; @sk: the socket that @msg is about; either may be NULL */
+DECLARE_EVENT_CLASS(bolt_reason_class,
+
+	TP_PROTO(const struct net *net, const struct sock *sk, const struct sk_buff *msg,
+		 enum bolt_mib_item item),
+
+	TP_ARGS(net, sk, msg, item),
+
+	TP_STRUCT__entry(
+		BOLT_TRACE_SK
+		__array(__u8, sender, 16)
+		__array(char, reason, 16)
+	),
+
+	TP_fast_assign(
+		BOLT_TRACE_SK_ASSIGN(net)
+		bolt_trace_sender(__entry->sender, msg);
+		strscpy(__entry->reason, bolt_mib_names[item], 16);
+	),
+
+	TP_printk(BOLT_TRACE_SK_FMT "reason=%s sender=[%pI6c]", BOLT_TRACE_SK_ARGS,
+		  __entry->reason, __entry->sender)
+);
+
+#define BOLT_TRACE_REASON(name)						\
+	DEFINE_EVENT(bolt_reason_class, name,				\
+		TP_PROTO(const struct net *net, const struct sock *sk,	\
+			 const struct sk_buff *msg, enum bolt_mib_item item), \
+		TP_ARGS(net, sk, msg, item))
+
+BOLT_TRACE_REASON(bolt_refusal);
+BOLT_TRACE_REASON(bolt_fallback);
 
 #endif /* _TCP_BOLT_TRACE_H */
 

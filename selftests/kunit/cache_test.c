@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* KUnit: sch_sfc/cache.h, one bucket of the pause cache. */
+/* KUnit: sch_sfc/cache.h, one bucket of the pause cache; how old a BTS is. */
 
 #include "compat.h"
 #include "cache.h"
@@ -88,9 +88,52 @@ static void sfc_ways_put_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sfc_ways_find(ways, &key_six, 2500), 500);
 }
 
+/* --- clocks of other switches --- */
+
+struct age_case {
+	const char *name;
+	u32 clock;
+	u64 sent_ns, now;
+	u64 want;
+};
+
+/* In this order, each with what the ones before have left */
+static const struct age_case ages[] = {
+	{ "the first of a clock far behind", 1, 1000, 100000, 0 },
+	{ "at once, sent again", 1, 1000, 100000, 0 },
+	{ "sent again after 1600, of which a sixteenth is forgiven", 1, 1000, 101600, 1500 },
+	{ "a new one, 300 longer on its way", 1, 2600, 101900, 182 },
+	{ "a new one, as quick as the first", 1, 2900, 101900, 0 },
+	{ "quicker", 1, 3500, 102000, 0 },
+	{ "the one before, by comparison", 1, 2900, 102000, 600 },
+	{ "heard by another CPU a moment ago", 1, 3490, 101984, 0 },
+	{ "the first of another, far ahead", 2, U64_MAX - 5, 102000, 0 },
+	{ "of that, beyond its wrap", 2, 94, 102100, 0 },
+	{ "and sent again", 2, 94, 103700, 1500 },
+	{ "the first had stopped for 1600: not yet", 1, 3500 + 12800, 102000 + 14400, 705 },
+	{ "16 times as long: again", 1, 3500 + 24100, 102000 + 25700, 0 },
+	{ "a third clock", 3, 7, 200000, 0 },
+	{ "a fourth", 4, 7, 200000, 0 },
+	{ "a fifth: who is silent longest is forgotten", 5, 7, 200000, 0 },
+	{ "the second, a first time", 2, 94, 200000, 0 },
+	{ "the fifth is known", 5, 7, 201600, 1500 },
+};
+
+static void sfc_clock_age_test(struct kunit *test)
+{
+	struct sfc_clock ways[SFC_CLOCK_WAYS] = { };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ages); i++)
+		KUNIT_EXPECT_EQ_MSG(test, sfc_clock_age(ways, ages[i].clock, ages[i].sent_ns,
+							ages[i].now), ages[i].want,
+				    "%s", ages[i].name);
+}
+
 static struct kunit_case cache_cases[] = {
 	KUNIT_CASE_PARAM(sfc_ways_find_test, find_gen_params),
 	KUNIT_CASE(sfc_ways_put_test),
+	KUNIT_CASE(sfc_clock_age_test),
 	{ }
 };
 

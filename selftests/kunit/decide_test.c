@@ -16,7 +16,6 @@
 #define FIRST	BOLT_F_FIRST
 #define LAST	BOLT_F_LAST
 #define ACK	BOLT_F_ACK
-#define NOSRC	BOLT_F_NOSRC
 
 struct decide_case {
 	const char *name;
@@ -77,12 +76,6 @@ static const struct decide_case decide_cases[] = {
 	  .want = DATA | LAST | FIRST | DEC, .src = true, .congested = true, .data = true },
 	{ "congested: FIRST stays", DATA | FIRST, THRESH, .want = DATA | FIRST | DEC,
 	  .src = true, .congested = true, .data = true },
-	{ "NOSRC: DEC alone, INC is gone", DATA | INC | NOSRC, THRESH, .want = DATA | DEC | NOSRC,
-	  .congested = true, .data = true },
-	{ "NOSRC, DEC set before: stays", DATA | DEC | NOSRC, THRESH, .want = DATA | DEC | NOSRC,
-	  .congested = true, .data = true },
-	{ "NOSRC, SRC impossible: no DEC", DATA | NOSRC, THRESH, .cannot_src = true,
-	  .want = DATA | NOSRC, .congested = true, .data = true },
 	{ "SRC impossible: no DEC, INC is gone", DATA | INC, THRESH, .cannot_src = true,
 	  .want = DATA, .congested = true, .data = true },
 	{ "SRC impossible, DEC set before: stays", DATA | DEC, THRESH, .cannot_src = true,
@@ -129,7 +122,6 @@ static const struct decide_case decide_cases[] = {
 	/* neither */
 	{ "plain data", DATA, .want = DATA, .data = true },
 	{ "DEC from elsewhere, not congested here", DATA | DEC, .want = DATA | DEC, .data = true },
-	{ "NOSRC, not congested: stays", DATA | NOSRC, .want = DATA | NOSRC, .data = true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(decide, decide_cases, name);
@@ -137,7 +129,8 @@ KUNIT_ARRAY_PARAM_DESC(decide, decide_cases, name);
 static void sfc_decide_test(struct kunit *test)
 {
 	const struct decide_case *c = test->param_value;
-	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .mtu = MTU, .floor = 10000000,
+	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = 16 * MTU,
+				   .mtu = MTU, .floor = 10000000,
 				   .pru = !c->nopru, .sm = !c->nosm };
 	struct sfc_alg_state st = { .pru_token = c->pru };
 	struct sfc_alg_in in = { .now = 1120, .queue = c->queue, .size = 1500,
@@ -151,6 +144,7 @@ static void sfc_decide_test(struct kunit *test)
 	st.sm.last_ns = 1000;
 	in.size = 1500;
 	memset(&out, 0x55, sizeof(out));
+	sfc_decide_supply(&cfg, &st, &in);
 	sfc_decide(&cfg, &st, &in, &out);
 
 	KUNIT_EXPECT_EQ(test, out.flags, c->want);
@@ -165,7 +159,8 @@ static void sfc_decide_test(struct kunit *test)
 /* Whatever arrives: no flag appears but DEC, none goes but INC, and SRC means DEC */
 static void sfc_decide_all_flags_test(struct kunit *test)
 {
-	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .mtu = MTU, .floor = 10000000,
+	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = 16 * MTU,
+				   .mtu = MTU, .floor = 10000000,
 				   .pru = true, .sm = true };
 	unsigned int flags, congested, can_src;
 
@@ -180,10 +175,11 @@ static void sfc_decide_all_flags_test(struct kunit *test)
 				struct sfc_decision out;
 				bool dec = congested && can_src && flags & DATA && !(flags & DEC);
 
+				sfc_decide_supply(&cfg, &st, &in);
 				sfc_decide(&cfg, &st, &in, &out);
 				KUNIT_EXPECT_EQ(test, out.flags & ~(INC | DEC),
 						flags & ~(INC | DEC));
-				KUNIT_EXPECT_EQ(test, out.src, dec && !(flags & NOSRC));
+				KUNIT_EXPECT_EQ(test, out.src, dec);
 				KUNIT_EXPECT_EQ(test, out.flags & DEC, dec ? DEC : flags & DEC);
 				KUNIT_EXPECT_EQ(test, out.flags & INC & ~flags, 0);
 				if (!(flags & DATA))
@@ -195,7 +191,8 @@ static void sfc_decide_all_flags_test(struct kunit *test)
 static void sfc_decide_counts_all_test(struct kunit *test)
 {
 	static const u8 flags[] = { 0, ACK, DATA, DATA | LAST, DATA | DEC };
-	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .mtu = MTU, .floor = 10000000, .sm = true };
+	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = 16 * MTU,
+				   .mtu = MTU, .floor = 10000000, .sm = true };
 	struct sfc_decision out;
 	int i;
 
@@ -205,6 +202,7 @@ static void sfc_decide_counts_all_test(struct kunit *test)
 		struct sfc_alg_in in = { .now = 1000, .size = 1500, .segs = 1,
 					 .flags = flags[i] };
 
+		sfc_decide_supply(&cfg, &st, &in);
 		sfc_decide(&cfg, &st, &in, &out);
 		KUNIT_EXPECT_EQ(test, st.sm.token, -1500 * 1024);
 	}
@@ -216,7 +214,8 @@ static void sfc_decide_counts_all_test(struct kunit *test)
  */
 static void sfc_decide_pru_handover_test(struct kunit *test)
 {
-	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .mtu = MTU, .floor = 10000000,
+	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = 16 * MTU,
+				   .mtu = MTU, .floor = 10000000,
 				   .pru = true };
 	struct sfc_alg_state st = { };
 	struct sfc_alg_in in = { .size = 1500, .segs = 1 };
@@ -227,11 +226,13 @@ static void sfc_decide_pru_handover_test(struct kunit *test)
 	for (i = 0; i < 33; i++) {
 		in.now += 120;
 		in.flags = DATA | LAST;
+		sfc_decide_supply(&cfg, &st, &in);
 		sfc_decide(&cfg, &st, &in, &out);
 	}
 	for (i = 0; i < 100; i++) {
 		in.now += 120;
 		in.flags = DATA | INC;
+		sfc_decide_supply(&cfg, &st, &in);
 		sfc_decide(&cfg, &st, &in, &out);
 		kept += !!(out.flags & INC);
 	}

@@ -48,12 +48,12 @@ static const struct pause_case pause_cases[] = {
 	    STEP(40 * MS, 10 * MS, BEGUN, 50 * MS), STEP(50 * MS, 10 * MS, BEGUN, 60 * MS),
 	    /* 41 of 50 ms used: 9 are left */
 	    STEP(60 * MS, 10 * MS, BEGUN, 69 * MS), STEP(69 * MS, 1, TRIPPED, 69 * MS) } },
-	{ "a storm, tripped, deaf, recovered", &conf,
+	{ "a storm, tripped, ignored, recovered", &conf,
 	  { STEP(0, 10 * MS, BEGUN, 10 * MS), STEP(9 * MS, 10 * MS, REPLACED, 19 * MS),
 	    STEP(18 * MS, 10 * MS, REPLACED, 28 * MS), STEP(45 * MS, 10 * MS, BEGUN, 55 * MS),
 	    /* 28 + 10 */
 	    STEP(60 * MS, 10 * MS, BEGUN, 70 * MS), STEP(70 * MS, 10 * MS, BEGUN, 72 * MS),
-	    STEP(80 * MS, MS, TRIPPED, 72 * MS), STEP(120 * MS - 1, MS, DEAF, 72 * MS) } },
+	    STEP(80 * MS, MS, TRIPPED, 72 * MS), STEP(120 * MS - 1, MS, IGNORED, 72 * MS) } },
 	{ "the next interval", &conf,
 	  { STEP(0, 10 * MS, BEGUN, 10 * MS), STEP(10 * MS, 10 * MS, BEGUN, 20 * MS),
 	    STEP(20 * MS, 10 * MS, BEGUN, 30 * MS), STEP(30 * MS, 10 * MS, BEGUN, 40 * MS),
@@ -93,7 +93,7 @@ static void bolt_pause_recovery_test(struct kunit *test)
 	for (i = 0; i < 5; i++, now += 10 * MS)
 		KUNIT_EXPECT_EQ(test, bolt_pause_set(&p, &conf, now, 10 * MS), BOLT_PAUSE_BEGUN);
 	KUNIT_EXPECT_EQ(test, bolt_pause_set(&p, &conf, now, 10 * MS), BOLT_PAUSE_TRIPPED);
-	KUNIT_EXPECT_EQ(test, bolt_pause_set(&p, &conf, now + 40 * MS - 1, MS), BOLT_PAUSE_DEAF);
+	KUNIT_EXPECT_EQ(test, bolt_pause_set(&p, &conf, now + 40 * MS - 1, MS), BOLT_PAUSE_IGNORED);
 	KUNIT_EXPECT_EQ(test, bolt_pause_set(&p, &conf, now + 40 * MS, 10 * MS), BOLT_PAUSE_BEGUN);
 	KUNIT_EXPECT_EQ(test, p.until_ns, now + 50 * MS);
 	KUNIT_EXPECT_EQ(test, p.used_ns, 0ULL);
@@ -124,7 +124,7 @@ static void bolt_pause_storm_test(struct kunit *test)
 	KUNIT_EXPECT_GT(test, trips, 10ULL);
 }
 
-/* Kept while it pauses, while it is deaf, while an interval is open; then forgotten */
+/* Kept while it pauses, while pauses are ignored, while an interval is open; then forgotten */
 static void bolt_pause_keep_test(struct kunit *test)
 {
 	struct bolt_pause_clock p = {};
@@ -134,7 +134,7 @@ static void bolt_pause_keep_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bolt_pause_keep(&p, &conf, T0 + MS), 99 * MS);
 	KUNIT_EXPECT_EQ(test, bolt_pause_keep(&p, &conf, T0 + 100 * MS - 1), 1ULL);
 	KUNIT_EXPECT_EQ(test, bolt_pause_keep(&p, &conf, T0 + 100 * MS), 0ULL);
-	p.deaf_ns = T0 + 150 * MS;
+	p.ignore_until_ns = T0 + 150 * MS;
 	KUNIT_EXPECT_EQ(test, bolt_pause_keep(&p, &conf, T0 + 100 * MS), 50 * MS);
 	p.until_ns = T0 + 170 * MS;
 	KUNIT_EXPECT_EQ(test, bolt_pause_keep(&p, &conf, T0 + 100 * MS), 70 * MS);

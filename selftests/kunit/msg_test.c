@@ -21,6 +21,8 @@ static const struct bolt_msg src = {
 	.switch_id = 0x31323334,
 	.pause_ns = 0x41424344,		/* it has neither of these */
 	.target_rate = 0x51525354,
+	.sent_ns = 0x6162636465666768,
+	.clock = 0x71727374,
 };
 
 #define L4		0x11, 0x22, 0x33, 0x44, 0xa1, 0xa2, 0xa3, 0xa4
@@ -34,7 +36,11 @@ static const struct bolt_msg src = {
 
 static const u8 quote_v4[] = { V4(5, 6), L4 };
 
-static const siphash_key_t key = { { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL } };
+#define KEY		{ { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL } }
+#define SWITCH_KEY	{ { 1, 2 } }
+
+static const struct bolt_keys keys = { KEY, KEY };
+static const struct bolt_keys switch_keys = { SWITCH_KEY, SWITCH_KEY };
 
 /* A whole message, of *@len bytes; caller may spoil it. */
 static u8 *payload(struct kunit *test, const struct bolt_msg *m, const u8 *quote,
@@ -46,9 +52,11 @@ static u8 *payload(struct kunit *test, const struct bolt_msg *m, const u8 *quote
 	p = kunit_kzalloc(test, *len, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	memcpy(p + bolt_msg_quote_off(m->type), quote, qlen);
-	bolt_msg_build(p, m);
+	bolt_msg_build(p, *len, m);
+	if (m->flags & BOLT_CTL_F_CACHEABLE)
+		bolt_msg_put_tag(p, bolt_msg_cache_end(m->flags, *len), &switch_keys.sign);
 	if (m->flags & BOLT_CTL_F_TAGGED)
-		bolt_msg_put_tag(p, *len, &key);
+		bolt_msg_put_tag(p, *len, &keys.sign);
 	return p;
 }
 
@@ -58,7 +66,7 @@ struct layout_case {
 	u8 type;
 	u8 flags;
 	u8 len;
-	u8 wire[60];
+	u8 wire[80];
 };
 
 #define HEAD(type, flags)	2, (type), (flags), 46, 1, 2, 3, 4, 0x11, 0x12, 0x13, 0x14,	\
@@ -66,13 +74,17 @@ struct layout_case {
 #define PAUSE			0x41, 0x42, 0x43, 0x44
 #define RATE			0x51, 0x52, 0x53, 0x54
 #define QUOTE			V4(5, 6), L4
+#define SENT			0x61, 0x62, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68,			\
+				0x71, 0x72, 0x73, 0x74
 
 static const struct layout_case layout_cases[] = {
 	{ "SRC", BOLT_CTL_SRC, 0, 48, { HEAD(1, 0), QUOTE } },
-	{ "BTS", BOLT_CTL_BTS, 3, 52, { HEAD(2, 3), PAUSE, QUOTE } },
+	{ "BTS", BOLT_CTL_BTS, 2, 52, { HEAD(2, 2), PAUSE, QUOTE } },
+	{ "BTS to cache", BOLT_CTL_BTS, 1, 72, { HEAD(2, 1), PAUSE, QUOTE, SENT } },
 	{ "CNM", BOLT_CTL_CNM, 0, 52, { HEAD(3, 0), RATE, QUOTE } },
 	{ "SRC with a tag", BOLT_CTL_SRC, 4, 56, { HEAD(1, 4), QUOTE } },
-	{ "BTS with a tag", BOLT_CTL_BTS, 7, 60, { HEAD(2, 7), PAUSE, QUOTE } },
+	{ "BTS with a tag", BOLT_CTL_BTS, 6, 60, { HEAD(2, 6), PAUSE, QUOTE } },
+	{ "BTS to cache, with a tag", BOLT_CTL_BTS, 5, 80, { HEAD(2, 5), PAUSE, QUOTE, SENT } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(layout, layout_cases, name);
@@ -89,9 +101,15 @@ static void bolt_msg_layout_test(struct kunit *test)
 	p = payload(test, &m, quote_v4, sizeof(quote_v4), &len);
 	KUNIT_ASSERT_EQ(test, len, c->len);
 	before = len - (c->flags & BOLT_CTL_F_TAGGED ? 8 : 0);
-	KUNIT_EXPECT_EQ(test, memcmp(p, c->wire, before), 0);
 	if (before < len)
-		KUNIT_EXPECT_EQ(test, get_unaligned_be64(p + before), siphash(p, before, &key));
+		KUNIT_EXPECT_EQ(test, get_unaligned_be64(p + before),
+				siphash(p, before, &keys.sign));
+	if (c->flags & BOLT_CTL_F_CACHEABLE) {
+		before -= 8;
+		KUNIT_EXPECT_EQ(test, get_unaligned_be64(p + before),
+				siphash(p, before, &switch_keys.sign));
+	}
+	KUNIT_EXPECT_EQ(test, memcmp(p, c->wire, before), 0);
 
 	KUNIT_ASSERT_EQ(test, bolt_msg_parse(p, len, &back), BOLT_MSG_OK);
 	KUNIT_EXPECT_EQ(test, back.type, c->type);
@@ -99,6 +117,8 @@ static void bolt_msg_layout_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, back.pause_ns, c->type == BOLT_CTL_BTS ? src.pause_ns : 0);
 	KUNIT_EXPECT_EQ(test, back.target_rate, c->type == BOLT_CTL_CNM ? src.target_rate : 0);
 	KUNIT_EXPECT_EQ(test, back.seq, 0xa1a2a3a4);
+	KUNIT_EXPECT_EQ(test, back.sent_ns, c->flags & BOLT_CTL_F_CACHEABLE ? src.sent_ns : 0);
+	KUNIT_EXPECT_EQ(test, back.clock, c->flags & BOLT_CTL_F_CACHEABLE ? src.clock : 0);
 }
 
 static void expect_src(struct kunit *test, const struct bolt_msg *m)
@@ -231,10 +251,10 @@ static const struct field_case field_cases[] = {
 	F("BTS that says CNM", OK, BTS, type, 3),
 	F("type 4", TYPE, SRC, type, 4),
 	F("type 255", TYPE, SRC, type, 255),
-	F("flag cacheable", OK, BTS, flags, 0x01),
+	F("flag cacheable, without its part", SHORT, BTS, flags, 0x01),
 	F("flag from-cache", OK, BTS, flags, 0x02),
 	F("flag tagged, without a tag", SHORT, SRC, flags, 0x04),
-	F("flag 0x08", FLAGS, SRC, flags, 0x08),
+	F("flag granted", OK, SRC, flags, 0x08),
 	F("flag 0x10", FLAGS, SRC, flags, 0x10),
 	F("flag 0x20", FLAGS, SRC, flags, 0x20),
 	F("flag 0x40", FLAGS, SRC, flags, 0x40),
@@ -323,29 +343,79 @@ static void bolt_msg_tag_vector_test(struct kunit *test)
 
 	for (i = 0; i < 15; i++)
 		in[i] = i;
-	bolt_msg_put_tag(in, sizeof(in), &key);
+	bolt_msg_put_tag(in, sizeof(in), &keys.sign);
 	KUNIT_EXPECT_EQ(test, get_unaligned_be64(in + 15), 0xa129ca6149be45e5ULL);
-	bolt_msg_put_tag(in, BOLT_CTL_TAG_LEN, &key);
+	bolt_msg_put_tag(in, BOLT_CTL_TAG_LEN, &keys.sign);
 	KUNIT_EXPECT_EQ(test, get_unaligned_be64(in), 0x726fdb47dd0e0e31ULL);
 }
 
 static void bolt_msg_tag_covers_all_test(struct kunit *test)
 {
-	siphash_key_t other = key;
+	struct bolt_keys other = keys;
 	struct bolt_msg m = src;
 	unsigned int len, i;
 	u8 *p;
 
 	m.flags = BOLT_CTL_F_TAGGED;
 	p = payload(test, &m, quote_v4, sizeof(quote_v4), &len);
-	KUNIT_EXPECT_TRUE(test, bolt_msg_tag_ok(p, len, &key));
+	KUNIT_EXPECT_TRUE(test, bolt_msg_tag_ok(p, len, &keys));
 	for (i = 0; i < 8 * len; i++) {
 		p[i / 8] ^= 1 << i % 8;
-		KUNIT_EXPECT_FALSE_MSG(test, bolt_msg_tag_ok(p, len, &key), "bit %u", i);
+		KUNIT_EXPECT_FALSE_MSG(test, bolt_msg_tag_ok(p, len, &keys), "bit %u", i);
 		p[i / 8] ^= 1 << i % 8;
 	}
-	other.key[1]++;
+	other.sign.key[1]++;
+	KUNIT_EXPECT_TRUE(test, bolt_msg_tag_ok(p, len, &other));
+	other.other.key[1]++;
 	KUNIT_EXPECT_FALSE(test, bolt_msg_tag_ok(p, len, &other));
+	other.sign.key[1]--;
+	KUNIT_EXPECT_TRUE(test, bolt_msg_tag_ok(p, len, &other));
+}
+
+/* One key, or two of which the first signs */
+static void bolt_keys_set_test(struct kunit *test)
+{
+	struct bolt_keys k = { };
+	unsigned int i;
+	u8 raw[33];
+
+	for (i = 0; i < sizeof(raw); i++)
+		raw[i] = i % 16;
+	raw[16] ^= 1;
+	for (i = 0; i <= sizeof(raw); i++)
+		KUNIT_EXPECT_EQ(test, bolt_keys_set(&k, raw, i), i == 16 || i == 32);
+	KUNIT_EXPECT_EQ(test, k.other.key[0], keys.other.key[0] ^ 1);
+	k.other.key[0] ^= 1;
+	KUNIT_EXPECT_EQ(test, memcmp(&k, &keys, sizeof(k)), 0);
+	memset(&k, 0, sizeof(k));
+	bolt_keys_set(&k, raw, 16);
+	KUNIT_EXPECT_EQ(test, memcmp(&k, &keys, sizeof(k)), 0);
+}
+
+/* Hosts and switches have a tag each; that of switches covers what is before it */
+static void bolt_msg_cache_tag_test(struct kunit *test)
+{
+	struct bolt_msg m = src;
+	unsigned int len, i;
+	u8 *p;
+
+	m.type = BOLT_CTL_BTS;
+	m.flags = BOLT_CTL_F_CACHEABLE | BOLT_CTL_F_TAGGED;
+	p = payload(test, &m, quote_v4, sizeof(quote_v4), &len);
+	KUNIT_EXPECT_TRUE(test, bolt_msg_tag_ok(p, len, &keys));
+	KUNIT_EXPECT_TRUE(test, bolt_msg_cache_ok(p, len, &switch_keys));
+	KUNIT_EXPECT_FALSE(test, bolt_msg_cache_ok(p, len, &keys));
+	KUNIT_EXPECT_FALSE(test, bolt_msg_tag_ok(p, len, &switch_keys));
+	for (i = 0; i < 8 * len; i++) {
+		p[i / 8] ^= 1 << i % 8;
+		KUNIT_EXPECT_EQ_MSG(test, bolt_msg_cache_ok(p, len, &switch_keys),
+				    i >= 8 * (len - 8), "bit %u", i);
+		p[i / 8] ^= 1 << i % 8;
+	}
+	m.flags = 0;
+	p = payload(test, &m, quote_v4, sizeof(quote_v4), &len);
+	bolt_msg_put_tag(p, len, &switch_keys.sign);
+	KUNIT_EXPECT_FALSE(test, bolt_msg_cache_ok(p, len, &switch_keys));
 }
 
 static void bolt_msg_no_tag_test(struct kunit *test)
@@ -354,8 +424,8 @@ static void bolt_msg_no_tag_test(struct kunit *test)
 	u8 *p = payload(test, &src, quote_v4, sizeof(quote_v4), &len);
 
 	/* what stands where it would be is right, but the flag says that it is the quote's */
-	bolt_msg_put_tag(p, len, &key);
-	KUNIT_EXPECT_FALSE(test, bolt_msg_tag_ok(p, len, &key));
+	bolt_msg_put_tag(p, len, &keys.sign);
+	KUNIT_EXPECT_FALSE(test, bolt_msg_tag_ok(p, len, &keys));
 }
 
 static struct kunit_case bolt_msg_cases[] = {
@@ -366,6 +436,8 @@ static struct kunit_case bolt_msg_cases[] = {
 	KUNIT_CASE_PARAM(bolt_msg_each_length_test, layout_gen_params),
 	KUNIT_CASE(bolt_msg_tag_vector_test),
 	KUNIT_CASE(bolt_msg_tag_covers_all_test),
+	KUNIT_CASE(bolt_keys_set_test),
+	KUNIT_CASE(bolt_msg_cache_tag_test),
 	KUNIT_CASE(bolt_msg_no_tag_test),
 	{ }
 };

@@ -238,7 +238,7 @@ static void bolt_hops_test(struct kunit *test)
 static void bolt_opt_flags_test(struct kunit *test)
 {
 	static const u8 flags[] = { BOLT_F_DATA, BOLT_F_ACK, BOLT_F_SRC, BOLT_F_LAST,
-				    BOLT_F_FIRST, BOLT_F_INC, BOLT_F_DEC, BOLT_F_NOSRC };
+				    BOLT_F_FIRST, BOLT_F_INC, BOLT_F_DEC };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++)
@@ -281,6 +281,13 @@ static const struct room_case room_cases[] = {
 	  { NOP, NOP, 5, 34, B(1), B(2), B(3), B(4) }, { 5, 18, B(1), B(2), NOP, NOP } },
 	{ "D-SACK alone stays", 12, 28, true, 16,
 	  { NOP, NOP, NOP, NOP, NOP, NOP, 5, 10, B(1) }, { 5, 10, B(1), NOP, NOP } },
+	{ "accurate ECN fits beside timestamps", 24, 12, false, 24,
+	  { NOP, NOP, TS10, 172, 11, B(1), 1, NOP }, { NOP, NOP, TS10, 172, 11, B(1), 1, NOP } },
+	{ "timestamps, a block, accurate ECN goes", 20, 12, false, 36,
+	  { NOP, NOP, TS10, NOP, NOP, 5, 10, B(1), 172, 11, B(2), 2, NOP }, { TS10, 5, 10, B(1) } },
+	{ "accurate ECN in the other order", 28, 12, true, 36,
+	  { 174, 5, 1, 1, 1, NOP, TS10, NOP, NOP, 5, 18, B(1), B(2) },
+	  { TS10, 5, 18, B(1), B(2) } },
 	{ "padding alone is enough", 28, 12, false, 32,
 	  { NOP, NOP, MD5, NOP, NOP, TS10 }, { MD5, TS10 } },
 	{ "behind EOL is padding", 12, 12, false, 32,

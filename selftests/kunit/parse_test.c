@@ -11,7 +11,7 @@
 
 #define L2	14
 #define ROOM	256
-#define PORT	45079
+#define PORT	12311
 
 /* A packet to vary: what lies at @off of the frame becomes @bytes */
 struct variant {
@@ -121,7 +121,7 @@ static bool both_agree(struct kunit *test, const char *name, const u8 *bytes, un
 	bool done;
 
 	sfc_parse(skb, PORT, &any);
-	done = sfc_parse_plain(skb, &quick);
+	done = sfc_parse_in_place(skb, &quick);
 	if (done) {
 #define SAME(field)	\
 	KUNIT_EXPECT_EQ_MSG(test, quick.field, any.field, "%s, %u bytes", name, linear)
@@ -162,14 +162,14 @@ static void each_agrees(struct kunit *test, const u8 *plain, unsigned int len,
 	}
 }
 
-static void sfc_parse_plain_test(struct kunit *test)
+static void sfc_parse_in_place_test(struct kunit *test)
 {
 	each_agrees(test, plain4, sizeof(plain4), variants4, ARRAY_SIZE(variants4));
 	each_agrees(test, plain6, sizeof(plain6), variants6, ARRAY_SIZE(variants6));
 }
 
 /* Every byte of the headers, any value */
-static void sfc_parse_plain_any_test(struct kunit *test)
+static void sfc_parse_in_place_any_test(struct kunit *test)
 {
 	unsigned int at, value;
 	u8 bytes[ROOM];
@@ -191,31 +191,31 @@ static void sfc_parse_plain_any_test(struct kunit *test)
 }
 
 /* Where L3 is not in what is left of the packet, or was never said to be */
-static void sfc_parse_plain_away_test(struct kunit *test)
+static void sfc_parse_in_place_away_test(struct kunit *test)
 {
 	struct sk_buff *skb = packet(test, plain4, sizeof(plain4), sizeof(plain4));
 	struct sfc_pkt pkt;
 
-	KUNIT_EXPECT_TRUE(test, sfc_parse_plain(skb, &pkt));
+	KUNIT_EXPECT_TRUE(test, sfc_parse_in_place(skb, &pkt));
 	skb_pull(skb, L2);
-	KUNIT_EXPECT_TRUE(test, sfc_parse_plain(skb, &pkt));
+	KUNIT_EXPECT_TRUE(test, sfc_parse_in_place(skb, &pkt));
 	skb_pull(skb, 1);
-	KUNIT_EXPECT_FALSE(test, sfc_parse_plain(skb, &pkt));
+	KUNIT_EXPECT_FALSE(test, sfc_parse_in_place(skb, &pkt));
 	sfc_parse(skb, PORT, &pkt);
 	KUNIT_EXPECT_EQ(test, pkt.family, 0);
 	skb_push(skb, L2 + 1);
 	skb_set_network_header(skb, sizeof(plain4));
-	KUNIT_EXPECT_FALSE(test, sfc_parse_plain(skb, &pkt));
+	KUNIT_EXPECT_FALSE(test, sfc_parse_in_place(skb, &pkt));
 	skb_reset_network_header(skb);
 	skb->protocol = htons(ETH_P_ARP);
-	KUNIT_EXPECT_FALSE(test, sfc_parse_plain(skb, &pkt));
+	KUNIT_EXPECT_FALSE(test, sfc_parse_in_place(skb, &pkt));
 	kfree_skb(skb);
 }
 
 static struct kunit_case sfc_parse_cases[] = {
-	KUNIT_CASE(sfc_parse_plain_test),
-	KUNIT_CASE(sfc_parse_plain_any_test),
-	KUNIT_CASE(sfc_parse_plain_away_test),
+	KUNIT_CASE(sfc_parse_in_place_test),
+	KUNIT_CASE(sfc_parse_in_place_any_test),
+	KUNIT_CASE(sfc_parse_in_place_away_test),
 	{ }
 };
 

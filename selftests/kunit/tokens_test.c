@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit: sch_sfc/tokens.h, rates and tokens of a port, against exact arithmetic in
+ * KUnit: sch_sfc/rate.h and the tokens of decide.h, against exact arithmetic in
  * 128 bits and over idle times, overflow and the wrap of the clock.
  */
 
 #include "compat.h"
-#include "tokens.h"
+#include "decide.h"
 
 #define u128 unsigned __int128
 

@@ -15,7 +15,7 @@ function pixels(c) {
 	const data = g.getImageData(0, 0, copy.width, copy.height).data;
 	const found = {};
 	for (const run of new Set(c.lines.map(l => l.run))) {
-		const hex = colour(run), want = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
+		const hex = colour(report.runs[run].colour), want = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16));
 		let n = 0;
 		for (let i = 0; i < data.length; i += 4)
 			n += data[i + 3] > 200 && Math.abs(data[i] - want[0]) + Math.abs(data[i + 1] - want[1]) + Math.abs(data[i + 2] - want[2]) < 40;
@@ -40,6 +40,22 @@ function type(id, text) {
 	e.dispatchEvent(new Event("change"));
 }
 
+// Every chart by each of its buttons: [name, type, contents]
+async function save() {
+	const made = [], named = [], keep = URL.createObjectURL, click = HTMLAnchorElement.prototype.click;
+	URL.createObjectURL = blob => (made.push(blob), "blob:none");
+	HTMLAnchorElement.prototype.click = function () { named.push(this.download); };
+	for (const b of document.querySelectorAll(".save button")) {
+		const before = named.length;
+		b.click();
+		for (let i = 0; named.length === before && i < 100; i++)
+			await settle();
+	}
+	URL.createObjectURL = keep;
+	HTMLAnchorElement.prototype.click = click;
+	return Promise.all(made.map(async (blob, i) => [named[i], blob.type, btoa([...new Uint8Array(await blob.arrayBuffer())].map(c => String.fromCharCode(c)).join(""))]));
+}
+
 async function quick() {
 	await settle();
 	return { charts: look(), summary: summary(), text: document.body.innerText };
@@ -47,6 +63,7 @@ async function quick() {
 
 async function everything() {
 	const out = await quick();
+	out.saved = await save();
 	out.resources = performance.getEntriesByType("resource").map(e => e.name);
 
 	const box = document.querySelector("[data-toggle='0']");

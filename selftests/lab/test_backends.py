@@ -56,7 +56,7 @@ class Native(unittest.TestCase):
         self.assertIn(says, str(caught.exception))
 
     def test_what_is_missing(self):
-        self.refused("only root", uid=1000)
+        self.refused("root is needed", uid=1000)
         self.refused("loads no modules", modules=False)
         self.refused("`rmmod tcp_bolt lablink`", loaded=["lablink", "tcp_bolt", "tcp_cubic"])
 

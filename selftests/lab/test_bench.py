@@ -31,7 +31,7 @@ class Cost(unittest.TestCase):
 
     def test_page_is_of_the_numbers(self):
         written = (TOP / "Documentation/benchmarks/cost.rst").read_text(encoding="utf-8")
-        self.assertEqual(written, self.run_.document(self.numbers["rows"], self.numbers["kernel"]))
+        self.assertEqual(written, self.run_.document(self.numbers["rows"], self.numbers["kernel"], self.numbers["modules"]))
 
     def router(self):
         return [row for row in self.numbers["rows"] if row["set"] == "router"]

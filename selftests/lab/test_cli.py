@@ -2,12 +2,14 @@
 """The command: one line on stderr and an exit status for whatever is wrong before anything runs."""
 
 import json
+import re
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 import context
+from boltlab import schema
 
 LAB = context.TREE / "tools" / "lab" / "lab"
 
@@ -30,10 +32,15 @@ class Refuses(unittest.TestCase):
         self.refused("run", "nosuch", "--out", self.out, says="nosuch: no such file")
         self.refused("run", "flow-join", "--set", "topology.speed=1gbit", "--out", self.out, says="flow-join.toml: topology.speed")
         self.refused("run", "flow-join", "--cc", "Bolt!", "--out", self.out, says="--cc Bolt!")
+        self.refused("run", "flow-join", "--cc", "", "--out", self.out, says='--cc ""')
+        self.refused("run", "flow-join", "--cc", "bolt,", "--out", self.out, says='--cc "bolt,"')
+        self.refused("run", "flow-join", "--cc", "cubic,bbq", "--out", self.out, says="--cc bbq")
 
     def test_options_of_backends(self):
         self.refused("run", "flow-join", "--backend", "xen", "--out", self.out, says="argument --backend: invalid choice: 'xen'")
-        self.refused("run", "flow-join", "--kernel", "5.10", "--out", self.out, says="argument --kernel: invalid choice: '5.10'")
+        self.refused("run", "flow-join", "--kernel", "5.10", "--out", self.out, says="argument --kernel: invalid choice: '5.10' (choose from '6.1', '6.12', '7.3')")
+        self.refused("sweep", "flow-join", "--kernel", "7.2", says="argument --kernel: invalid choice: '7.2' (choose from '6.1', '6.12', '7.3')")
+        self.refused("build", "--kernel", "7.4", says="argument --kernel: invalid choice: '7.4'")
         self.refused("run", "flow-join", "--backend", "native", "--kernel", "6.1", "--out", self.out, says="--kernel 6.1: --backend native")
         self.refused("run", "flow-join", "--backend", "native", "--jobs", "2", "--out", self.out, says="--jobs 2")
         self.refused("run", "flow-join", "--backend", "native", "--cpus", "2", "--out", self.out, says="--cpus belongs to")
@@ -43,6 +50,15 @@ class Refuses(unittest.TestCase):
 
     def test_capture(self):
         self.refused("run", "flow-join", "--capture", "a-b,a-c", "--out", self.out, says="flow-join.toml: capture.1: \"a-c\" is not a link")
+
+    def test_seeds(self):
+        self.refused("run", "flow-join", "--seed", "1,x", "--out", self.out, says="argument --seed")
+        self.refused("run", "flow-join", "--seed", "1,1", "--out", self.out, says="1,1 names one twice")
+        self.refused("run", "flow-join", "--seeds", "0", "--out", self.out, says="--seeds")
+        self.refused("run", "flow-join", "--seeds", "2", "--seed", "5", "--out", self.out, says="not allowed with")
+
+    def test_times_of_show(self):
+        self.refused("show", self.out, "--from", "5", says="argument --from")
 
     def test_jobs(self):
         self.refused("run", "flow-join", "--jobs", "0", "--out", self.out, says="--jobs")
@@ -69,10 +85,69 @@ class Refuses(unittest.TestCase):
 
 class Lists(unittest.TestCase):
     def test_every_scenario_has_its_line(self):
-        lines = lab("list").stdout.splitlines()
+        scenarios, _, controls = lab("list").stdout.partition("\n\n")
+        lines = scenarios.splitlines()
         files = {p.stem for p in (context.TREE / "tools/lab/scenarios").glob("*.toml")}
         self.assertEqual({line.split()[0] for line in lines}, files)
         self.assertTrue(all(len(line.split()) > 3 for line in lines))
+        self.assertEqual(controls, "Congestion controls (--cc): bbr, bolt, cubic, dctcp, reno, swift, vegas\n")
+
+    def test_only_what_is_asked_for(self):
+        controls = "bbr\nbolt\ncubic\ndctcp\nreno\nswift\nvegas\n"
+        self.assertEqual(lab("list", "--cc").stdout, controls)
+        qdiscs = lab("list", "--qdisc").stdout
+        self.assertLessEqual({"bfifo", "fq_codel", "netem", "pfifo", "red", "sfc", "sfc_hold", "tbf"}, set(qdiscs.splitlines()))
+        self.assertFalse({"ingress", "default", "fifo", "mqprio_lib"} & set(qdiscs.splitlines()))
+        self.assertEqual(lab("list", "--qdisc", "--cc").stdout, f"{controls}\n{qdiscs}")
+
+    def test_without_a_command(self):
+        result = lab()
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertTrue(result.stderr.startswith("usage: lab "))
+        self.assertIn("run a scenario", result.stderr)
+
+    def test_help_of_the_demo(self):
+        for command in ((LAB, "demo"), (LAB.with_name("demo"),)):
+            with tempfile.TemporaryDirectory(prefix="lab-test-") as directory:
+                result = subprocess.run([*command, "--help"], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=directory)
+                self.assertEqual((result.returncode, result.stderr, list(Path(directory).iterdir())), (0, "", []))
+                self.assertIn("usage: lab demo", result.stdout)
+                result = subprocess.run([*command, "--fast"], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=directory)
+                self.assertEqual((result.returncode, len(result.stderr.splitlines()), list(Path(directory).iterdir())), (2, 1, []))
+
+
+class New(unittest.TestCase):
+    def setUp(self):
+        self.out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+
+    def test_a_scenario_to_begin_with(self):
+        path = self.out / "mine.toml"
+        result = lab("new", str(self.out / "mine"))
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, f"{path}\n", ""))
+        (_, s), *rest = schema.load(path)
+        self.assertEqual((s.name, len(s.flow), [cc for cc, _ in rest]), ("mine", 2, ["cubic"]))
+
+    def test_what_it_has_as_comments_is_right(self):
+        lab("new", str(self.out / "mine.toml"))
+        lines = (self.out / "mine.toml").read_text().splitlines()
+        hidden = [n for n, line in enumerate(lines) if re.match(r"#\S", line)]
+        self.assertGreater(len(hidden), 20)
+        for n in hidden:
+            lines[n] = lines[n][1:]
+        (self.out / "mine.toml").write_text("\n".join(lines) + "\n")
+        scenarios = schema.load(self.out / "mine.toml", cc=["bolt", "dctcp"])
+        self.assertTrue(all(s.fault and s.event and s.program and s.workload and s.incast for _, s in scenarios))
+
+    def test_nothing_is_overwritten(self):
+        path = self.out / "mine.toml"
+        path.write_text("a user's")
+        for name, says in ((str(path), "exists already"), (str(self.out / "flow-join"), "is a scenario of the lab"), (str(self.out / 'a"b'), "is not a name"),
+                           (str(self.out / "no/such"), "No such file")):
+            result = lab("new", name)
+            self.assertEqual((result.returncode, len(result.stderr.splitlines())), (1, 1), result.stderr)
+            self.assertIn(says, result.stderr)
+        self.assertEqual(path.read_text(), "a user's")
+        self.assertEqual(list(self.out.iterdir()), [path])
 
 
 if __name__ == "__main__":

@@ -33,6 +33,15 @@ class Topologies(unittest.TestCase):
         self.assertEqual([p.name for p in net.path("h0", "h7", 2)], ["h0-l0", "l0-p2", "p2-l1", "l1-h7"])
         self.assertEqual([p.name for p in net.path("h1", "h2")], ["h1-l0", "l0-h2"])
 
+    def test_every_port_has_the_ring_and_what_completes_it(self):
+        s, net, load = context.one(sets=["topology.ring=256", "topology.bql=true", "topology.coalesce=1.5us"])
+        lines = plan.Plan(s, net, load).lines
+        self.assertEqual({line.split()[-1] for line in lines if line.startswith("pair ")}, {"256"})
+        self.assertEqual([line for line in lines if line.startswith("completions ")],
+                         [f"completions {port.node} {port.dev} 1 1500" for link in net.links for port in link])
+        s, net, load = context.one(sets=["topology.ring=256"])
+        self.assertFalse([line for line in plan.Plan(s, net, load).lines if line.startswith("completions ")])
+
     def test_links_one_by_one(self):
         s, net, _ = context.one(context.BASE.replace('"dumbbell"', '"links"') + """
 [[link]]
@@ -97,6 +106,11 @@ class Ideal(unittest.TestCase):
         # 100 bytes + 52 of headers + 14, three times at 100 Gb/s (13.28 ns, rounded up), and 4 us
         self.assertEqual(topology.ideal_ns(100, net.path("s0", "r0"), 1500, 4), 4000 + 3 * 14)
 
+    def test_until_the_ack_it_is_the_base_rtt_and_the_bytes_at_line_rate(self):
+        s, net, load = context.one(context.BASE.replace('to = "r0"', 'to = "r0"\nbytes = "3000B"'), sets=["topology.rtt=8us", "topology.rate=100gbit"])
+        # three packets of 1448 bytes at most, each with 52 bytes of headers and a frame of 14
+        self.assertEqual(load.messages[0].ideal_ack, 8000 + -(-(3000 + 3 * 66) * 8 // 100))
+
     def test_bulk_is_serialized_once(self):
         _, net, _ = context.one()
         wire = 1448 * 1000 + 1000 * 66
@@ -131,6 +145,12 @@ class Plans(unittest.TestCase):
         order = [next(i for i, line in enumerate(lines) if line.startswith(w)) for w in
                  ("ns ", "pair ", "net ", "exec a - tc", "listen ", "conn ", "settle", "connect", "msg ", "go ", "flows ")]
         self.assertEqual(order, sorted(order))
+
+    def test_the_least_rto_of_a_route_where_there_is_one(self):
+        for sets, least, shown in (([], "0", ""), (["host.rto_min=5ms"], "5", " rto_min 5ms")):
+            p = plan.Plan(*context.one(sets=sets))
+            self.assertEqual({line.split()[3] for line in p.lines if line.startswith("route default eth0 ")}, {least})
+            self.assertIn(f"ip netns exec s0 ip route add default dev eth0{shown}", p.commands)
 
     def test_congestion_control_of_a_single_flow(self):
         s, net, load = context.one(sets=["flow.1.cc=cubic"])

@@ -3,12 +3,15 @@
 and go, zoom moves every chart in time, and the tables hold what result.json holds."""
 
 import base64
+import csv
 import json
 import os
 import re
+import struct
 import subprocess
 import tempfile
 import unittest
+import xml.etree.ElementTree
 from pathlib import Path
 
 import context
@@ -28,7 +31,7 @@ def flow(i, cc, sampled):
     unfinished = i == 3
     return {"id": i, "kind": "flow" if i % 2 else "incast", "from": f"s{i % 7}", "to": "r0", "cc": cc, "start_ns": 100 * i,
             "end_ns": None if unfinished else 100 * i + fct, "stopped_ns": None, "bytes": size, "finite": True,
-            "fct_ns": None if unfinished else fct, "ideal_ns": 5000, "slowdown": None if unfinished else round(fct / 5000, 6),
+            "fct_ns": None if unfinished else fct, "ideal_ns": 5000, "slowdown": None if unfinished else round(fct / 5000, 6), "slowdown_ack": None if unfinished else round(fct / 4000, 6),
             "retransmits": i % 3, "series": f"{cc}/flow-{i}.csv" if sampled else None}
 
 
@@ -86,6 +89,18 @@ document.getElementById("verdict").textContent = "<<" + btoa(unescape(encodeURIC
     return verdict, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
+class Exact(unittest.TestCase):
+    def test_a_step_of_the_clock_is_no_fault(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        result = make_result(out, samples=30)
+        for late, lost, told in ((0, 0, 0), (1, 0, 0), (2, 0, 1), (0, 1, 1)):
+            result["runs"][0].update(max_lateness_ns=late, softnet_drops=lost)
+            report.write([("test", result, out)], out)
+            page = (out / "report.html").read_text()
+            self.assertEqual(page.count("not exact"), told, (late, lost))
+            self.assertTrue(f"<td>{late} ns</td>" in page, "not among the runs")
+
+
 class Page(unittest.TestCase):
     """One browser, one page, everything a reader does."""
 
@@ -116,17 +131,18 @@ class Page(unittest.TestCase):
         self.assertIn("Copyright (c) 2022 Leon Sorokin", self.page.read_text())
 
     def test_every_chart_is_drawn(self):
-        self.assertEqual([c["id"] for c in self.seen["charts"]], ["queue", "link", "rate", "window", "sizes", "cdf"])
+        self.assertEqual([c["id"] for c in self.seen["charts"]], ["queue", "link", "rate", "window", "queue_cdf", "sizes", "cdf"])
         for c in self.seen["charts"]:
             for run in ("0", "1"):
                 self.assertGreater(c["pixels"][run], 80, f"{c['id']}: run {run} is not to be seen")
 
     def test_axes_have_units(self):
         axes = {c["id"]: c["axes"] for c in self.seen["charts"]}
-        self.assertEqual(axes["queue"], ["time, us", "queue, KB"])
+        self.assertEqual(axes["queue"], ["time, us", "queue, KB", "BDP"])
+        self.assertEqual(axes["queue_cdf"], ["queue, KB", "share, %", "BDP"])
         self.assertEqual(axes["rate"], ["time, us", "rate, Gb/s"])
-        self.assertEqual(axes["sizes"], ["size of message, bytes", "time over ideal"])
-        self.assertEqual(axes["cdf"], ["time over ideal", "share, %"])
+        self.assertEqual(axes["sizes"], ["message size, bytes", "FCT slowdown"])
+        self.assertEqual(axes["cdf"], ["FCT slowdown", "share, %"])
 
     def test_a_run_goes_and_comes_back(self):
         for before, without, after in zip(self.seen["charts"], self.seen["without"], self.seen["again"]):
@@ -177,7 +193,8 @@ class Page(unittest.TestCase):
         for run in self.result["runs"]:
             for kind in sorted(run["fct"]["kinds"]):
                 bins = run["fct"]["kinds"][kind]["bins"]
-                wanted.append((f"{run['cc']}, {kind}", [[str(b["count"]), *(f"{b[p]:.2f} x" for p in ("p50", "p95", "p99"))] for b in bins]))
+                wanted.append((f"{run['cc']}, {kind}", [
+                    [str(b["count"]), *(f"{b[p]:.2f} x" for p in ("p50", "p95", "p99")), *(f"{b['ack'][p]:.2f} x" for p in ("p50", "p99"))] for b in bins]))
         found = [(name.partition(":")[0], [row[1:] for row in rows[:-2]]) for name, rows in self.seen["bins"]]
         self.assertEqual(found, wanted)
 
@@ -197,9 +214,34 @@ class Page(unittest.TestCase):
         self.assertEqual({(row[0], row[3]) for row in self.seen["found"]}, {("bolt", "s6")})
         self.assertEqual(len(self.seen["found"]), sum(f["from"] == "s6" for cc, f in flows if cc == "bolt"))
 
+    def test_a_chart_can_be_saved(self):
+        saved = self.seen["saved"]
+        self.assertEqual([name for name, _, _ in saved], [f"test-{c['id']}.{kind}" for c in self.seen["charts"] for kind in ("svg", "png", "csv")])
+        for name, kind, data in saved:
+            data = base64.b64decode(data)
+            if name.endswith("png"):
+                self.assertEqual((kind, data[:8]), ("image/png", b"\x89PNG\r\n\x1a\n"), name)
+                self.assertGreater(min(struct.unpack(">II", data[16:24])), 600, name)
+            elif name.endswith("svg"):
+                root = xml.etree.ElementTree.fromstring(data)
+                lines = [e for e in root.iter("{http://www.w3.org/2000/svg}path") if e.get("stroke-width") == "1.5"]
+                words = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
+                axes = next(c["axes"] for c in self.seen["charts"] if name == f"test-{c['id']}.svg")
+                self.assertTrue(lines and all(len(e.get("d")) > 20 and "NaN" not in e.get("d") for e in lines), name)
+                self.assertLessEqual(set(axes), set(words), name)
+
+    def test_the_table_of_a_chart_is_what_was_sampled(self):
+        text = next(base64.b64decode(data).decode() for name, _, data in self.seen["saved"] if name == "test-queue.csv")
+        head, *rows = csv.reader(text.splitlines())
+        self.assertEqual(head, ["time (us)", "cubic, port a-b (KB)", "bolt, port a-b (KB)"])
+        for i, cc in enumerate(("cubic", "bolt")):
+            data = plots.results.read_series(self.out / cc / "queue-a-b.csv")
+            self.assertEqual([round(float(r[0]) * 1000, 6) for r in rows], list(map(float, data["time_ns"])))
+            self.assertEqual([round(float(r[i + 1]) * 1000, 6) for r in rows], list(map(float, data["queue_bytes"])))
+
     def test_dark_is_dark(self):
         self.assertNotEqual(self.seen["theme"]["before"], self.seen["theme"]["after"])
-        self.assertEqual(self.seen["theme"]["drawn"], [True] * 6)
+        self.assertEqual(self.seen["theme"]["drawn"], [True] * 7)
 
 
 class Several(unittest.TestCase):
@@ -219,6 +261,84 @@ class Several(unittest.TestCase):
                 if c["id"] == "queue":
                     self.assertGreater(c["pixels"][run] if run in c["pixels"] else 0, 20, f"{c['id']} {run}")
         self.assertIn("Several runs", seen["text"])
+        self.assertEqual([(r.colour, r.dash) for r in charts.runs_of(named)], [(3, 0), (0, 0), (3, 1), (0, 1)])
+
+
+    def test_of_unlike_length_in_panels(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        named = []
+        for name, samples in (("long", 6501), ("short", SAMPLES)):
+            (out / name).mkdir()
+            named.append((name, make_result(out / name, samples, name), out / name))
+        report.write(named, out)
+        seen, console = browse(out / "report.html", "const out = await quick(); out.x = xs(); setZoom([10, 20], 1); await settle(); out.zoomed = xs(); return out;")
+        self.assertEqual(console, [])
+        self.assertEqual([c["id"] for c in seen["charts"]][:8], ["queue", "link", "rate", "window", "queue-1", "link-1", "rate-1", "window-1"])
+        self.assertEqual(seen["x"], [[0, 300]] * 4 + [[0, 650]] * 4)
+        self.assertEqual(seen["zoomed"], [[0, 300]] * 4 + [[10, 20]] * 4)
+        self.assertEqual([set(c["pixels"]) for c in seen["charts"][:8]], [{"2", "3"}] * 4 + [{"0", "1"}] * 4)
+        frames = plots.panels([(name, plots.views(result, directory)[0][1:]) for name, result, directory in named])
+        self.assertEqual([[name for name, _ in frame] for frame in frames], [["short"], ["long"]])
+
+
+class Many(unittest.TestCase):
+    """More flows than colours and dashes tell apart: the median, the greatest and the least of them."""
+
+    def result(self, count):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        result = make_result(out)
+        for run in result["runs"]:
+            for f in run["flows"][2:count]:
+                f["series"] = f"{run['cc']}/flow-{f['id']}.csv"
+                write_csv(out / f["series"], "time_ns,cwnd_bytes,acked_bytes,inflight_bytes",
+                          [(i * SAMPLE_NS, 1000 * f["id"], 100 * f["id"] * i, 0) for i in range(SAMPLES)])
+            for f in run["flows"][:count]:
+                f.update(start_ns=0, end_ns=None, stopped_ns=None)
+        return result, out
+
+    def test_each_as_long_as_they_can_be_told_apart(self):
+        result, out = self.result(4)
+        made = {c["id"]: c for c in charts.time_charts(charts.runs_of([("test", result, out)]))}
+        self.assertEqual(sum(len(t["lines"]) for t in made["rate"]["tables"]), 8)
+
+    def test_all_of_a_run_beyond_that(self):
+        result, out = self.result(9)
+        result["runs"][0]["flows"][8]["end_ns"] = 200_000
+        made = {c["id"]: c for c in charts.time_charts(charts.runs_of([("test", result, out)]))}
+        lines = [line for t in made["window"]["tables"] for line in t["lines"]]
+        self.assertEqual([line["label"] for line in lines], [f"{cc}, {of} of 9 flows" for cc in ("cubic", "bolt") for of in ("median", "greatest", "least")])
+        self.assertEqual((lines[1]["v"][0], lines[1]["v"][-1]), (8000, 7000))       # the greatest has ended
+        self.assertEqual((lines[4]["v"][0], lines[4]["v"][-1]), (8000, 8880))
+        self.assertIn("CC/flow-N.csv", made["rate"]["note"])
+        self.assertEqual(made["window"]["title"], "Congestion windows of the flows")
+        shown = {key: lines for key, _, _, lines in plots.views(result, out)}
+        self.assertEqual([line[0] for line in shown["rate"]], [line["label"] for line in lines])
+        for ccs in ([line[1] for line in shown["rate"]], ["bolt"] * 8):
+            self.assertEqual(len(set(plots.styles(ccs))), len(ccs))
+
+
+class Labelled(unittest.TestCase):
+    def test_the_slowdown_axis_has_its_numbers(self):
+        """Those of bolt span less than a decade, where a logarithmic axis writes none by itself"""
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        make_result(out, samples=30)
+        subprocess.run([context.TREE / "tools" / "lab" / "lab", "plot", out], check=True, capture_output=True)
+        comments = re.findall(r"<!-- (.*?) -->", (out / "slowdown.svg").read_text())
+        self.assertIn("FCT slowdown, times the transfer alone", comments)
+        self.assertIn("message size, up to", comments)
+        self.assertGreaterEqual(sum(c in ("1", "2", "5", "10") for c in comments), 2, comments)
+
+
+class Styles(unittest.TestCase):
+    def test_a_congestion_control_keeps_its_colour(self):
+        self.assertEqual(plots.styles(["dctcp", "bolt"]), [(2, 0), (0, 0)])
+        self.assertEqual(plots.styles(["bolt", "dctcp", "bolt"]), [(0, 0), (2, 0), (0, 1)])
+
+    def test_others_share_a_colour(self):
+        self.assertEqual(plots.styles(["vegas", "bolt", "westwood"]), [(6, 0), (0, 0), (6, 1)])
+
+    def test_of_one_congestion_control_by_run(self):
+        self.assertEqual(plots.styles(["bolt"] * 8), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0)])
 
 
 class Thinned(unittest.TestCase):
@@ -246,13 +366,13 @@ class Thinned(unittest.TestCase):
         result = make_result(out, 2 * charts.LINE_POINTS)
         made = charts.time_charts(charts.runs_of([("test", result, out)]))
         queue = next(c for c in made if c["id"] == "queue")
-        self.assertIn("of each 4 samples (400 ns) the least and the greatest", queue["note"])
+        self.assertIn("of each 4 samples (400 ns) the smallest and the largest", queue["note"])
         for table in queue["tables"]:
             for line in table["lines"]:
                 self.assertLessEqual(len(line["v"]), charts.LINE_POINTS)
         self.assertEqual(max(queue["tables"][0]["lines"][0]["v"]), SPIKE_BYTES)
         whole = charts.time_charts(charts.runs_of([("test", make_result(out), out)]))
-        self.assertEqual(next(c for c in whole if c["id"] == "queue")["note"], "Every sample is here, one each 100 ns.")
+        self.assertEqual(next(c for c in whole if c["id"] == "queue")["note"], "All samples are shown, one every 100 ns.")
 
     def test_thousands_of_flows_stay_columns(self):
         run = charts.Run("x", {"links": [], "flows": [flow(i, "x", False) for i in range(5000)], "bottleneck": None}, {}, None)

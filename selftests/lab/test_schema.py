@@ -13,7 +13,7 @@ class Accepts(unittest.TestCase):
     def test_defaults(self):
         s, _, _ = context.one()
         self.assertEqual((s.topology.rate, s.topology.rtt, s.topology.mtu, s.topology.receivers), (10**11, 8000, 1500, 2))
-        self.assertEqual((s.switch.qdisc, s.host.qdisc, s.host.rto_min, s.cc), ("sfc", "pfifo", 5_000_000, ["bolt"]))
+        self.assertEqual((s.switch.qdisc, s.host.qdisc, s.host.rto_min, s.cc), ("sfc", "pfifo", None, ["bolt"]))
         self.assertIsNone(s.flow[0].bytes)
 
     def test_set_reaches_tables_lists_and_sysctls(self):
@@ -29,6 +29,19 @@ class Accepts(unittest.TestCase):
         loaded = context.load(cc=["cubic", "dctcp"], seed=7)
         self.assertEqual([cc for cc, _ in loaded], ["cubic", "dctcp"])
         self.assertEqual([s.seed for _, s in loaded], [7, 7])
+
+    def test_a_flow_that_counts(self):
+        text = context.BASE + '[[flow]]\nfrom = "s1"\nto = "r0"\ncount = 0\napart = "5us"\nstart = "7us"\n'
+        text += '[[event]]\nat = "300us"\ndo = "stop"\nflow = 1\ncount = 2\napart = "1us"\n'
+        s, _, _ = context.one(text, ["topology.senders=4"])
+        self.assertEqual([(f.from_, f.to, f.start) for f in s.flow[2:]], [("s1", "r0", 7000), ("s2", "r0", 12000), ("s3", "r0", 17000)])
+        self.assertEqual([(e.flow, e.at) for e in s.event], [(1, 300_000), (2, 301_000)])
+        s, _, _ = context.one(text, ["topology.senders=4", "flow.2.to_next=true", "flow.2.to=r1", "flow.2.count=2"])
+        self.assertEqual([(f.from_, f.to) for f in s.flow[2:]], [("s1", "r1"), ("s2", "r2")])
+        with self.assertRaisesRegex(schema.ScenarioError, "flow.2.count: there are 3 hosts from s1 on"):
+            context.one(text, ["topology.senders=4", "flow.2.count=4"])
+        with self.assertRaisesRegex(schema.ScenarioError, 'flow.2.from: "x" has no number'):
+            context.one(text, ["flow.2.from=x"])
 
     def test_when_applies_to_its_congestion_controls_only(self):
         text = context.BASE + '[when."cubic,reno"]\nswitch.qdisc = "pfifo"\n[when.dctcp]\ntopology.mtu = 9000\n'
@@ -75,10 +88,11 @@ class Refuses(unittest.TestCase):
     def test_impossible_values(self):
         for key, value in (("topology.rate", "fast"), ("topology.rate", "1bit"), ("topology.mtu", "100"), ("topology.kind", "ring"),
                            ("topology.senders", "0"), ("topology.buffer", "0B"), ("topology.rtt", "-8us"), ("topology.ip", "5"),
-                           ("duration", "0us"), ("duration", "10"), ("sample", "1ns"), ("seed", "-1"), ("seed", "1.5"),
+                           ("duration", "0us"), ("duration", "10"), ("sample", "1ns"), ("seed", "-1"), ("bins", "[]"), ("bins", "[\"2KB\", \"1KB\"]"), ("sample_ports", "[\"a-c\"]"), ("epochs", "10"), ("epochs", "[\"0us\"]"), ("flow.0.count", "-1"), ("flow.0.to_next", "1"), ("seed", "1.5"),
                            ("cc", "[]"), ("cc", "[\"Bolt\"]"), ("cc", "[\"bolt\", \"bolt\"]"), ("flow.0.bytes", "never"), ("flow.0.dscp", "64"),
                            ("flow.0.bytes", "0B"), ("flow.0.connect", "later"), ("host.rto_min", "1.5ms"), ("memory", "lots"),
-                           ("topology.ring", "true")):
+                           ("topology.ring", "true"), ("topology.ring", "0"), ("topology.ring", "4097"), ("topology.bql", "1"),
+                           ("topology.coalesce", "2s"), ("topology.coalesce", "-1us"), ("topology.coalesce", "8")):
             message = self.refused(key, f"{key}={value}")
             self.assertTrue(message.startswith("test.toml: "), message)
 
@@ -148,7 +162,7 @@ class Refuses(unittest.TestCase):
 class Slower(unittest.TestCase):
     def test_rates_and_times_but_nothing_else(self):
         s, _, _ = context.one(sets=["flow.1.start=-3us", "event.0.at=7us", "event.0.do=stop", "event.0.flow=0",
-                                    "topology.core_rate=40gbit", "switch.qdisc=sfc rate 1gbit"])
+                                    "topology.core_rate=40gbit", "host.rto_min=5ms", "switch.qdisc=sfc rate 1gbit"])
         before = (s.duration, s.sample, s.drain, s.topology.rtt, s.host.rto_min)
         schema.slow_down(s, 1000, "here")
         self.assertEqual((s.duration, s.sample, s.drain, s.topology.rtt, s.host.rto_min), tuple(1000 * t for t in before))
@@ -158,7 +172,7 @@ class Slower(unittest.TestCase):
 
     def test_refuses_what_it_cannot_slow_down(self):
         s, _, _ = context.one(sets=["topology.rate=1gbit"])
-        with self.assertRaisesRegex(ScenarioError, "here: rate: 1gbit is too little"):
+        with self.assertRaisesRegex(ScenarioError, "here: rate: 1gbit is too small"):
             schema.slow_down(s, 1001, "here")
 
 

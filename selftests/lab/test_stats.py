@@ -2,15 +2,17 @@
 """Percentiles, fairness, bins, and the link device's formats."""
 
 import struct
+import tempfile
 import unittest
+from pathlib import Path
 
 import context  # noqa: F401
-from boltlab import charts, lablink, series, stats
+from boltlab import charts, lablink, results, runner, series, sizes, stats, window
 from boltlab.guest import RunError
 
 
-def flow(size, fct=None, start=0, slowdown=None, finite=True, stopped=None, kind="flow"):
-    return {"kind": kind, "bytes": size, "fct_ns": fct, "start_ns": start, "end_ns": None if fct is None else start + fct,
+def flow(size, fct=None, start=0, slowdown=None, finite=True, stopped=None, kind="flow", slowdown_ack=None):
+    return {"slowdown_ack": slowdown_ack, "kind": kind, "bytes": size, "fct_ns": fct, "start_ns": start, "end_ns": None if fct is None else start + fct,
             "stopped_ns": stopped, "finite": finite, "slowdown": slowdown}
 
 
@@ -33,12 +35,78 @@ class Fairness(unittest.TestCase):
         self.assertEqual(stats.goodput_jain(flows, 1000), 1)
 
 
+class Epochs(unittest.TestCase):
+    TIMES = list(range(0, 1001, 10))
+
+    def flow(self, rate, start=0, end=None):
+        return start, end, self.TIMES, [max(0, min(t, 1000 if end is None else end) - start) * rate for t in self.TIMES]
+
+    def test_of_flows_with_equal_rates(self):
+        found = stats.jain_epochs([self.flow(3), self.flow(3)], 200, 0, 1000)
+        self.assertEqual((found[0], found[-1]), ((0, 1), (800, 1)))
+
+    def test_the_share_of_each_epoch(self):
+        flows = [self.flow(1), (0, None, self.TIMES, [t if t < 500 else 500 for t in self.TIMES])]
+        found = dict(stats.jain_epochs(flows, 100, 0, 1000))
+        self.assertEqual((found[400], found[500]), (1, 0.5))
+
+    def test_none_in_which_a_flow_comes_or_goes_or_soon_after(self):
+        found = stats.jain_epochs([self.flow(1), self.flow(1, end=800), self.flow(1, start=300)], 100, 50, 1000)
+        begins = {begin for begin, _ in found}
+        self.assertEqual((min(begins), 200 in begins, 210 in begins), (0, True, False))
+        self.assertEqual((min(b for b in begins if b > 200), 700 in begins, 710 in begins, min(b for b in begins if b > 710)), (350, True, False, 850))
+        self.assertEqual({round(index, 6) for _, index in found}, {1})
+
+    def test_one_flow_has_nobody_to_be_fair_to(self):
+        self.assertEqual(stats.jain_epochs([self.flow(1)], 100, 0, 1000), [])
+
+
+class Window(unittest.TestCase):
+    """100 ns a sample at 80 Gb/s: 1000 bytes when busy. Busy until 1 us with a queue that grows, then idle."""
+
+    def setUp(self):
+        self.dir = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        times = range(0, 2001, 100)
+        sent = [min(t, 1000) * 10 for t in times]
+        results.write_series(self.dir / "q.csv", ("time_ns", "queue_bytes", "tx_bytes"), (times, [t if t < 1000 else 0 for t in times], sent))
+        for i, rate in enumerate((1, 3)):
+            results.write_series(self.dir / f"f{i}.csv", ("time_ns", "cwnd_bytes", "acked_bytes", "inflight_bytes"),
+                                 (times, [0] * 21, [t * rate for t in times], [0] * 21))
+        port = {"name": "a-b", "rate_bps": 80 * 10**9, "series": "q.csv", "utilization": 0.5, "tx_bytes": 10**4, "drops": 0, "marks": 0}
+        flows = [flow(10**6, finite=False) | {"id": i, "series": f"f{i}.csv"} for i in (0, 1)]
+        flows += [flow(500, 50, start=start, slowdown=slow) | {"id": 2, "series": None} for start, slow in ((100, 2.0), (1500, 9.0))]
+        self.run = {"cc": "bolt", "sim_ns": 2000, "bins_bytes": [1000], "links": [port], "flows": flows, "bottleneck": "a-b"}
+
+    def cut(self, begin, end):
+        return window.cut({"runs": [self.run]}, self.dir, begin, end)["runs"][0]
+
+    def test_queue_and_utilization(self):
+        port = self.cut(0, 2000)["links"][0]
+        self.assertEqual(port["utilization"], 0.5)
+        q = port["queue_bytes"]
+        self.assertEqual((q["max"], q["mean"], q["p50"], q["p99"]), (900, 225, 0, 900))
+        self.assertEqual((q["busy_mean"], q["busy_p50"], q["busy_p99"]), (450, 400, 900))
+        self.assertEqual(self.cut(500, 1000)["links"][0]["utilization"], 1)
+        idle = self.cut(1200, 2000)["links"][0]["queue_bytes"]
+        self.assertEqual((idle["p99"], idle["busy_p99"]), (0, None))
+
+    def test_messages_that_started_in_it(self):
+        self.assertEqual([self.cut(*w)["fct"]["p50"] for w in ((0, 1000), (1000, 2000))], [2.0, 9.0])
+
+    def test_shares(self):
+        self.assertEqual(self.cut(500, 1500)["jain"], 0.8)
+
+    def test_no_time_at_all(self):
+        for begin, end in ((2000, 3000), (500, 500), (1950, 2000)):
+            self.assertRaises(RunError, self.cut, begin, end)
+
+
 class Fct(unittest.TestCase):
     def test_bins_and_unfinished(self):
         flows = [flow(500, 10, slowdown=1.0), flow(900, 20, slowdown=2.0), flow(5_000, 50, slowdown=4.0), flow(100)]
         result = stats.fct(flows)
         self.assertEqual((result["count"], result["unfinished"]), (3, 1))
-        self.assertEqual([(b["max_bytes"], b["count"], b["p99"]) for b in result["bins"]], [(1000, 2, 2.0), (10000, 1, 4.0)])
+        self.assertEqual([(b["max_bytes"], b["count"], b["p99"]) for b in result["bins"]], [(1000, 2, 2.0), (7000, 1, 4.0)])
         self.assertEqual(result["p50_ns"], 20)
 
     def test_sizes_on_an_edge_belong_below_it(self):
@@ -52,9 +120,59 @@ class Fct(unittest.TestCase):
         self.assertEqual((result["count"], result["kinds"]["incast"]["p99"], result["kinds"]["workload"]["p99"]), (2, 1.0, 3.0))
         self.assertNotIn("kinds", stats.fct([flow(500, 10, slowdown=1.0)]))
 
+    def test_edges_are_the_scenarios(self):
+        flows = [flow(size, 10, slowdown=1.0) for size in (10, 11, 20, 21)]
+        self.assertEqual([(b["above_bytes"], b["max_bytes"], b["count"]) for b in stats.fct(flows, (10, 20))["bins"]],
+                         [(0, 10, 1), (10, 20, 2), (20, 21, 1)])
+
+    def test_to_the_last_ack_beside_to_the_last_byte(self):
+        flows = [flow(500, 10, slowdown=1.0, slowdown_ack=3.0), flow(500, 10, slowdown=2.0), flow(5_000, 10, slowdown=2.0, slowdown_ack=7.0)]
+        result = stats.fct(flows)
+        self.assertEqual((result["ack"]["count"], result["ack"]["p50"], result["ack"]["p99"]), (2, 3.0, 7.0))
+        self.assertEqual([(b["count"], b["ack"]["count"], b["ack"]["p50"]) for b in result["bins"]], [(2, 1, 3.0), (1, 1, 7.0)])
+
     def test_empty(self):
         result = stats.fct([])
         self.assertEqual((result["count"], result["p50"], result["bins"]), (0, None, []))
+
+
+class Spread(unittest.TestCase):
+    def test_middle_and_extremes(self):
+        self.assertEqual(stats.spread([3.0, 1.0, 9.0]), {"median": 3.0, "min": 1.0, "max": 9.0})
+        self.assertEqual(stats.spread([None, 2]), {"median": 2, "min": 2, "max": 2})
+        self.assertIsNone(stats.spread([None, None]))
+
+    def test_bins_are_matched_by_their_lower_end(self):
+        runs = [stats.fct([flow(size, 10, slowdown=slow) for size, slow in flows])
+                for flows in ([(500, 1.0), (2 * 10**6, 4.0)], [(500, 2.0), (5_000, 9.0), (3 * 10**6, 5.0)])]
+        bins = stats.spread(runs)["bins"]
+        self.assertEqual([b["above_bytes"] for b in bins], [0, 10**6])
+        self.assertEqual((bins[0]["p50"]["max"], bins[1]["max_bytes"]["max"]), (2.0, 3 * 10**6))
+
+
+class SizeTable(unittest.TestCase):
+    def runs(self, count):
+        runs = [{"cc": "bolt", "seed": seed, "jain": None, "bottleneck": "a-b", "links": [],
+                 "fct": stats.fct([flow(500, 10, slowdown=1.0 + seed, slowdown_ack=2.0), flow(5_000, 30, slowdown=12.34, slowdown_ack=None)])}
+                for seed in range(count)]
+        return {"runs": runs} | ({"spread": runner.spreads(runs)} if count > 1 else {})
+
+    def cells(self, result):
+        return [line.split() for line in sizes.text(result).splitlines()]
+
+    def test_one_run(self):
+        lines = self.cells(self.runs(1))
+        self.assertEqual(lines[3:], [["<=", "1", "KB", "1", "1.00", "1.00", "2.00", "2.00"],
+                                     ["1", "KB", "-", "7", "KB", "1", "12.3", "12.3", "-", "-"],
+                                     ["all", "2", "1.00", "12.3", "2.00", "2.00"]])
+
+    def test_of_several_seeds_the_spread(self):
+        lines = self.cells(self.runs(3))
+        self.assertEqual(lines[3], ["<=", "1", "KB", "1", "2.00", "(1.00-3.00)", "2.00", "(1.00-3.00)", "2.00", "(2.00-2.00)", "2.00", "(2.00-2.00)"])
+
+    def test_nothing_to_tell_apart(self):
+        result = {"runs": [{"cc": "bolt", "fct": stats.fct([flow(500, 10, slowdown=1.0)])}]}
+        self.assertEqual(sizes.text(result), "")
 
 
 class Series(unittest.TestCase):

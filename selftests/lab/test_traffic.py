@@ -40,7 +40,7 @@ class Cdfs(unittest.TestCase):
 
 
 class Poisson(unittest.TestCase):
-    TEXT = STAR.format(duration="400ms") + '[workload]\ncdf = "facebook-hadoop"\nload = {load}\n{more}'
+    TEXT = 'sample = "10us"\n' + STAR.format(duration="400ms") + '[workload]\ncdf = "facebook-hadoop"\nload = {load}\n{more}'
 
     def offered(self, load, more="", sets=()):
         s, net, t = context.one(self.TEXT.format(load=load, more=more), sets=sets)

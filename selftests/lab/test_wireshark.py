@@ -50,7 +50,7 @@ def quoted(src=A, dst=B, proto=6, sport=1000, dport=2000, seq=77):
 
 
 def control(kind=SRC, quote=None, version=2, flags=0, dscp=10, tx=123456, queue=30000, rate=100_000_000, number=0, switch=42,
-            tag=b"", port=45079, src=B, dst=A):
+            tag=b"", port=12311, src=B, dst=A):
     payload = HEAD.pack(version, kind, flags, dscp, tx, queue, rate, switch) + (b"" if kind == SRC else struct.pack("!I", number)) + \
         (quoted() if quote is None else quote) + tag
     return frame(ip(src, dst, 17, struct.pack("!HHHH", port, port, 8 + len(payload), 0) + payload))
@@ -97,13 +97,13 @@ def complaints(frames):
 
 class Option(unittest.TestCase):
     def test_every_flag(self):
-        names = ("data", "ack", "src", "last", "first", "inc", "dec", "nosrc")
-        rows = fields([tcp(option(flags=1 << (7 - i)), payload=b"x") for i in range(8)], *(f"bolt.flags.{n}" for n in names))
-        self.assertEqual(rows, [["1" if i == k else "0" for k in range(8)] for i in range(8)])
+        names = ("data", "ack", "src", "last", "first", "inc", "dec")
+        rows = fields([tcp(option(flags=1 << (7 - i)), payload=b"x") for i in range(7)], *(f"bolt.flags.{n}" for n in names))
+        self.assertEqual(rows, [["1" if i == k else "0" for k in range(7)] for i in range(7)])
 
     def test_flags_are_those_of_the_header(self):
         header = UAPI.read_text()
-        for i, name in enumerate(("DATA", "ACK", "SRC", "LAST", "FIRST", "INC", "DEC", "NOSRC")):
+        for i, name in enumerate(("DATA", "ACK", "SRC", "LAST", "FIRST", "INC", "DEC")):
             self.assertIn(f"#define BOLT_F_{name}\t0x{0x80 >> i:02x}", header)
 
     def test_numbers_of_data_and_ack(self):
@@ -133,7 +133,6 @@ class Option(unittest.TestCase):
             (tcp(option(0x40), flags=2), "a SYN carries the short form"),
             (tcp(option(length=4)), "a SYN carries the short form"),
             (tcp(option(0x60, 0, 1)), "SRC is never set"),
-            (tcp(option(0x41, 0, 1)), "NOSRC is of data only"),
             (tcp(option(0x84, 0, 1)), "payload do not agree"),
             (tcp(option(0x40, 0, 1), b"x"), "payload do not agree"),
             (tcp(option(0x84, 0, 0), b"x"), "data without t_data_tx"),
@@ -157,14 +156,21 @@ class Control(unittest.TestCase):
 
     def test_every_field(self):
         tag = bytes(range(8))
-        rows = fields([control(), control(BTS, flags=1, number=4321, tx=0), control(CNM, number=50_000), control(flags=4, tag=tag),
+        rows = fields([control(), control(BTS, flags=2, number=4321, tx=0), control(CNM, number=50_000), control(flags=4, tag=tag),
                        control(BTS, flags=6, number=7, tag=tag)], *self.COMMON, "bolt.src.queue", "bolt.bts.queue", "bolt.cnm.queue")
         self.assertEqual(rows, [
             ["2", "1", "0x00", "10", "123456", "100000000", "2400", "42", "", "", "", "30000", "", ""],
-            ["2", "2", "0x01", "10", "0", "100000000", "2400", "42", "4321", "", "", "", "30000", ""],
+            ["2", "2", "0x02", "10", "0", "100000000", "2400", "42", "4321", "", "", "", "30000", ""],
             ["2", "3", "0x00", "10", "123456", "100000000", "2400", "42", "", "50000", "", "", "", "30000"],
             ["2", "1", "0x04", "10", "123456", "100000000", "2400", "42", "", "", tag.hex(), "30000", "", ""],
             ["2", "2", "0x06", "10", "123456", "100000000", "2400", "42", "7", "", tag.hex(), "", "30000", ""]])
+
+    def test_for_switches(self):
+        sent = struct.pack("!QI", 2**40 + 7, 0x01020304)
+        rows = fields([control(BTS, flags=1, tag=sent + b"12345678"), control(BTS, flags=5, tag=sent + b"12345678abcdefgh")],
+                      "bolt.ctl.sent", "bolt.ctl.clock", "bolt.ctl.switches_tag", "bolt.ctl.tag", "bolt.quote.seq")
+        of = [str(2**40 + 7), "0x01020304", b"12345678".hex()]
+        self.assertEqual(rows, [[*of, "", "77"], [*of, b"abcdefgh".hex(), "77"]])
 
     def test_quotes(self):
         names = ("bolt.quote.src", "bolt.quote.dst", "bolt.quote.src6", "bolt.quote.dst6", "bolt.quote.proto", "bolt.quote.srcport",
@@ -193,15 +199,16 @@ class Control(unittest.TestCase):
         fragment[7] = 1
         cases = (
             (control(version=1), "unknown version"), (control(version=3), "unknown version"), (control(9), "unknown type"),
-            (control(flags=8), "unknown flags"), (control(dscp=64), "DSCP above 63"), (control(rate=0), "rate of the link is zero"),
+            (control(flags=16), "unknown flags"), (control(dscp=64), "DSCP above 63"), (control(rate=0), "rate of the link is zero"),
             (control(tx=0), "SRC without t_data_tx"), (control(CNM), "CNM without a rate"),
             (control(quote=bytes(27)), "shorter than"), (control(quote=bytes(129)), "longer than"), (control(flags=4), "shorter than"),
+            (control(BTS, flags=1, tag=bytes(19)), "shorter than"),
             (control(BTS, quote=bytes(27)), "shorter than"), (control(BTS, quote=bytes(129)), "longer than"),
             (control(flags=4, quote=bytes(129), tag=bytes(8)), "longer than"),
             (control(tag=bytes(8)), "not the head of a packet"), (control(quote=quoted() + b"x"), "not the head of a packet"),
             (control(quote=bytes(28)), "not the head of a packet"), (control(quote=bytes(128)), "not the head of a packet"),
             (control(quote=quoted(proto=1)), "not the head of a packet"), (control(quote=bytes(fragment)), "not the head of a packet"),
-            (frame(ip(B, A, 17, struct.pack("!HHHH", 45079, 45079, 8 + 19, 0) + bytes(19))), "shorter than"),
+            (frame(ip(B, A, 17, struct.pack("!HHHH", 12311, 12311, 8 + 19, 0) + bytes(19))), "shorter than"),
             ((control(), 14 + 20 + 8 + 19), "cut off by the capture"), ((control(), 14 + 20 + 8 + 47), "cut off by the capture"),
             ((control(flags=4, tag=bytes(8)), 14 + 20 + 8 + 55), "cut off by the capture"))
         for said, (_, says) in zip(complaints([data for data, _ in cases]), cases, strict=True):
@@ -209,7 +216,7 @@ class Control(unittest.TestCase):
             self.assertEqual(len(said), 1, said)
 
     def test_what_it_believes_is_not(self):
-        good = [control(), control(BTS, tx=0, flags=2), control(flags=4, tag=bytes(8)), control(CNM, number=1), control(quote=quoted(A6, B6))]
+        good = [control(), control(BTS, tx=0, flags=2), control(BTS, flags=1, tag=bytes(20)), control(flags=4, tag=bytes(8)), control(CNM, number=1), control(quote=quoted(A6, B6))]
         self.assertEqual(complaints(good), [[]] * len(good))
 
 
@@ -218,6 +225,7 @@ class Garbage(unittest.TestCase):
 
     def good(self):
         return [tcp(option(), b"x" * 40), tcp(NOP + NOP + option(0x42, 3, 4)), tcp(option(length=4), flags=2), control(), control(BTS, number=9),
+                control(BTS, flags=1, tag=bytes(20)), tcp(option(), b"y" * 40),
                 control(quote=quoted(A6, B6)), control(CNM, number=1, flags=4, tag=b"12345678"), tcp(option(), b"x", src=A6, dst=B6)]
 
     def test_cut_off_by_the_capture(self):

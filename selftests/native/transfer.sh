@@ -42,18 +42,7 @@ test_bolt() {
 }
 
 test_swift() {
-	expect "tcp_swift here" modprobe_or_insmod tcp_swift
-	remote modprobe tcp_swift 2>/dev/null
 	each swift
-}
-
-modprobe_or_insmod() {
-	[ ! -d "/sys/module/$1" ] || return 0
-	if [ -f "${BOLT_MODULES:-}/$1.ko" ]; then
-		insmod "$BOLT_MODULES/$1.ko"
-	else
-		modprobe "$1"
-	fi
 }
 
 # port WORDS...: sfc on the device here; what it shows of @name
@@ -83,7 +72,7 @@ test_src() {
 
 # ... and BTS, which pause a socket of any congestion control
 test_pause() {
-	port rate 20mbit sfc rtt 1ms
+	port rate 20mbit pause rtt 1ms
 	setting local net.bolt.sfc 1
 	transfer remote reno "$(some_remote)" "$BYTES"
 	expect_ge "BTS sent" "$(shown bts_sent)" 1

@@ -22,6 +22,7 @@
  * Prints what is wrong; exit status 0 when nothing is.
  */
 
+#include <err.h>
 #include <errno.h>
 #include <linux/gen_stats.h>
 #include <linux/pkt_sched.h>
@@ -44,12 +45,6 @@ static unsigned int nqdiscs, nclasses, complaints;
 static int ifindex;
 
 #define complain(...) do { printf(__VA_ARGS__); putchar('\n'); complaints++; } while (0)
-
-static void die(const char *what)
-{
-	fprintf(stderr, "bolt_books: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 static unsigned int number(char **argv, const char *name, unsigned int otherwise, int base)
 {
@@ -116,16 +111,16 @@ static void dump(int fd, int type, struct entry *table, unsigned int *n)
 	int len;
 
 	if (send(fd, &req, sizeof(req), 0) < 0)
-		die("send");
+		err(1, "send");
 	for (;;) {
 		len = recv(fd, buf, sizeof(buf), 0);
 		if (len < 0)
-			die("recv");
+			err(1, "recv");
 		for (h = (void *)buf; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
 			if (h->nlmsg_type == NLMSG_DONE)
 				return;
 			if (h->nlmsg_type == NLMSG_ERROR)
-				die("dump");
+				err(1, "dump");
 			take(h, table, n);
 		}
 	}
@@ -138,7 +133,7 @@ static unsigned long long tx_packets(const char *dev)
 	FILE *f = fopen("/proc/self/net/dev", "r");
 
 	if (!f)
-		die("/proc/self/net/dev");
+		err(1, "/proc/self/net/dev");
 	while (fgets(line, sizeof(line), f)) {
 		p = line + strspn(line, " ");
 		if (strncmp(p, dev, strlen(dev)) || p[strlen(dev)] != ':')
@@ -150,7 +145,7 @@ static unsigned long long tx_packets(const char *dev)
 		return tx;
 	}
 	errno = ENODEV;
-	die(dev);
+	err(1, "%s", dev);
 	return 0;
 }
 
@@ -191,7 +186,8 @@ static void check_leaf(const struct entry *c)
 		/* tbf and its like keep no books for their one class */
 		if (!c->qlen && !c->backlog && c->handle << 16 == 1 << 16 &&
 		    strcmp(c->kind, "tbf") * strcmp(c->kind, "red") * strcmp(c->kind, "sfb") *
-		    strcmp(c->kind, "netem") * strcmp(c->kind, "cbs") == 0)
+		    strcmp(c->kind, "netem") * strcmp(c->kind, "cbs") *
+		    strcmp(c->kind, "sfc_hold") == 0)
 			continue;
 		complain("class %s %x:%x has %u packets, %u bytes; its leaf %u, %u", c->kind,
 			 c->handle >> 16, c->handle & 0xffff, c->qlen, c->backlog, q->qlen,
@@ -211,7 +207,7 @@ int main(int argc, char **argv)
 	}
 	ifindex = if_nametoindex(argv[1]);
 	if (!ifindex)
-		die(argv[1]);
+		err(1, "%s", argv[1]);
 	len = number(argv + 2, "len", 1000, 0);
 	peeked = number(argv + 2, "peeked", 0, 16) << 16;
 	own = number(argv + 2, "own", 0, 16) << 16;
@@ -221,7 +217,7 @@ int main(int argc, char **argv)
 
 	fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
 	if (fd < 0)
-		die("socket");
+		err(1, "socket");
 	dump(fd, RTM_GETQDISC, qdiscs, &nqdiscs);
 	dump(fd, RTM_GETTCLASS, classes, &nclasses);
 

@@ -113,16 +113,20 @@ test_changed_under_way() {
 	flow_done
 }
 
-# Before anything is known, the flow starts as Bolt's do
-test_starts_at_line_rate() {
-	fifo
+# first_window: what leaves up to the first ACK of data
+first_window() {
 	sniff "$H1" eth0
 	flow 500000
 	flow_done
 	sniffed
-	# up to the first ACK of data, and no others
 	expect_eq "first window" "$(awk '/^out tcp .* len=[1-9]/ { n++ }
 		/^in tcp .* len=0 / && n > 1 { print n; exit }' "$tmp/sniff.eth0")" "$WINDOW"
+}
+
+# Before anything is known, the flow starts as Bolt's do
+test_starts_at_line_rate() {
+	fifo
+	first_window
 }
 
 # Of a switch that sends SRC Bolt hears sooner, and Swift, which sees the same queue, stays out of it
@@ -151,10 +155,54 @@ test_sfc_unheard() {
 test_both_directions() {
 	fifo
 	server "$H2" cc bolt listen "$A2" 5001 echo
-	client "$H1" cc bolt connect "$A2" 5001 ping 1 1000000 shut recv-eof info
+	client "$H1" cc bolt connect "$A2" 5001 ping 10 100000 shut recv-eof info
 	server_done
 	expect_ge "SwiftDec" "$(bolt_stat "$H1" SwiftDec)" 3
 	expect_le "window" "$(info "$tmp/client" cwnd)" 14
+}
+
+# delay MS: there and back, both halves
+path_takes() {
+	in_ns "$R" tc qdisc change dev r1 root netem delay "$(($1 / 2))ms" limit 10000
+	in_ns "$H2" tc qdisc change dev eth0 root netem delay "$(($1 / 2))ms" limit 10000
+}
+
+# Two paths from one namespace, whose base_rtt_ns is that of the shorter: the route of the longer has its BDP,
+# 10 ms at 60 Mbit/s.  The target is 1 ms beyond the path, as ever
+test_longer_route() {
+	local q
+	fifo
+	path_takes 10
+	in_ns "$H1" sysctl -qw net.bolt.rate_mbps=60
+	ip -n "$H1" route replace 198.51.100.0/24 via 192.0.2.254 initcwnd 50
+	flow 8000000
+	expect "well under way" busywait sent 800
+	q=$(mean)
+	expect_ge "the target asks for 5000 bytes" "$q" 2500
+	expect_le "the target asks for 5000 bytes" "$q" 8500
+	# 33 packets fill the path
+	expect_ge "window" "$(cwnd)" 33
+	expect_le "window" "$(cwnd)" 40
+	flow_done
+	# the link was full
+	expect_le "time" "$took" 1800000
+}
+
+# ... and where no route says so, the longer is held to the shorter's target
+test_longer_path() {
+	fifo
+	path_takes 10
+	flow 300000
+	expect "well under way" busywait sent 100
+	expect_eq "window" "$(cwnd)" 1
+	flow_done
+}
+
+# A route's initcwnd makes no path shorter than the namespace's
+test_shorter_route() {
+	fifo
+	ip -n "$H1" route replace 198.51.100.0/24 via 192.0.2.254 initcwnd 5
+	first_window
 }
 
 # Nobody says how long the path is: a delay says nothing of a queue, and Bolt is alone
@@ -174,4 +222,4 @@ test_path_unknown() {
 }
 
 run_tests fifo_is_controlled off changed_under_way starts_at_line_rate sfc_is_bolts sfc_unheard \
-	both_directions path_unknown
+	both_directions longer_route longer_path shorter_route path_unknown

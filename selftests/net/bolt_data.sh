@@ -23,6 +23,7 @@ both_ways() {
 	done
 	expect_on_time "client's retransmissions" "$(info "$tmp/client" retrans)" 0
 	expect_on_time "server's retransmissions" "$(info "$tmp/server" retrans)" 0
+	expect_arrived
 }
 
 bursts() {
@@ -55,23 +56,20 @@ test_ipv6_no_offloads() {
 }
 
 # predicted ADDR: the option costs nobody TCP's fast path (nobody captures here).  With it in the
-# header not one ACK would be predicted; without GRO, TCP sees each.  None is either while a busy
-# machine keeps the reader from reading, as the window is another each time: some tries, then.
+# header not one ACK would be predicted; without GRO, TCP sees each.  In the lab, where work takes no time,
+# 2350 to 2390 are.  Elsewhere ACKs merge while the reader is at work, and each brings another window: one.
 predicted() {
-	local try ns n
-	for try in 1 2 3 4 5 6; do
-		[ "$try" = 1 ] || undo
-		setup_pair
-		in_ns "$H1" ethtool -K eth0 gro off
-		in_ns "$H2" ethtool -K eth0 gro off
-		both_ways "$1"
-		n=0
-		for ns in "$H1" "$H2"; do
-			[ "$(stack "$ns" TcpExtTCPHPAcks)" -lt 1 ] || n=$((n + 1))
-		done
-		[ "$n" -lt 2 ] || return
+	local ns n least=2000
+	[ -z "${BOLT_REAL_TIME:-}" ] || least=1
+	setup_pair
+	in_ns "$H1" ethtool -K eth0 gro off
+	in_ns "$H2" ethtool -K eth0 gro off
+	both_ways "$1"
+	for ns in "$H1" "$H2"; do
+		n=$(stack "$ns" TcpExtTCPHPAcks)
+		say "$ns: $n ACKs predicted"
+		expect_ge "$ns: ACKs predicted" "$n" "$least"
 	done
-	fail "ACKs predicted at $n of two hosts"
 }
 
 test_predicted_ipv4() {
@@ -125,9 +123,11 @@ test_segmented_ipv6() {
 	segmented 2001:db8::2 1416
 }
 
-# The receiver merges what is equal, and counts INC by segments
+# The receiver merges what is equal, and counts INC by segments.  A veth that merges has a ring of
+# 256 packets and drops what finds it full, so no more than that may be in flight while its CPU is away.
 test_gro() {
 	setup_pair
+	in_ns "$H2" sysctl -qw net.ipv4.tcp_rmem="4096 131072 262144"
 	bursts 16
 	in_ns "$H1" ethtool -K eth0 tso off gso on >/dev/null
 	in_ns "$H2" ethtool -K eth0 gro on >/dev/null
@@ -142,9 +142,10 @@ test_mtu() {
 		setup_pair
 		ip -n "$H1" link set eth0 mtu "$mtu"
 		ip -n "$H2" link set eth0 mtu "$mtu"
-		server "$H2" cc bolt listen 192.0.2.2 5001 recv 300000 recv-eof
+		server "$H2" cc bolt listen 192.0.2.2 5001 recv 300000 recv-eof info
 		client "$H1" cc bolt connect 192.0.2.2 5001 send 300000 outq info
 		server_done
+		expect_arrived
 		expect_on_time "retransmissions at $mtu" "$(info "$tmp/client" retrans)" 0
 		expect_eq "mss at $mtu" "$(info "$tmp/client" mss)" $((mtu - 64))
 		undo
@@ -154,9 +155,10 @@ test_mtu() {
 # Many small writes both ways at once: data rides on data
 test_ping_pong() {
 	setup_pair
-	server "$H2" cc bolt listen 192.0.2.2 5001 echo
+	server "$H2" cc bolt listen 192.0.2.2 5001 echo info
 	client "$H1" cc bolt connect 192.0.2.2 5001 ping 200 100 ping 20 20000 shut recv-eof info
 	server_done
+	expect_arrived
 	expect_on_time "retransmissions" "$(info "$tmp/client" retrans)" 0
 }
 

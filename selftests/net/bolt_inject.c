@@ -18,9 +18,13 @@
  *	udp=0		1: UDP instead, len bytes
  *	bts=NS		a BTS that asks for so long a pause, about a UDP packet from DESTINATION
  *			to SOURCE; implies udp and the control ports
- *	cflags=1	its flags, hex
+ *	cflags=1	its flags, hex; with 1 it has a part for switches:
+ *	skey=HEX	... tagged under this key of 16 bytes, by default $SWITCHKEY of lib.sh
+ *	clock=1		... and sent by this clock, which is CLOCK_MONOTONIC
+ *	age=0		... so many ns ago
  *	dscp=0		of the packet it is about
  *	about=ADDRESS	where that packet went, if not to SOURCE
+ *	from=ADDRESS	who sent it, if not DESTINATION
  *	vary=0		1: each from an address one higher, last 16 bits
  *	prio=0		SO_PRIORITY, of the first; the others have the next of @prios in turn
  *	prios=1
@@ -39,34 +43,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "siphash.h"
+#include "wire.h"
+
 #ifndef IPV6_HDRINCL
 #define IPV6_HDRINCL	36
 #endif
 
 #define BTS_HEAD	24	/* what is before the quote */
-
-static void put16(uint8_t *p, unsigned int v)
-{
-	p[0] = v >> 8;
-	p[1] = v;
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-	put16(p, v >> 16);
-	put16(p + 2, v & 0xffff);
-}
-
-static uint32_t sum(const uint8_t *p, unsigned int len, uint32_t s)
-{
-	for (; len > 1; p += 2, len -= 2)
-		s += p[0] << 8 | p[1];
-	if (len)
-		s += p[0] << 8;
-	while (s >> 16)
-		s = (s & 0xffff) + (s >> 16);
-	return s;
-}
+#define BTS_SWITCHES	20	/* what is behind it for switches */
 
 static const char *value(char **argv, const char *name, const char *otherwise)
 {
@@ -83,14 +68,34 @@ static uint32_t number(char **argv, const char *name, const char *otherwise, int
 	return strtoul(value(argv, name, otherwise), NULL, base);
 }
 
-/* The message; @l3 is its own IP header, filled in as to the addresses */
-static void put_bts(char **argv, uint8_t *p, const uint8_t *l3, int six, uint32_t pause,
-		    const char *about)
+/* Of the message that quotes a packet with so long an IP header */
+static unsigned int bts_len(char **argv, unsigned int l3len)
 {
+	return BTS_HEAD + l3len + 8 + (number(argv, "cflags", "1", 16) & 1 ? BTS_SWITCHES : 0);
+}
+
+/* The part for switches behind @len bytes, all of which it covers */
+static void put_switches(char **argv, uint8_t *p, unsigned int len)
+{
+	uint64_t sent = now_ns() - number(argv, "age", "0", 0), tag;
+
+	put32(p + len, sent >> 32);
+	put32(p + len + 4, sent);
+	put32(p + len + 8, number(argv, "clock", "1", 0));
+	tag = siphash24(value(argv, "skey", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"), p, len + 12);
+	put32(p + len + 12, tag >> 32);
+	put32(p + len + 16, tag);
+}
+
+/* The message; @l3 is its own IP header, filled in as to the addresses */
+static void put_bts(char **argv, uint8_t *p, const uint8_t *l3, int six, uint32_t pause)
+{
+	const char *from = value(argv, "from", NULL), *about = value(argv, "about", NULL);
+	int af = six ? AF_INET6 : AF_INET;
 	unsigned int alen = six ? 16 : 4, off = six ? 8 : 12, l3len = six ? 40 : 20;
 	uint8_t *q = p + BTS_HEAD;
 
-	memset(p, 0, BTS_HEAD + l3len + 8);
+	memset(p, 0, bts_len(argv, l3len));
 	p[0] = 2;
 	p[1] = 2;
 	p[2] = number(argv, "cflags", "1", 16);
@@ -102,10 +107,13 @@ static void put_bts(char **argv, uint8_t *p, const uint8_t *l3, int six, uint32_
 	q[six ? 6 : 9] = 17;
 	memcpy(q + off, l3 + off + alen, alen);
 	memcpy(q + off + alen, l3 + off, alen);
-	if (about && inet_pton(six ? AF_INET6 : AF_INET, about, q + off + alen) != 1)
-		fprintf(stderr, "bolt_inject: no address: %s\n", about);
+	if ((from && inet_pton(af, from, q + off) != 1) ||
+	    (about && inet_pton(af, about, q + off + alen) != 1))
+		fprintf(stderr, "bolt_inject: from or about no address\n");
 	put16(q + l3len, 1000);
 	put16(q + l3len + 2, 2000);
+	if (p[2] & 1)
+		put_switches(argv, p, BTS_HEAD + l3len + 8);
 }
 
 static void set_priority(int fd, int prio)
@@ -133,7 +141,7 @@ int main(int argc, char **argv)
 	unsigned int i, n, len, pad, optspace, hlen, l3len, alen, l4len, udp, prio, prios, gap;
 	unsigned int ipopts;
 	uint32_t seq, tx, s, pause;
-	const char *flags, *about;
+	const char *flags;
 	struct timespec begin;
 	int fd, six, one = 1;
 
@@ -156,7 +164,6 @@ int main(int argc, char **argv)
 	seq = number(argv, "seq", "1", 0);
 	pause = number(argv, "bts", "0", 0);
 	udp = number(argv, "udp", pause ? "1" : "0", 0);
-	about = value(argv, "about", NULL);
 	prio = number(argv, "prio", "0", 0);
 	prios = number(argv, "prios", "1", 0);
 	gap = number(argv, "gap", "0", 0);
@@ -172,7 +179,7 @@ int main(int argc, char **argv)
 	l3len = six ? 40 : 20 + ipopts;
 	alen = six ? 16 : 4;
 	if (pause)
-		len = BTS_HEAD + l3len + 8;
+		len = bts_len(argv, l3len);
 	l4len = hlen + len;
 	if (l3len + l4len > sizeof(pkt) || optspace > 40 || ipopts > 40 || ipopts % 4) {
 		fprintf(stderr, "bolt_inject: too long\n");
@@ -209,8 +216,8 @@ int main(int argc, char **argv)
 			memcpy(pkt + 16, dst, 4);
 			memcpy(&to4.sin_addr, dst, 4);
 		}
-		put16(l4, number(argv, "sport", pause ? "45079" : "1000", 0));
-		put16(l4 + 2, number(argv, "dport", pause ? "45079" : "2000", 0));
+		put16(l4, number(argv, "sport", pause ? "12311" : "1000", 0));
+		put16(l4 + 2, number(argv, "dport", pause ? "12311" : "2000", 0));
 		if (udp) {
 			put16(l4 + 4, l4len);
 		} else {
@@ -238,7 +245,7 @@ int main(int argc, char **argv)
 			memcpy(src, pkt + (six ? 8 : 12), alen);
 		}
 		if (pause)
-			put_bts(argv, l4 + hlen, pkt, six, pause, about);
+			put_bts(argv, l4 + hlen, pkt, six, pause);
 		s = sum(six ? pkt + 8 : pkt + 12, 2 * alen, (udp ? 17 : 6) + l4len);
 		s = sum(l4, l4len, s);
 		put16(l4 + (udp ? 6 : 16), ~s & 0xffff);

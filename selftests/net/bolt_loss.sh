@@ -69,6 +69,30 @@ test_rto() {
 	expect_ge "window after recovery" "$(info "$tmp/client" cwnd)" 2
 }
 
+# Acknowledgments that are late: the timeout was no loss, TCP learns that from their timestamps
+# (RFC 3522), and the window is the one before.  Without an additive increase nothing else moves it
+test_undo() {
+	setup_pair
+	in_ns "$H1" sysctl -qw net.bolt.debug.ai=0
+	server "$H2" cc bolt listen "$A2" 5001 recv 30000 mark "$tmp/first" recv 10000 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect "$A2" 5001 send 30000 outq info wait "$tmp/late" send 10000 outq info \
+		mark "$tmp/all" wait "$tmp/seen"
+	expect "first half" busywait test -e "$tmp/first"
+	expect "all acknowledged" busywait file_has "$tmp/client" info
+	in_ns "$H2" tc qdisc replace dev eth0 root netem limit 10000 delay 500ms
+	touch "$tmp/late"
+	expect "second half" busywait test -e "$tmp/all"
+	touch "$tmp/seen"
+	ended client "$CLIENT"
+	server_done
+	expect_ge "timeouts" "$(bolt_stat "$H1" RtoDec)" 1
+	expect_ge "TcpExtTCPTimeouts" "$(stack "$H1" TcpExtTCPTimeouts)" 1
+	expect_eq "undone" "$(($(stack "$H1" TcpExtTCPLossUndo) + $(stack "$H1" TcpExtTCPFullUndo)))" 1
+	expect_eq "window" "$(info "$tmp/client" cwnd)" \
+		"$(sed -n '0,/^info/s/^info .*cwnd=\([^ ]*\).*/\1/p' "$tmp/client")"
+}
+
 timeouts() {
 	[ "$(bolt_stat "$H1" RtoDec)" -ge "$1" ]
 }
@@ -77,4 +101,4 @@ cwnd_now() {
 	in_ns "$H1" ss -Htni 'dport = :5001' | grep -oE 'cwnd:[0-9]+' | cut -d: -f2
 }
 
-run_tests loss much_loss reorder duplicate sack_beside_option rto
+run_tests loss much_loss reorder duplicate sack_beside_option rto undo

@@ -3,10 +3,11 @@
  * A middlebox that means well: frames from one device leave through the other, TCP segments
  * changed as the rules say, their checksums mended.
  *
- * usage: bolt_mbox CLIENT-DEVICE SERVER-DEVICE [RULE [up|down] [after N] [on FILE]]...
+ * usage: bolt_mbox CLIENT-DEVICE SERVER-DEVICE [RULE [up|down] [port N] [after N] [on FILE]]...
  *
- * up: only what comes from the client; down: only what goes to it.  after N: the first N
- * segments that the rule is about pass as they are.  on FILE: so do all until FILE exists.
+ * up: only what comes from the client; down: only what goes to it.  port N: only connections with
+ * that port at either end.  after N: the first N segments that the rule is about pass as they are.
+ * on FILE: so do all until FILE exists.
  *
  *	strip-syn, strip-synack, strip-data, strip-ack, strip
  *				NOPs for the option: on SYNs, on SYN-ACKs, on segments with
@@ -14,6 +15,10 @@
  *	flags XX		exclusive-or of the option's flags with hexadecimal XX
  *	stale			the first option seen this way takes the place of all later ones
  *	reflect			an option gets the place of that which last came the other way
+ *	inc N			for a receiver that lies: each segment without payload counts N
+ *				packets with INC more than the one before it did
+ *	older N			likewise: what it echoes left N us earlier, or later where N < 0
+ *	waited			likewise: data waited at the receiver for as long as can be said
  *	echo-syn		the SYN's option of four bytes is put onto the SYN-ACK, as some
  *				do with what they do not know
  *	swap			segments with payload trade options with the one before
@@ -27,13 +32,13 @@
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <err.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,18 +49,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wire.h"
+
 #define OPTION		12	/* bytes of the full form */
 #define FRAME_MAX	65536
 
 enum kind { SYN, SYNACK, DATA, ACK, ANY };
 
-enum action { STRIP, FLAGS, STALE, REFLECT, ECHO_SYN, SWAP, SPLIT, MERGE };
+enum action { STRIP, FLAGS, STALE, REFLECT, INC, OLDER, WAITED, ECHO_SYN, SWAP, SPLIT, MERGE };
 
 struct rule {
 	enum action action;
 	enum kind kind;
 	unsigned int ways;		/* bit 0: up, bit 1: down */
 	unsigned int arg;
+	unsigned int port;		/* 0: any */
+	uint8_t inc;			/* how much INC says too much */
 	unsigned long after;
 	const char *on;			/* NULL once the file was seen */
 	unsigned long seen[2], done;
@@ -80,51 +89,6 @@ static struct {
 	unsigned int len;
 	int way;
 } held;					/* what MERGE waits with */
-
-static void die(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fprintf(stderr, "bolt_mbox: ");
-	vfprintf(stderr, fmt, ap);
-	fprintf(stderr, "\n");
-	va_end(ap);
-	exit(1);
-}
-
-static unsigned int be16(const uint8_t *p)
-{
-	return p[0] << 8 | p[1];
-}
-
-static void put16(uint8_t *p, unsigned int v)
-{
-	p[0] = v >> 8;
-	p[1] = v;
-}
-
-static uint32_t be32(const uint8_t *p)
-{
-	return (uint32_t)be16(p) << 16 | be16(p + 2);
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-	put16(p, v >> 16);
-	put16(p + 2, v);
-}
-
-static uint32_t sum(const uint8_t *p, unsigned int len, uint32_t s)
-{
-	for (; len > 1; p += 2, len -= 2)
-		s += be16(p);
-	if (len)
-		s += p[0] << 8;
-	while (s >> 16)
-		s = (s & 0xffff) + (s >> 16);
-	return s;
-}
 
 static unsigned int tcp_sum(const struct seg *s)
 {
@@ -259,6 +223,20 @@ static void echo_syn(struct rule *r, struct seg *s, int way, unsigned int *len)
 	}
 }
 
+/* What a receiver says with an ACK; it may know of what it has not received */
+static void lie(struct rule *r, struct seg *s, int way)
+{
+	if (!s->opt || s->opt_len != OPTION || s->payload || !applies(r, way))
+		return;
+	if (r->action == INC)
+		s->opt[5] += r->inc += r->arg;
+	else if (r->action == OLDER)
+		put32(s->opt + 6, be32(s->opt + 6) - 1000 * r->arg);
+	else
+		put16(s->opt + 10, be16(s->opt + 10) | 0xfff);
+	r->done++;
+}
+
 /* One of those that exchange the full form for another */
 static void exchange(struct rule *r, struct seg *s, int way)
 {
@@ -302,6 +280,11 @@ static void change(struct rule *r, struct seg *s, int way, unsigned int *len)
 	case REFLECT:
 	case SWAP:
 		exchange(r, s, way);
+		break;
+	case INC:
+	case OLDER:
+	case WAITED:
+		lie(r, s, way);
 		break;
 	case SPLIT:
 	case MERGE:
@@ -373,7 +356,8 @@ static void frame_in(uint8_t *frame, unsigned int len, int way)
 	for (i = 0; i < n_rules; i++) {
 		struct rule *r = &rules[i];
 
-		if (!(r->ways & 1 << way))
+		if (!(r->ways & 1 << way) ||
+		    (r->port && be16(s.th) != r->port && be16(s.th + 2) != r->port))
 			continue;
 		if (r->action == SPLIT || r->action == MERGE)
 			last = r;
@@ -397,12 +381,12 @@ static int open_device(const char *name)
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	sll.sll_ifindex = if_nametoindex(name);
 	if (fd < 0 || !sll.sll_ifindex)
-		die("%s: %s", name, strerror(errno));
+		errx(1, "%s: %s", name, strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
 	if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one)) ||
 	    bind(fd, (void *)&sll, sizeof(sll)))
-		die("%s: %s", name, strerror(errno));
+		errx(1, "%s: %s", name, strerror(errno));
 	return fd;
 }
 
@@ -411,7 +395,7 @@ static char **words;
 static unsigned long number(int base)
 {
 	if (!*words)
-		die("an argument is missing");
+		errx(1, "an argument is missing");
 	return strtoul(*words++, NULL, base);
 }
 
@@ -427,6 +411,8 @@ static void read_rule(struct rule *r)
 		{ "strip-data", STRIP, DATA, 0 },	{ "strip-ack", STRIP, ACK, 0 },
 		{ "strip", STRIP, ANY, 0 },		{ "flags", FLAGS, ANY, 16 },
 		{ "stale", STALE, ANY, 0 },		{ "reflect", REFLECT, ANY, 0 },
+		{ "inc", INC, ACK, 10 },		{ "older", OLDER, ACK, 10 },
+		{ "waited", WAITED, ACK, 0 },
 		{ "echo-syn", ECHO_SYN, ANY, 0 },	{ "swap", SWAP, DATA, 0 },
 		{ "split", SPLIT, DATA, 10 },		{ "merge", MERGE, DATA, 0 },
 	};
@@ -436,14 +422,14 @@ static void read_rule(struct rule *r)
 	for (i = 0; i < n && strcmp(w, known[i].name); i++)
 		;
 	if (i == n)
-		die("what is %s?", w);
+		errx(1, "what is %s?", w);
 	r->action = known[i].action;
 	r->kind = known[i].kind;
 	r->ways = 3;
 	if (known[i].base)
 		r->arg = number(known[i].base);
 	if (r->action == SPLIT && !r->arg)
-		die("split: into what?");
+		errx(1, "split: into what?");
 	for (; *words; ) {
 		if (!strcmp(*words, "up")) {
 			r->ways = 1;
@@ -451,6 +437,9 @@ static void read_rule(struct rule *r)
 		} else if (!strcmp(*words, "down")) {
 			r->ways = 2;
 			words++;
+		} else if (!strcmp(*words, "port")) {
+			words++;
+			r->port = number(10);
 		} else if (!strcmp(*words, "after")) {
 			words++;
 			r->after = number(10);
@@ -498,13 +487,13 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	if (argc < 3)
-		die("usage: bolt_mbox CLIENT-DEVICE SERVER-DEVICE [RULE...]");
+		errx(1, "usage: bolt_mbox CLIENT-DEVICE SERVER-DEVICE [RULE...]");
 	prctl(PR_SET_TIMERSLACK, 1);
 	fds[0] = open_device(argv[1]);
 	fds[1] = open_device(argv[2]);
 	for (words = argv + 3; *words;) {
 		if (n_rules == sizeof(rules) / sizeof(rules[0]))
-			die("too many rules");
+			errx(1, "too many rules");
 		read_rule(&rules[n_rules++]);
 	}
 	sigaction(SIGTERM, &sa, NULL);

@@ -9,15 +9,19 @@
  *   cut	a datagram is larger than the reader's buffer
  *   end	the socket comes to its end before the dump does
  *   lost	the socket's buffer was full (ENOBUFS)
+ *   old	the module lacks the newest counter: TCA_STATS_APP is without its last 8 bytes
  *
  * BOLT_RING=N: each device has a transmit ring of N packets (ETHTOOL_GRINGPARAM).
+ * BOLT_PAUSE=1: each device knows of PAUSE frames (ETHTOOL_GPAUSEPARAM).
  */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/ethtool.h>
+#include <linux/gen_stats.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <stdarg.h>
@@ -38,6 +42,27 @@ __attribute__((constructor)) static void begin(void)
 		abort();
 }
 
+static struct rtattr *find(struct rtattr *a, int len, int what)
+{
+	for (; RTA_OK(a, len); a = RTA_NEXT(a, len))
+		if ((a->rta_type & NLA_TYPE_MASK) == what)
+			return a;
+	return NULL;
+}
+
+/* What is taken off becomes padding. */
+static void make_old(struct nlmsghdr *h)
+{
+	const struct rtattr pad = { .rta_len = 8, .rta_type = TCA_STATS_PAD };
+	struct rtattr *a = find(TCA_RTA(NLMSG_DATA(h)), TCA_PAYLOAD(h), TCA_STATS2);
+
+	a = a ? find(RTA_DATA(a), RTA_PAYLOAD(a), TCA_STATS_APP) : NULL;
+	if (!a || RTA_PAYLOAD(a) < 16)
+		return;
+	a->rta_len -= 8;
+	memcpy((char *)a + a->rta_len, &pad, sizeof(pad));
+}
+
 /* Changes the messages of a datagram; returns whether it has a dump of the type */
 static int meddle(struct nlmsghdr *h, int len)
 {
@@ -54,6 +79,8 @@ static int meddle(struct nlmsghdr *h, int len)
 		ours = 1;
 		if (!strcmp(fault, "intr"))
 			h->nlmsg_flags |= NLM_F_DUMP_INTR;
+		if (!strcmp(fault, "old") && h->nlmsg_type != NLMSG_DONE)
+			make_old(h);
 		if (h->nlmsg_type != NLMSG_DONE)
 			continue;
 		newest = 0;
@@ -104,6 +131,8 @@ int ioctl(int fd, unsigned long request, ...)
 	if (!real)
 		real = dlsym(RTLD_NEXT, "ioctl");
 	r = request == SIOCETHTOOL ? (void *)((struct ifreq *)arg)->ifr_data : NULL;
+	if (r && r->cmd == ETHTOOL_GPAUSEPARAM && getenv("BOLT_PAUSE"))
+		return 0;
 	if (!r || !ring || r->cmd != ETHTOOL_GRINGPARAM)
 		return real(fd, request, arg);
 	r->tx_pending = atoi(ring);

@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-# modules: tcp_swift
 """A BTS pauses the flow it quotes, of any congestion control, for exactly the time it says."""
 
 import sys

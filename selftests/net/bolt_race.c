@@ -14,6 +14,7 @@
  *		absent	a congestion control that is not there is no error; and every few
  *			connections all threads rest, so that its module can go
  *		wayless	a connection that finds no way is tried again
+ *		early	the congestion control is another one's before the connection is there
  *		states	leaves behind, for each connection, one that never answers
  *
  *	bolt_race freeze ADDR PORT [cc NAME] [bytes B] until PATH
@@ -51,7 +52,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wire.h"
+
 #define CHUNK	(128 * 1024)
+#define EARLY_NS 1000		/* a step towards that moment */
+#define SYN_SENT 2		/* of tcpi_state */
 #define ROUND	32		/* connections of each thread between two looks at the time */
 #define REST_US	300000		/* rmmod comes and goes in less */
 
@@ -60,7 +65,7 @@ static socklen_t addr_len;
 static const char *cc = "bolt", *until;
 static int threads = 2, seconds = 5;
 static uint64_t bytes = 1000000;
-static bool do_switch, do_hold, do_abort, do_absent, do_states, do_wayless;
+static bool do_switch, do_hold, do_abort, do_absent, do_states, do_wayless, do_early;
 static atomic_ullong connections, complete, aborted, absent, total;
 static uint64_t deadline_ns;
 
@@ -74,14 +79,6 @@ static void die(const char *fmt, ...)
 	fprintf(stderr, "\n");
 	va_end(ap);
 	_exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
 /* splitmix64 over every eighth position: a byte that no shift leaves in its place */
@@ -253,6 +250,28 @@ static int hang(void)
 	return fd;
 }
 
+/* The congestion control changes when the answer to the SYN comes, as near as can be guessed */
+static void connect_early(struct conn *c)
+{
+	static int64_t delay_ns = 100 * EARLY_NS;
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	uint64_t then;
+
+	fcntl(c->fd, F_SETFL, O_NONBLOCK);
+	if (connect(c->fd, (void *)&addr, addr_len) && errno != EINPROGRESS)
+		die("connect: %s", strerror(errno));
+	for (then = now_ns() + delay_ns; now_ns() < then;)
+		;
+	set_cc(c->fd, "cubic");
+	getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	if (info.tcpi_state == SYN_SENT)
+		delay_ns += EARLY_NS;
+	else if (delay_ns)
+		delay_ns -= EARLY_NS;
+	fcntl(c->fd, F_SETFL, 0);
+}
+
 static void work_one(unsigned int seed, uint8_t *buf)
 {
 	struct conn c = { .seed = seed };
@@ -264,7 +283,9 @@ static void work_one(unsigned int seed, uint8_t *buf)
 
 	c.fd = new_socket();
 	set_cc(c.fd, cc);
-	if (connect(c.fd, (void *)&addr, addr_len)) {
+	if (do_early)
+		connect_early(&c);
+	if (connect(c.fd, (void *)&addr, addr_len) && !(do_early && errno == EISCONN)) {
 		if (!do_wayless || (errno != ENETUNREACH && errno != EHOSTUNREACH))
 			die("connect: %s", strerror(errno));
 		close(c.fd);
@@ -507,6 +528,8 @@ int main(int argc, char **argv)
 			do_absent = true;
 		else if (!strcmp(*w, "wayless"))
 			do_wayless = true;
+		else if (!strcmp(*w, "early"))
+			do_early = true;
 		else if (!strcmp(*w, "states"))
 			do_states = true;
 		else

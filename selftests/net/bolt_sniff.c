@@ -2,7 +2,7 @@
 /*
  * Print each TCP and control packet that passes a device, one line of NAME=VALUE each.
  *
- * usage: bolt_sniff DEVICE [plain]
+ * usage: bolt_sniff DEVICE|any [plain]
  *
  * Prints "ready" first; ends on SIGTERM, after what has been captured is printed.
  * plain: only what does not depend on chance or time, for comparisons: sequence numbers
@@ -30,29 +30,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wire.h"
+
 static bool plain;
 static volatile sig_atomic_t ending;
-
-static unsigned int be16(const uint8_t *p)
-{
-	return p[0] << 8 | p[1];
-}
-
-static uint32_t be32(const uint8_t *p)
-{
-	return (uint32_t)be16(p) << 16 | be16(p + 2);
-}
-
-static uint32_t sum(const uint8_t *p, unsigned int len, uint32_t s)
-{
-	for (; len > 1; p += 2, len -= 2)
-		s += be16(p);
-	if (len)
-		s += p[0] << 8;
-	while (s >> 16)
-		s = (s & 0xffff) + (s >> 16);
-	return s;
-}
 
 /* --- one direction of a connection, for numbers that count from its beginning --- */
 
@@ -101,7 +82,7 @@ static void print_options(const uint8_t *p, unsigned int len)
 /* As RFC 6994 says, written down here a second time on purpose */
 static void print_bolt(const uint8_t *p, unsigned int len)
 {
-	static const char names[] = "DASLFICN";
+	static const char names[] = "DASLFIC";
 	unsigned int i, j, bit;
 
 	for (i = 0; i < len && p[i]; i += p[i] == 1 ? 1 : p[i + 1]) {
@@ -156,6 +137,9 @@ static void print_tcp(const uint8_t *l3, unsigned int family, const uint8_t *th,
 	for (i = 0; i < 8; i++)
 		if (th[13] & 1 << i)
 			putchar(names[i]);
+	/* AE of RFC 9768, which was NS */
+	if (th[12] & 1)
+		putchar('N');
 	if (plain) {
 		from = half_of(saddr, alen, be16(th));
 		to = half_of(daddr, alen, be16(th + 2));
@@ -194,11 +178,12 @@ static void print_udp(const uint8_t *l3, unsigned int family, const uint8_t *uh,
 {
 	const uint8_t *p = uh + 8, *end = uh + len;
 	char s[INET6_ADDRSTRLEN], d[INET6_ADDRSTRLEN];
-	unsigned int number, tag;
+	unsigned int number, tag, switches;
 
 	if (len < 8 + 48)
 		return;
 	number = p[1] == 1 ? 0 : 4;
+	switches = p[2] & 1 ? 20 : 0;
 	tag = p[2] & 4 ? 8 : 0;
 	inet_ntop(family == 4 ? AF_INET : AF_INET6, family == 4 ? l3 + 12 : l3 + 8, s, sizeof(s));
 	inet_ntop(family == 4 ? AF_INET : AF_INET6, family == 4 ? l3 + 16 : l3 + 24, d, sizeof(d));
@@ -208,7 +193,7 @@ static void print_udp(const uint8_t *l3, unsigned int family, const uint8_t *uh,
 	printf(" version=%u type=%u cflags=%u dscp=%u tx=%u queue=%u rate=%u pause=%u switch=%u",
 	       p[0], p[1], p[2], p[3], be32(p + 4), be32(p + 8), be32(p + 12),
 	       number ? be32(p + 20) : 0, be32(p + 16));
-	printf(" quote=%u", len - 8 - 20 - number - tag);
+	printf(" quote=%u", len - 8 - 20 - number - switches - tag);
 	if (tag)
 		printf(" tag=%08x%08x", be32(end - 8), be32(end - 4));
 }
@@ -282,13 +267,13 @@ int main(int argc, char **argv)
 	struct sigaction sa = { .sa_handler = end };
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: bolt_sniff DEVICE [plain]\n");
+		fprintf(stderr, "usage: bolt_sniff DEVICE|any [plain]\n");
 		return 1;
 	}
 	plain = argc > 2 && !strcmp(argv[2], "plain");
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	sll.sll_ifindex = if_nametoindex(argv[1]);
-	if (fd < 0 || !sll.sll_ifindex) {
+	if (fd < 0 || (!sll.sll_ifindex && strcmp(argv[1], "any"))) {
 		fprintf(stderr, "bolt_sniff: %s: %s\n", argv[1], strerror(errno));
 		return 1;
 	}

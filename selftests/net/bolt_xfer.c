@@ -37,13 +37,13 @@
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,32 +54,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wire.h"
 #include "xfer.h"
 
 int fd = -1;
 uint64_t sent, received;
 uint8_t buf[CHUNK];
 static int listener = -1;
-
-void die(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fprintf(stderr, "bolt_xfer: ");
-	vfprintf(stderr, fmt, ap);
-	fprintf(stderr, "\n");
-	va_end(ap);
-	exit(1);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
 
 /* A byte that no shift, repetition or loss of the stream leaves in its place (splitmix64) */
 static uint8_t pattern(uint64_t pos)
@@ -104,7 +85,7 @@ socklen_t to_sockaddr(struct sockaddr_storage *ss, const char *text, int port)
 		return sizeof(*a4);
 	}
 	if (inet_pton(AF_INET6, text, &a6->sin6_addr) != 1)
-		die("no address: %s", text);
+		errx(1, "no address: %s", text);
 	a6->sin6_family = AF_INET6;
 	a6->sin6_port = htons(port);
 	return sizeof(*a6);
@@ -127,7 +108,7 @@ void do_send(uint64_t n, int flags)
 		fill(buf, sent, len);
 		got = send(fd, buf, len, MSG_NOSIGNAL | flags);
 		if (got < 0)
-			die("send at %llu: %s", (unsigned long long)sent, strerror(errno));
+			errx(1, "send at %llu: %s", (unsigned long long)sent, strerror(errno));
 		sent += got;
 		n -= got;
 	}
@@ -139,7 +120,7 @@ void check(const uint8_t *data, uint64_t n)
 
 	for (i = 0; i < n; i++)
 		if (data[i] != pattern(received + i))
-			die("data differs at %llu", (unsigned long long)(received + i));
+			errx(1, "data differs at %llu", (unsigned long long)(received + i));
 	received += n;
 }
 
@@ -150,7 +131,7 @@ static int do_recv(uint64_t n)
 		ssize_t got = recv(fd, buf, n < CHUNK ? n : CHUNK, 0);
 
 		if (got < 0)
-			die("recv at %llu: %s", (unsigned long long)received, strerror(errno));
+			errx(1, "recv at %llu: %s", (unsigned long long)received, strerror(errno));
 		if (!got)
 			return 0;
 		check(buf, got);
@@ -166,9 +147,9 @@ static void do_recv_reset(void)
 	while ((got = recv(fd, buf, CHUNK, 0)) > 0)
 		check(buf, got);
 	if (!got)
-		die("the end at %llu, no reset", (unsigned long long)received);
+		errx(1, "the end at %llu, no reset", (unsigned long long)received);
 	if (errno != ECONNRESET)
-		die("recv at %llu: %s", (unsigned long long)received, strerror(errno));
+		errx(1, "recv at %llu: %s", (unsigned long long)received, strerror(errno));
 	printf("reset after %llu\n", (unsigned long long)received);
 }
 
@@ -184,7 +165,7 @@ static void do_send_fail(int want)
 		sent += got;
 	}
 	if (errno != want)
-		die("send: %s, not %s", strerror(errno), strerror(want));
+		errx(1, "send: %s, not %s", strerror(errno), strerror(want));
 }
 
 static void do_echo(void)
@@ -193,9 +174,9 @@ static void do_echo(void)
 
 	while ((got = recv(fd, buf, CHUNK, 0)) > 0)
 		if (send(fd, buf, got, MSG_NOSIGNAL) != got)
-			die("echo: %s", strerror(errno));
+			errx(1, "echo: %s", strerror(errno));
 	if (got < 0)
-		die("echo: %s", strerror(errno));
+		errx(1, "echo: %s", strerror(errno));
 }
 
 static void do_ping(int n, uint64_t size)
@@ -206,7 +187,7 @@ static void do_ping(int n, uint64_t size)
 	for (i = 0; i < n; i++) {
 		do_send(size, 0);
 		if (!do_recv(size))
-			die("ping %d: connection closed", i);
+			errx(1, "ping %d: connection closed", i);
 		now = now_ns();
 		if (now - before > worst)
 			worst = now - before;
@@ -224,22 +205,22 @@ static void do_info(void)
 	int outq = 0;
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ti, &len))
-		die("TCP_INFO: %s", strerror(errno));
+		errx(1, "TCP_INFO: %s", strerror(errno));
 	len = sizeof(cc);
 	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, &len);
 	ioctl(fd, SIOCOUTQ, &outq);
-	printf("info cc=%s cwnd=%u mss=%u unacked=%u retrans=%u lost=%u rtt_us=%u rto_us=%u outq=%d segs_out=%u data_segs_out=%u segs_in=%u data_segs_in=%u delivered=%u state=%u sacked=%u reord=%u\n",
+	printf("info cc=%s cwnd=%u mss=%u unacked=%u retrans=%u lost=%u rtt_us=%u rto_us=%u outq=%d segs_out=%u data_segs_out=%u segs_in=%u data_segs_in=%u delivered=%u state=%u sacked=%u reord=%u delivered_ce=%u\n",
 	       cc, ti.tcpi_snd_cwnd, ti.tcpi_snd_mss, ti.tcpi_unacked, ti.tcpi_total_retrans,
 	       ti.tcpi_lost, ti.tcpi_rtt, ti.tcpi_rto, outq, ti.tcpi_segs_out,
 	       ti.tcpi_data_segs_out, ti.tcpi_segs_in, ti.tcpi_data_segs_in, ti.tcpi_delivered,
-	       ti.tcpi_state, ti.tcpi_sacked, ti.tcpi_reord_seen);
+	       ti.tcpi_state, ti.tcpi_sacked, ti.tcpi_reord_seen, ti.tcpi_delivered_ce);
 	fflush(stdout);
 }
 
 static void set_cc(const char *name)
 {
 	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name)))
-		die("congestion control %s: %s", name, strerror(errno));
+		errx(1, "congestion control %s: %s", name, strerror(errno));
 }
 
 /* What was asked for before there was a socket */
@@ -255,7 +236,7 @@ static void make_socket(int family)
 
 	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, pre.protocol);
 	if (fd < 0)
-		die("socket: %s", strerror(errno));
+		errx(1, "socket: %s", strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (pre.cc)
@@ -263,10 +244,10 @@ static void make_socket(int family)
 	opt_apply();
 	if (pre.tos >= 0 && family == AF_INET &&
 	    setsockopt(fd, IPPROTO_IP, IP_TOS, &pre.tos, sizeof(pre.tos)))
-		die("IP_TOS: %s", strerror(errno));
+		errx(1, "IP_TOS: %s", strerror(errno));
 	if (pre.tos >= 0 && family == AF_INET6 &&
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &pre.tos, sizeof(pre.tos)))
-		die("IPV6_TCLASS: %s", strerror(errno));
+		errx(1, "IPV6_TCLASS: %s", strerror(errno));
 	if (pre.md5_key) {
 		struct tcp_md5sig md5 = { .tcpm_keylen = strlen(pre.md5_key) };
 
@@ -274,14 +255,14 @@ static void make_socket(int family)
 		memcpy(&md5.tcpm_addr, &ss, sizeof(ss));
 		memcpy(md5.tcpm_key, pre.md5_key, md5.tcpm_keylen);
 		if (setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG, &md5, sizeof(md5)))
-			die("TCP_MD5SIG: %s", strerror(errno));
+			errx(1, "TCP_MD5SIG: %s", strerror(errno));
 	}
 	if (pre.bind || pre.port) {
 		const char *any = family == AF_INET ? "0.0.0.0" : "::";
 		socklen_t len = to_sockaddr(&ss, pre.bind ? pre.bind : any, pre.port);
 
 		if (bind(fd, (void *)&ss, len))
-			die("bind: %s", strerror(errno));
+			errx(1, "bind: %s", strerror(errno));
 	}
 }
 
@@ -292,7 +273,7 @@ static void do_ready(const char *addr, int port)
 
 	make_socket(ss.ss_family);
 	if (bind(fd, (void *)&ss, len) || listen(fd, 16))
-		die("listen on %s %d: %s", addr, port, strerror(errno));
+		errx(1, "listen on %s %d: %s", addr, port, strerror(errno));
 	listener = fd;
 	fd = -1;
 	printf("listening\n");
@@ -303,7 +284,7 @@ static void do_accept(void)
 {
 	fd = accept(listener, NULL, NULL);
 	if (fd < 0)
-		die("accept: %s", strerror(errno));
+		errx(1, "accept: %s", strerror(errno));
 	/* subflows join through it */
 	if (pre.protocol != IPPROTO_MPTCP)
 		close(listener);
@@ -323,7 +304,7 @@ static void do_connect(const char *addr, int port)
 
 	make_socket(ss.ss_family);
 	if (connect(fd, (void *)&ss, len))
-		die("connect to %s %d: %s", addr, port, strerror(errno));
+		errx(1, "connect to %s %d: %s", addr, port, strerror(errno));
 }
 
 void sleep_ms(unsigned int ms)
@@ -340,7 +321,7 @@ static void do_wait(const char *path)
 
 	for (i = 0; access(path, F_OK); i++) {
 		if (i > 60000)
-			die("no %s", path);
+			errx(1, "no %s", path);
 		sleep_ms(1);
 	}
 }
@@ -351,12 +332,12 @@ static void do_outq(void)
 
 	for (i = 0; i < 60000; i++) {
 		if (ioctl(fd, SIOCOUTQ, &outq))
-			die("SIOCOUTQ: %s", strerror(errno));
+			errx(1, "SIOCOUTQ: %s", strerror(errno));
 		if (!outq)
 			return;
 		sleep_ms(1);
 	}
-	die("%d bytes not acknowledged", outq);
+	errx(1, "%d bytes not acknowledged", outq);
 }
 
 static char **words;
@@ -364,7 +345,7 @@ static char **words;
 const char *next(const char *what)
 {
 	if (!*words)
-		die("%s: argument missing", what);
+		errx(1, "%s: argument missing", what);
 	return *words++;
 }
 
@@ -418,7 +399,7 @@ static void word_before(const char *w)
 		a = next(w);
 		do_connect(a, number(w));
 	} else if (!word_any(w) && !opt_word(w)) {
-		die("%s: not before there is a connection", w);
+		errx(1, "%s: not before there is a connection", w);
 	}
 }
 
@@ -431,7 +412,7 @@ static void word_after(const char *w)
 	} else if (!strcmp(w, "recv")) {
 		n = number(w);
 		if (!do_recv(n))
-			die("recv: connection closed at %llu", (unsigned long long)received);
+			errx(1, "recv: connection closed at %llu", (unsigned long long)received);
 	} else if (!strcmp(w, "recv-eof")) {
 		do_recv(UINT64_MAX);
 		printf("received %llu\n", (unsigned long long)received);
@@ -455,7 +436,7 @@ static void word_after(const char *w)
 	} else if (!strcmp(w, "close")) {
 		close(fd);
 	} else if (!word_any(w) && !opt_word(w) && !io_word(w) && !hand_word(w)) {
-		die("what is %s?", w);
+		errx(1, "what is %s?", w);
 	}
 	fflush(stdout);
 }

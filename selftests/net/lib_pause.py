@@ -10,9 +10,11 @@ H1 at once, through its loopback device.  All times are of the guest's virtual c
 import json
 import os
 import random
+import shutil
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 
 import bolt_ctl
@@ -70,18 +72,25 @@ class Packet:
 
 
 class Host:
-    """H1 and H2, a capture at H1, and a transfer between them"""
+    """H1 and H2, a capture at H1, a transfer between them, and a switch beside H1 that sends messages"""
 
     def __init__(self, qdisc=None, family=4, delay="1ms", window=65536, segs=2, sfc=1):
-        self.h1, self.h2 = Namespace("h1"), Namespace("h2")
-        a, b = self.h1.name, self.h2.name
+        self.h1, self.h2, self.switch = Namespace("h1"), Namespace("h2"), Namespace("switch")
+        a, b, c = self.h1.name, self.h2.name, self.switch.name
         self.family, self.grace = family, HELD if qdisc == "fq" else SLACK
         self.ip = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}[family]
         sh(f"ip link add name eth0 netns {a} type veth peer name eth0 netns {b}")
+        nodad = "nodad" if family == 6 else ""
         for ns, n in ((a, 0), (b, 1)):
-            nodad = "nodad" if family == 6 else ""
             sh(f"ip -n {ns} link set lo up; ip -n {ns} link set eth0 up;"
                f"ip -n {ns} addr add {self.ip[n]}/{64 if family == 6 else 24} dev eth0 {nodad}")
+        # a switch, whose messages arrive at once
+        net, mac = "2001:db8:1::" if family == 6 else "198.51.100.", "02:00:00:00:00:01"
+        sh(f"ip link add name eth1 netns {a} address {mac} type veth peer name eth1 netns {c}")
+        for ns, n in ((a, 1), (c, 2)):
+            sh(f"ip -n {ns} link set eth1 up; ip -n {ns} addr add {net}{n}/{64 if family == 6 else 24} dev eth1 {nodad}")
+        sh(f"ip -n {c} -{family} route add {self.ip[0]} dev eth1;"
+           f"ip -n {c} neigh add {self.ip[0]} lladdr {mac} dev eth1")
         # a window that keeps it to a few packets per ms, and packets of one or two segments
         self.h2.sysctl("ipv4.tcp_rmem", f"4096 {window} {window}")
         sh(f"ip -n {a} link set eth0 gso_max_segs {segs}")
@@ -99,6 +108,7 @@ class Host:
             self.tap.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
             self.tap.setsockopt(socket.SOL_SOCKET, 33, 1 << 28)    # SO_RCVBUFFORCE
             self.tap.setblocking(False)
+        with self.switch:
             self.udp = socket.socket({4: socket.AF_INET, 6: socket.AF_INET6}[family],
                                      socket.SOCK_DGRAM)
         self.children, self.forked, self.whole = [], [], True
@@ -117,6 +127,7 @@ class Host:
         self.udp.close()
         self.h1.close()
         self.h2.close()
+        self.switch.close()
 
     def dropped(self):
         out = subprocess.run(["tc", "-n", self.h1.name, "-s", "-j", "qdisc", "show", "dev", "eth0"],
@@ -258,7 +269,7 @@ class Host:
 
     def message(self, pause, quote, **changes):
         head = changes.pop("head", None) or quote.quote()
-        return packed(head, **{"type": 2, "tx": quote.tx, "number": pause} | changes)
+        return packed(head, **{"type": 2, "tx": quote.tx or quote.tsval, "number": pause} | changes)
 
     def bts(self, pause, quote=None, **changes):
         """A BTS that quotes the newest data packet; returns when it came in"""
@@ -309,6 +320,42 @@ class Host:
         self.capture()
         return [p for p in self.packets if p.data() and p.when > start and
                 (end is None or p.when < end)]
+
+
+class Owner:
+    """A user who owns a socket until he lets it go: he asks for a module, which is looked for with
+    the socket locked, for as long as a FIFO is open.  Its directory is its own, as guests that run
+    at the same time share the host's /tmp."""
+
+    MODPROBE = "/proc/sys/kernel/modprobe"
+
+    def __init__(self, sock):
+        with open(self.MODPROBE, encoding="ascii") as f:
+            self.before = f.read()
+        self.dir = tempfile.mkdtemp(prefix="bolt-test.")
+        fifo, script = f"{self.dir}/fifo", f"{self.dir}/modprobe"
+        os.mkfifo(fifo)
+        with open(script, "w", encoding="ascii") as f:
+            f.write(f"#!/bin/sh\nread line <{fifo}\nexit 1\n")
+        os.chmod(script, 0o755)
+        with open(self.MODPROBE, "w", encoding="ascii") as f:
+            f.write(script)
+        self.pid = os.fork()
+        if not self.pid:
+            try:
+                sock.setsockopt(socket.IPPROTO_TCP, bolt_ctl.TCP_CONGESTION, b"none-such")
+            except OSError:
+                pass
+            os._exit(0)
+        # until the script reads
+        self.fifo = os.open(fifo, os.O_WRONLY)
+
+    def let_go(self):
+        os.close(self.fifo)
+        os.waitpid(self.pid, 0)
+        with open(self.MODPROBE, "w", encoding="ascii") as f:
+            f.write(self.before)
+        shutil.rmtree(self.dir)
 
 
 def until(when):

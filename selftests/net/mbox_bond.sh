@@ -4,6 +4,7 @@
 # Ports of sfc on a bond and on what it is made of, while traffic moves from one link to the other.
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_subrtt.sh"
 
 BYTES=6000000
 
@@ -97,7 +98,7 @@ all_heard() {
 	for dev; do
 		expect "drains" busywait qdisc_is "$R" "$dev" qlen 0
 		expect_ge "SRC by $dev" "$(qdisc "$R" "$dev" src_sent)" 10
-		counters "$R" "$dev" src_limited=0 src_nomem=0 src_dropped=0 src_unfit=0 mark_failed=0 \
+		counters "$R" "$dev" msg_limited=0 msg_nomem=0 msg_dropped=0 msg_unfit=0 mark_failed=0 \
 			opt_bad=0 backlog=0
 		n=$((n + $(qdisc "$R" "$dev" src_sent)))
 	done
@@ -163,19 +164,22 @@ test_link_dies() {
 
 # --- speed ---
 
-# Links of different speed; nobody reads what they carry
-setup_taps() {
-	local dev
-	setup_ns R
-	for dev in t2 t3; do
-		spawn TAP "$tmp/$dev" in_ns "$R" python3 -c '
+# tap NS DEV: a link; nobody reads what it carries
+tap() {
+	spawn TAP "$tmp/$2" in_ns "$1" python3 -c '
 import fcntl, struct, sys, time
 tap = open("/dev/net/tun", "r+b", buffering=0)
 fcntl.ioctl(tap, 0x400454ca, struct.pack("16sH22x", sys.argv[1].encode(), 0x1002))
 print("ready", flush=True)
-time.sleep(10000)' "$dev"
-		busywait file_has "$tmp/$dev" ready || fail "tap: $(cat "$tmp/$dev")"
-	done
+time.sleep(10000)' "$2"
+	busywait file_has "$tmp/$2" ready || fail "tap: $(cat "$tmp/$2")"
+}
+
+# Links of different speed
+setup_taps() {
+	setup_ns R
+	tap "$R" t2
+	tap "$R" t3
 	in_ns "$R" ethtool -s t2 speed 25000 duplex full autoneg off
 	in_ns "$R" ethtool -s t3 speed 100000 duplex full autoneg off
 	ips "$R" <<-BATCH
@@ -225,20 +229,36 @@ upload_takes() {
 	expect_le "us" "$took" "$2"
 }
 
-bond_speed() {
-	[ "$(in_ns "$H1" ethtool bond0 | sed -n 's/.*Speed: \([0-9]*\)Mb.*/\1/p')" = "$1" ]
+# speed_of DEV: what a device of H1 says, in Mbit/s
+speed_of() {
+	in_ns "$H1" ethtool "$1" | sed -n 's/.*Speed: \([0-9]*\)Mb.*/\1/p'
 }
 
-#	H1 bond0 (e2, e3) ===== (e2, e3) bond0 H2	10 Gb/s each, balance-xor
+# tells DEV MBPS
+tells() {
+	[ "$(speed_of "$1")" = "$2" ]
+}
+
+# lab_pair DEV MBPS: a link from H1 to H2 that says its speed
+lab_pair() {
+	local a b
+	grep -q '^lablink ' /proc/modules || insmod "$BOLT_MODULES/lablink.ko"
+	exec {a}<"/run/netns/$H1" {b}<"/run/netns/$H2"
+	echo "pair $a $1 $b $1 ${2}000000 1000 1500 64" >/proc/lablink || fail "no link $1"
+	exec {a}<&- {b}<&-
+}
+
+#	H1 bond0 (e2, e3) ===== (e2, e3) bond0 H2	10 Gb/s each, in turn
 test_sender_of_two_speeds() {
 	local ns
 	setup_ns H1 H2
 	R=
-	ip link add name e2 netns "$H1" type veth peer name e2 netns "$H2"
-	ip link add name e3 netns "$H1" type veth peer name e3 netns "$H2"
+	lab_pair e2 10000
+	lab_pair e3 10000
 	for ns in "$H1" "$H2"; do
+		in_ns "$ns" sysctl -qw net.bolt.rate_mbps=0
 		ips "$ns" <<-BATCH
-			link add bond0 type bond mode balance-xor miimon 1
+			link add bond0 type bond mode balance-rr miimon 1
 			link set e2 master bond0
 			link set e3 master bond0
 		BATCH
@@ -247,14 +267,80 @@ test_sender_of_two_speeds() {
 	addr "$H2" bond0 192.0.2.2/24 2001:db8::2/64
 	A2=192.0.2.2 B2=2001:db8::2
 	wait_up
-	expect "both" busywait bond_speed 20000
+	expect "both" busywait tells bond0 20000
 	upload_takes 8000 12000
+	doctor host
+	finds speed ok '^bond0: departures are spaced at 20\.0Gbps, its own speed'
 	ip -n "$H2" link set e2 down
-	expect "one" busywait bond_speed 10000
+	ip -n "$H1" link set e2 down
+	expect "one" busywait tells bond0 10000
 	upload_takes 16000 20000
 	ip -n "$H2" link set e2 up
-	expect "both again" busywait bond_speed 20000
+	ip -n "$H1" link set e2 up
+	expect "both again" busywait tells bond0 20000
 	upload_takes 8000 12000
 }
 
-run_tests ports_below port_above sender_behind link_dies speed_of_the_active speed_of_all sender_of_two_speeds
+# spaced_at MBPS ADDRESS: a new flow from H1 is; 0: it is not
+spaced_at() {
+	local kbps
+	rm -f "$tmp/up" "$tmp/go"
+	server "$H2" cc bolt listen "$2" 5001 recv 1000 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect "$2" 5001 mark "$tmp/up" wait "$tmp/go" send 1000
+	busywait test -e "$tmp/up"
+	ctl -j -n "$H1" flows --addr "$2"
+	kbps=$(json '.[0].nic_rate')
+	touch "$tmp/go"
+	ended client "$CLIENT"
+	server_done
+	[ "$kbps" = "$(($1 * 1000))" ]
+}
+
+#	H1 v0 ------------------- v0 H2		veth: tells 10 Gb/s, whatever is behind it
+#	H1 v0.5 ----------------- v0.5 H2	its VLAN
+#	H1 br0 (t0, later e0) --- e0 H2		a tap, as of a guest, and a link of 1 Gb/s
+test_no_speed_of_its_own() {
+	local ns n=0
+	setup_ns H1 H2
+	ip link add name v0 netns "$H1" type veth peer name v0 netns "$H2"
+	lab_pair e0 1000
+	tap "$H1" t0
+	for ns in "$H1" "$H2"; do
+		n=$((n + 1))
+		ips "$ns" <<-BATCH
+			link set v0 up
+			link set e0 arp on up
+			link add link v0 name v0.5 up type vlan id 5
+			addr add 192.0.2.$n/24 dev v0
+			addr add 198.51.100.$n/24 dev v0.5
+		BATCH
+	done
+	ips "$H1" <<-BATCH
+		link add br0 up type bridge
+		link set t0 master br0 up
+		addr add 203.0.113.1/24 dev br0
+	BATCH
+	ip -n "$H2" addr add 203.0.113.2/24 dev e0
+	in_ns "$H1" sysctl -qw net.bolt.rate_mbps=0
+	# 10 before Linux 6.3, 10000 since
+	expect_ge "speed of the tap" "$(speed_of t0)" 10
+	expect "the bridge repeats the tap" busywait tells br0 "$(speed_of t0)"
+	ip -n "$H1" link set e0 master br0
+	for n in 192.0.2.2 198.51.100.2 203.0.113.2; do
+		expect "$n is there" busywait refused "$n"
+	done
+	expect "veth" spaced_at 0 192.0.2.2
+	expect "VLAN of a veth" spaced_at 0 198.51.100.2
+	expect "bridge of a tap and a link" spaced_at 1000 203.0.113.2
+	doctor host
+	finds speed note '^the speed of v0 is unknown: '
+	finds speed note '^the speed of v0\.5 is unknown: '
+	finds speed ok '^br0: departures are spaced at 1\.00Gbps, the speed of e0'
+	in_ns "$H1" sysctl -qw net.bolt.rate_mbps=4000
+	expect "veth, by the sysctl" spaced_at 4000 192.0.2.2
+	expect "bridge, by the sysctl" spaced_at 4000 203.0.113.2
+}
+
+run_tests ports_below port_above sender_behind link_dies speed_of_the_active speed_of_all sender_of_two_speeds \
+	no_speed_of_its_own

@@ -3,15 +3,27 @@
 # flavour: lab
 #
 # Data, ACKs and control packets that are lost, overtaken or doubled, each kind by itself and at
-# 0.1 to 30 %: every byte arrives, Bolt is not slower than Reno would be, and the
-# window is what it was once that has ended.
+# 0.1 to 30 %: every byte arrives, in the time that it was measured to take, and the window is what it
+# was once that has ended.  Where much data is lost, Bolt is faster than Reno.
 
 . "$(dirname "$0")/lib.sh"
 
 BYTES=1000000
 RATES="0.1 1 5 10 30"
-# At each of them, of BYTES, which take 8 at the link's rate: about half as much again as measured
-declare -A WITHIN_MS=([0.1]=15 [1]=25 [5]=45 [10]=50 [30]=110)
+TIMES=5
+# Milliseconds for BYTES, which take 8 at the link's rate: the median of five transfers, and each of
+# them.  Of 20 to 60 measured: the slowest, which the median of five is beyond by chance in one run of
+# a thousand, and a fifth more than it.  Where 30 % of the data is lost two of 60 took 240, by timeouts
+# in a row; the others took 34 to 92, half of them less than 46.  Where ACKs are lost, few of 100
+# transfers had a timeout at their end, and another if its ACK was lost too: of 10 % one took 24, of
+# 30 % eight 22 to 35 and one 63; each more in a row doubles it.
+declare -A WITHIN_MS=(
+	["usual"]="13 16"
+	["data loss 1"]="18 24" ["data loss 5"]="36 43" ["data loss 10"]="44 53" ["data loss 30"]="75 300"
+	["ack loss 5"]="17 50" ["ack loss 10"]="17 50" ["ack loss 30"]="25 300"
+	["ack reorder 1"]="14 16" ["ack reorder 5"]="17 19" ["ack reorder 10"]="18 20"
+	["ack reorder 30"]="15 18" ["data duplicate 10"]="14 15" ["data duplicate 30"]="16 17"
+)
 
 #	H1 eth0 ------------- r1  R  r2 ------------- eth0 H2
 # Data suffers at H1, ACKs at H2, SRC at r1 where ACKs pass by.  The link is 1 Gb/s, there
@@ -25,7 +37,7 @@ setup_lossy() {
 		route change default via 192.0.2.254 initcwnd 40 rto_min 5ms
 	BATCH
 	ip -n "$H2" route change default via 198.51.100.254 initcwnd 40 rto_min 5ms
-	in_ns "$R" tc qdisc add dev r2 root sfc rate 1gbit
+	in_ns "$R" tc qdisc add dev r2 root sfc rate 1gbit rtt 400us
 	in_ns "$R" tc qdisc add dev r1 root handle 1: prio bands 2 \
 		priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
 	in_ns "$R" tc filter add dev r1 parent 1: protocol ip u32 match ip protocol 17 0xff \
@@ -80,15 +92,20 @@ transfer() {
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 }
 
-# transfers CC KIND NETEM...: three; in $harmed_us the median.  With three of ten ACKs lost one
-# transfer in thirty ends with a timeout or more, Reno's as well as Bolt's.
+# transfers CC KIND NETEM...: TIMES of them; $median_us and $slowest_us
 transfers() {
 	local times=() n
-	for n in 1 2 3; do
+	for ((n = 0; n < TIMES; n++)); do
 		transfer "$@"
-		times[n]=$harmed_us
+		times+=("$harmed_us")
+		[ "$1" = bolt ] || continue
+		expect_le "$*: time when healed, us" "$healed_us" 14000
+		# 1 Gb/s and 400 us are 33 packets
+		expect_ge "$*: window when healed" "$(window 3)" 33
 	done
-	harmed_us=$(printf '%s\n' "${times[@]}" | sort -n | sed -n 2p)
+	mapfile -t times < <(printf '%s\n' "${times[@]}" | sort -n)
+	median_us=${times[TIMES / 2]} slowest_us=${times[-1]}
+	say "$*: ${times[*]} us"
 }
 
 # window N: at the Nth info
@@ -96,64 +113,60 @@ window() {
 	grep '^info' "$tmp/client" | sed -n "$1s/.* cwnd=\\([0-9]*\\).*/\\1/p"
 }
 
-# compare KIND NETEM... with RATE for the percentage
-compare() {
-	local kind=$1 rate reno_us often
+# judge KIND NETEM... with RATE for the percentage
+judge() {
+	local kind=$1 rate what within bolt_us
 	shift
 	setup_lossy
 	for rate in $RATES; do
-		[ "$rate" = 30 ] && often=transfers || often=transfer
-		"$often" reno "$kind" "${@/RATE/$rate%}"
-		reno_us=$harmed_us
-		"$often" bolt "$kind" "${@/RATE/$rate%}"
+		what="$kind $1 $rate"
+		transfers bolt "$kind" "${@/RATE/$rate%}"
 		expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt
-		say "$kind $* at $rate %: reno $reno_us us, bolt $harmed_us us; healed $healed_us us," \
-			"cwnd $(window 1) $(window 2) $(window 3)"
-		# twice as slow at worst, and a timeout or two at the end that Reno was spared
-		expect_le "$kind $* at $rate %: time, us" "$harmed_us" $((reno_us * 2 + 10000))
-		expect_le "$kind $* at $rate %: time by itself, us" "$harmed_us" \
-			$((WITHIN_MS[$rate] * 1000))
-		expect_le "$kind $* at $rate %: time when healed, us" "$healed_us" 15000
-		# 1 Gb/s and 400 us are 33 packets
-		expect_ge "$kind $* at $rate %: window when healed" "$(window 3)" 28
+		read -ra within <<<"${WITHIN_MS[$what]:-${WITHIN_MS[usual]}}"
+		expect_le "$what: median, us" "$median_us" $((within[0] * 1000))
+		expect_le "$what: slowest, us" "$slowest_us" $((within[1] * 1000))
+		[[ $what = "data loss "* && ${rate%.*} -ge 5 ]] || continue
+		bolt_us=$median_us
+		transfers reno "$kind" "${@/RATE/$rate%}"
+		expect_le "$what: beside Reno's $median_us us" "$bolt_us" "$median_us"
 	done
 	expect_eq "H1 FallbackLate" "$(bolt_stat "$H1" FallbackLate)" 0
 }
 
 test_data_lost() {
-	compare data loss RATE
+	judge data loss RATE
 }
 
 test_data_reordered() {
-	compare data reorder RATE
+	judge data reorder RATE
 }
 
 test_data_doubled() {
-	compare data duplicate RATE
+	judge data duplicate RATE
 }
 
 test_acks_lost() {
-	compare ack loss RATE
+	judge ack loss RATE
 }
 
 test_acks_reordered() {
-	compare ack reorder RATE
+	judge ack reorder RATE
 }
 
 test_acks_doubled() {
-	compare ack duplicate RATE
+	judge ack duplicate RATE
 }
 
 test_src_lost() {
-	compare src loss RATE
+	judge src loss RATE
 }
 
 test_src_late() {
-	compare src delay 300us reorder RATE
+	judge src delay 300us reorder RATE
 }
 
 test_src_doubled() {
-	compare src duplicate RATE
+	judge src duplicate RATE
 }
 
 run_tests data_lost data_reordered data_doubled acks_lost acks_reordered acks_doubled src_lost \

@@ -226,7 +226,7 @@ test_conntrack_of_the_switch() {
 	upload
 	expect_ge "SRC sent" "$(qdisc "$M" m2 src_sent)" 10
 	expect_eq "dropped by policy: SrcRx" "$(bolt_stat "$H1" SrcRx)" 0
-	expect_eq "entries of UDP" "$(in_ns "$M" grep -c 'udp .*45079' /proc/net/nf_conntrack)" 0
+	expect_eq "entries of UDP" "$(in_ns "$M" grep -c 'udp .*12311' /proc/net/nf_conntrack)" 0
 	expect_eq "entries of the connection" \
 		"$(in_ns "$M" grep -c 'tcp .*dport=5001 ' /proc/net/nf_conntrack)" 1
 	expect_eq "invalid" "$(in_ns "$M" nft list ruleset | grep -c 'packets 0 bytes 0 drop')" 2
@@ -242,7 +242,7 @@ test_conntrack_on_the_way() {
 			ct state invalid counter drop
 			ct state established,related accept
 			tcp dport 5001 ct state new accept
-			udp dport 45079 ct state new counter accept
+			udp dport 12311 ct state new counter accept
 			meta l4proto { icmp, icmpv6 } accept
 		}
 	}
@@ -250,8 +250,8 @@ test_conntrack_on_the_way() {
 	port "$R" r2
 	upload
 	src_heard "$H1" "$R" r2
-	expect_eq "entries of UDP at M" "$(in_ns "$M" grep -c 'udp .*45079' /proc/net/nf_conntrack)" 1
-	expect_eq "entries of UDP at R" "$(in_ns "$R" grep -c 'udp .*45079' /proc/net/nf_conntrack)" 0
+	expect_eq "entries of UDP at M" "$(in_ns "$M" grep -c 'udp .*12311' /proc/net/nf_conntrack)" 1
+	expect_eq "entries of UDP at R" "$(in_ns "$R" grep -c 'udp .*12311' /proc/net/nf_conntrack)" 0
 	expect_eq "invalid" "$(in_ns "$M" nft list ruleset | grep -c 'invalid counter packets 0 ')" 1
 }
 
@@ -333,7 +333,7 @@ test_bridge_nf_call() {
 	setup_bridge 1
 	states inet untracked
 	filtered "$A2"
-	expect_eq "entries of UDP" "$(in_ns "$M" grep -c 'udp .*45079' /proc/net/nf_conntrack)" 0
+	expect_eq "entries of UDP" "$(in_ns "$M" grep -c 'udp .*12311' /proc/net/nf_conntrack)" 0
 	expect_eq "entries of the connection" \
 		"$(in_ns "$M" grep -c 'tcp .*dport=5001 ' /proc/net/nf_conntrack)" 1
 }

@@ -236,7 +236,7 @@ test_split() {
 	whole 500
 	ends bolt bolt
 	late 0 0
-	# 10 Gb/s, as veth says of itself, 200 us and net.bolt.max_bdp_pct
+	# 10 Gb/s (setup_ns), 200 us and net.bolt.debug.max_bdp_pct
 	expect_le "H1 cwnd" "$(info "$tmp/client" cwnd)" 230
 }
 

@@ -55,10 +55,10 @@ intact() {
 
 # hidden NS DEV: the port sees no option in what passes, and leaves it alone
 hidden() {
-	counters "$1" "$2" data=0 src_sent=0 dec_set=0 inc_cleared=0 opt_bad=0 src_unfit=0 drops=0
+	counters "$1" "$2" data=0 src_sent=0 dec_set=0 inc_cleared=0 opt_bad=0 msg_unfit=0 drops=0
 	expect_ge "packets" "$(qdisc "$1" "$2" packets)" 600
 	expect_eq "CtlRx" "$(bolt_stat "$H1" CtlRx)" 0
-	# nobody says no to INC; net.bolt.max_bdp_pct of 10 Gb/s (veth says) and 100 us is 104 packets
+	# nobody says no to INC; net.bolt.debug.max_bdp_pct of 10 Gb/s (setup_ns) and 100 us is 104 packets
 	expect_ge "IncRx" "$(bolt_stat "$H2" IncRx)" 50
 	expect_le "queue" "$(qdisc "$1" "$2" backlog_peak)" 250000
 }
@@ -443,7 +443,7 @@ test_vrf_sender() {
 }
 
 # Without net.ipv4.udp_l3mdev_accept what comes through a VRF finds no control port
-test_vrf_sender_deaf() {
+test_vrf_sender_unheard() {
 	vrf_sender 0
 	expect_ge "SRC sent" "$(qdisc "$R" r1 src_sent)" 10
 	expect_eq "CtlRx" "$(bolt_stat "$H2" CtlRx)" 0
@@ -452,4 +452,4 @@ test_vrf_sender_deaf() {
 run_tests gre_inner gre_inner_ipv6 gre_outer gretap_inner ipip_inner ipip_outer vxlan_inner \
 	vxlan_outer ip6gre_inner esp_transport esp_transport_own_port esp_tunnel \
 	esp_tunnel_before esp_tunnel_behind xfrmi xfrmi_back xfrmi_own xfrmi_below vlan_device two_tags vlan_filtering_bridge macvlan \
-	ipvlan_l2 ipvlan_l3 macvlan_device vrf_at_the_switch vrf_sender vrf_sender_deaf
+	ipvlan_l2 ipvlan_l3 macvlan_device vrf_at_the_switch vrf_sender vrf_sender_unheard

@@ -21,9 +21,10 @@ switch() {
 	addr "$H2" eth0 "$FAR"/24 "$FAR6"/64
 	expect "$FAR" busywait refused "$FAR"
 	expect "$FAR6" busywait refused "$FAR6"
-	expect "r1" in_ns "$R" tc qdisc add dev r1 root sfc nobolt sfc cache edge maxpause 4s "$@"
-	expect "r2" in_ns "$R" tc qdisc add dev r2 root sfc nobolt sfc cache suppress off \
-		maxpause 4s "$@"
+	expect "r1" in_ns "$R" tc qdisc add dev r1 root sfc nobolt pause cache edge \
+		switchkey "$SWITCHKEY" maxpause 4s "$@"
+	expect "r2" in_ns "$R" tc qdisc add dev r2 root sfc nobolt pause cache suppress off \
+		switchkey "$SWITCHKEY" maxpause 4s "$@"
 	sniff "$H1" eth0
 }
 
@@ -56,13 +57,13 @@ test_feed_and_answer() {
 	data
 	counters "$R" r2 bts_sent=0 cache_hits=0
 	bts
-	counters "$R" r1 cache_inserts=1 cache_entries=1 cache_updates=0 cache_refused=0 bts_sent=0
+	counters "$R" r1 cache_learned=1 cache_entries=1 cache_refused=0 bts_sent=0
 	data tos=1
 	counters "$R" r2 bts_sent=1 bts_cached=1 cache_hits=1 cache_entries=1
 	sniffed
 	expect_eq "passed on" "$(packets eth0 'in udp' ' type=2 cflags=1 ')" 1
 	expect_eq "from the destination" \
-		"$(answers "src=$FAR dst=192.0.2.7 sport=45079 dport=45079" 'csum=ok')" 1
+		"$(answers "src=$FAR dst=192.0.2.7 sport=12311 dport=12311" 'csum=ok')" 1
 	# what is left of it, and the link that answers
 	expect_le "pause" "$(pause)" 3000000000
 	expect_ge "pause" "$(pause)" 2000000000
@@ -72,7 +73,7 @@ test_feed_and_answer() {
 test_ipv6() {
 	switch
 	inject "$H2" "$FAR6" 2001:db8:1::7 bts=3000000000
-	counters "$R" r1 cache_inserts=1
+	counters "$R" r1 cache_learned=1
 	inject "$H1" 2001:db8:1::7 "$FAR6" udp=1 len=100
 	counters "$R" r2 bts_cached=1
 	sniffed
@@ -98,7 +99,7 @@ test_later_end_wins() {
 	switch
 	bts
 	inject "$H2" "$FAR" 192.0.2.7 bts=1000000
-	counters "$R" r1 cache_inserts=1 cache_updates=1
+	counters "$R" r1 cache_learned=2 cache_entries=1
 	data
 	expect "answer" busywait answered 1
 	expect_ge "still the first" "$(pause)" 2000000000
@@ -112,13 +113,13 @@ test_later_end_wins() {
 test_expiry() {
 	switch
 	inject "$H2" "$FAR" 192.0.2.7 bts=50000000
-	counters "$R" r1 cache_inserts=1
+	counters "$R" r1 cache_learned=1
 	expect "forgets" busywait qdisc_is "$R" r2 cache_entries 0
 	data
-	counters "$R" r2 cache_hits=0 bts_sent=0 cache_inserts=1
+	counters "$R" r2 cache_hits=0 bts_sent=0
 	# and learns again
 	bts
-	counters "$R" r2 cache_inserts=2 cache_entries=1
+	counters "$R" r1 cache_learned=2 cache_entries=1
 	sniffed
 }
 
@@ -127,20 +128,23 @@ test_not_cacheable() {
 	switch
 	bts cflags=0
 	bts cflags=2
-	counters "$R" r1 cache_inserts=0 cache_refused=0 cache_ignored=0 cache_entries=0
+	counters "$R" r1 cache_learned=0 cache_refused=0 cache_ignored=0 cache_entries=0
 	sniffed
 }
 
-# About somebody else's packets, or a flag that does not exist
+# A flag or a DSCP that does not exist, no message at all, about somebody else's packets
 test_refused() {
 	switch
-	bts cflags=9
+	bts cflags=17
 	bts dscp=64
-	inject "$H2" "$FAR" 192.0.2.7 udp=1 sport=45079 dport=45079 len=68
-	counters "$R" r1 cache_refused=3 cache_inserts=0
+	inject "$H2" "$FAR" 192.0.2.7 udp=1 sport=12311 dport=12311 len=68
+	counters "$R" r1 cache_refused=3 cache_learned=0
+	bts from=192.0.2.1
+	inject "$H2" "$FAR6" 2001:db8:1::7 bts=3000000000 from=2001:db8:1::1
+	counters "$R" r1 cache_refused=5 cache_learned=0
 	# the congested place may differ from the source: a switch that has an address of its own
 	bts about=203.0.113.77
-	counters "$R" r1 cache_inserts=1
+	counters "$R" r1 cache_learned=1
 	data
 	counters "$R" r2 cache_hits=0
 	sniffed
@@ -151,10 +155,10 @@ test_from_edge() {
 	switch
 	in_ns "$R" tc qdisc change dev r2 root sfc edge
 	bts
-	counters "$R" r1 cache_ignored=1 cache_inserts=0
+	counters "$R" r1 cache_ignored=1 cache_learned=0
 	in_ns "$R" tc qdisc change dev r2 root sfc noedge
 	bts
-	counters "$R" r1 cache_ignored=1 cache_inserts=1
+	counters "$R" r1 cache_ignored=1 cache_learned=1
 	# nor does a port at the last hop ask anybody else
 	in_ns "$R" tc qdisc change dev r2 root sfc edge
 	data
@@ -165,11 +169,46 @@ test_from_edge() {
 	sniffed
 }
 
-test_tag() {
-	switch tagkey 000102030405060708090a0b0c0d0e0f
+# Only what a switch has tagged, whatever hosts know
+test_switchkey() {
+	local hosts=000102030405060708090a0b0c0d0e0f
+	switch tagkey "$hosts"
+	bts skey="$hosts"
+	bts cflags=11
+	counters "$R" r1 cache_refused=2 cache_learned=0
+	in_ns "$R" tc qdisc change dev r1 root sfc switchkey "${hosts//0/f}"
 	bts
-	bts cflags=5
-	counters "$R" r1 cache_refused=2 cache_inserts=0
+	counters "$R" r1 cache_refused=3 cache_learned=0
+	bts skey="${hosts//0/f}"
+	counters "$R" r1 cache_refused=3 cache_learned=1
+	# while one takes over from the other
+	in_ns "$R" tc qdisc change dev r1 root sfc switchkey "${hosts//0/f},$SWITCHKEY"
+	bts
+	bts skey="${hosts//0/f}"
+	bts skey="$hosts"
+	counters "$R" r1 cache_refused=4 cache_learned=3
+	sniffed
+}
+
+# Sent again, however late, it says no more than it did
+test_replay() {
+	switch
+	bts
+	counters "$R" r1 cache_learned=1 cache_refused=0
+	bts age=3500000000
+	counters "$R" r1 cache_learned=1 cache_refused=1
+	expect "over" busywait qdisc_is "$R" r2 cache_entries 0
+	bts age=2000000000
+	data
+	counters "$R" r2 bts_cached=1
+	expect "answer" busywait answered 1
+	# the clock was silent for 4 s or so, of which a sixteenth is forgiven
+	expect_le "what is left" "$(pause)" 1400000000
+	# clocks of switches differ; each is known by itself
+	bts age=4000000000 clock=2
+	counters "$R" r1 cache_learned=3 cache_refused=1
+	bts age=4200000000 clock=2
+	counters "$R" r1 cache_learned=4 cache_refused=1
 	sniffed
 }
 
@@ -211,7 +250,7 @@ test_full() {
 	switch
 	bts
 	inject "$H2" 203.0.0.0 192.0.2.7 bts=3000000000 vary=1 n=2000
-	inserts=$(qdisc "$R" r1 cache_inserts)
+	inserts=$(qdisc "$R" r1 cache_learned)
 	full=$(qdisc "$R" r1 cache_full)
 	expect_eq "each counted" $((inserts + full)) 2001
 	expect_le "bounded" "$inserts" 1024
@@ -228,7 +267,7 @@ test_off() {
 	switch nocache
 	bts
 	data
-	counters "$R" r1 cache_inserts=0
+	counters "$R" r1 cache_learned=0
 	counters "$R" r2 cache_hits=0 bts_sent=0
 	sniffed
 }
@@ -239,45 +278,34 @@ test_namespaces() {
 	bts
 	setup_ns OTHER
 	ip -n "$OTHER" link add dummy0 type dummy
-	expect "other" in_ns "$OTHER" tc qdisc add dev dummy0 root sfc sfc cache edge rate 1gbit
-	counters "$OTHER" dummy0 cache_entries=0 cache_inserts=0
+	expect "other" in_ns "$OTHER" tc qdisc add dev dummy0 root sfc pause cache edge rate 1gbit \
+		switchkey "$SWITCHKEY"
+	counters "$OTHER" dummy0 cache_entries=0 cache_learned=0
 	expect "gone with a pause in it" ip netns del "$OTHER"
 	counters "$R" r1 cache_entries=1
 	sniffed
 }
 
 # The whole way: congestion behind S, BTS by S, remembered at R, the next flow is told by R
-#
-#	H1 ---- r1  R  r2 ---- s1  S  s2 ---- H2
 test_two_switches() {
-	local S
-	setup_ns H1 R S H2
-	ip link add name eth0 netns "$H1" type veth peer name r1 netns "$R"
-	ip link add name r2 netns "$R" type veth peer name s1 netns "$S"
-	ip link add name s2 netns "$S" type veth peer name eth0 netns "$H2"
-	addr "$R" r1 192.0.2.254/24 2001:db8:1::ff/64
-	addr "$R" r2 203.0.113.1/24 2001:db8:3::1/64 203.0.113.2
-	addr "$S" s1 203.0.113.2/24 2001:db8:3::2/64 203.0.113.1
-	addr "$S" s2 198.51.100.254/24 2001:db8:2::ff/64
-	in_ns "$R" sysctl -qw net.ipv4.ip_forward=1
-	in_ns "$S" sysctl -qw net.ipv4.ip_forward=1
-	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64 192.0.2.254
-	addr "$H2" eth0 198.51.100.1/24 2001:db8:2::1/64 198.51.100.254
+	setup_two_routers 192.0.2.7/24
 	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect 198.51.100.1 9 >/dev/null 2>&1
 	expect "a way" busywait refused 198.51.100.1
 	ip -n "$H2" route add blackhole 192.0.2.7/32
 	for dev in r1 r2; do
-		in_ns "$R" tc qdisc add dev "$dev" root sfc nobolt sfc cache maxpause 4s \
+		in_ns "$R" tc qdisc add dev "$dev" root sfc nobolt pause cache switchkey "$SWITCHKEY" maxpause 4s \
 			"$([ "$dev" = r1 ] && echo edge || echo noedge)"
 	done
-	in_ns "$S" tc qdisc add dev s1 root sfc nobolt sfc cache maxpause 4s
-	in_ns "$S" tc qdisc add dev s2 root sfc nobolt sfc cache edge rate 1mbit qth 4542b \
-		qtg 1514b suppress 4s maxpause 4s
+	in_ns "$S" tc qdisc add dev s1 root sfc nobolt pause cache switchkey "$SWITCHKEY" maxpause 4s
+	in_ns "$S" tc qdisc add dev s2 root sfc nobolt pause cache edge switchkey "$SWITCHKEY,${SWITCHKEY//f/0}" \
+		rate 1mbit qth 4542b qtg 1514b suppress 4s maxpause 4s
 	sniff "$H1" eth0
 	inject "$H1" 192.0.2.7 198.51.100.1 bflags=none len=1460 n=6
 	# its own is not remembered by S
-	counters "$S" s2 bts_sent=1 cache_inserts=0 cache_ignored=1 cache_hits=0
-	counters "$R" r2 cache_inserts=1 bts_sent=0
+	counters "$S" s2 bts_sent=1 cache_entries=0 cache_hits=0
+	counters "$S" s1 cache_learned=0 cache_ignored=1
+	counters "$R" r1 cache_learned=1
+	counters "$R" r2 bts_sent=0
 	# the next sender
 	inject "$H1" 192.0.2.7 198.51.100.1 bflags=none len=100 sport=1001
 	counters "$R" r2 bts_cached=1 bts_sent=1
@@ -322,5 +350,5 @@ test_estimator_uplink() {
 		awk 'NR > 1 { print int(($1 - last) / 1000 + 0.5) } { last = $1 }' | sort -u)" 4112
 }
 
-run_tests estimator estimator_uplink feed_and_answer ipv6 key later_end_wins expiry not_cacheable refused from_edge tag \
-	maxpause suppression own_queue_is_longer full off namespaces two_switches
+run_tests estimator estimator_uplink feed_and_answer ipv6 key later_end_wins expiry not_cacheable refused from_edge switchkey \
+	replay maxpause suppression own_queue_is_longer full off namespaces two_switches

@@ -16,7 +16,7 @@ tc_() {
 
 # port OPTIONS...: sfc at R towards H2; H1 hears control messages
 port() {
-	setup_crafted 45079
+	setup_crafted 12311
 	# an answer to a message on another port would join the queue
 	in_ns "$H1" sysctl -qw net.ipv4.icmp_ratemask=8
 	expect "sfc $*" tc_ qdisc add dev r2 root sfc "$@"
@@ -127,7 +127,7 @@ table() {
 }
 
 start_table() {
-	port rate 1mbit nopru nosm sfc ccthresh 3028b qth 4542b qtg 1514b suppress off maxpause 4s "$@"
+	port rate 1mbit nopru nosm pause ccthresh 3028b qth 4542b qtg 1514b suppress off maxpause 4s "$@"
 	sniff "$H2" eth0
 	sniff "$H1" eth0
 	fill
@@ -140,7 +140,7 @@ fill() {
 }
 
 test_bolt() {
-	start_table nosfc
+	start_table nopause
 	table <<-'LIST'
 		ccthresh 1mb | ccthresh=1048576 is_ccthresh=1048576 | n=2 | data=2 congested=0 src_sent=0 inc_cleared=2
 		ccthresh auto | ccthresh=auto is_ccthresh=3028 | n=2 | data=2 congested=2 dec_set=2 src_sent=2 | type=1 
@@ -165,13 +165,15 @@ test_bolt() {
 
 test_sfc() {
 	start_table nobolt
-	table <<-'LIST'
-		nosfc | sfc=false is_qth=0 | n=2 | bts_sent=0
-		sfc | sfc=true is_qth=4542 | n=2 | bts_sent=2 bts_suppressed=0 | type=2 cflags=0 
+	table <<-LIST
+		nopause | pause=false is_qth=0 | n=2 | bts_sent=0
+		pause | pause=true is_qth=4542 | n=2 | bts_sent=2 bts_suppressed=0 | type=2 cflags=0 
 		bts egress | bts=egress | n=2 | bts_sent=0
 		bts off | bts=off is_qth=0 | n=2 | bts_sent=0
 		bts ingress | bts=ingress is_qth=4542 | n=2 | bts_sent=2 | type=2 
-		edge | edge=true | n=1 | bts_sent=1 | cflags=1 
+		edge | edge=true | n=1 | bts_sent=1 | cflags=0 
+		switchkey $SWITCHKEY | edge=true | n=1 | bts_sent=1 | cflags=1 .* quote=28 csum
+		noswitchkey | edge=true | n=1 | bts_sent=1 | cflags=0 
 		noedge | edge=false | n=1 | bts_sent=1 | cflags=0 
 		maxpause 10ms | maxpause=10000000 | n=1 | bts_sent=1 | pause=10000000 
 		maxpause 20ms | maxpause=20000000 | n=1 | bts_sent=1 | pause=20000000 
@@ -196,14 +198,14 @@ test_messages() {
 		ttl 9 | ttl=9 | n=1 | bts_sent=1 | ttl=8 
 		ttl 64 | ttl=64 | n=1 | bts_sent=1 | ttl=63 
 		port 50000 | port=50000 | n=1 | bts_sent=1 | sport=50000 dport=50000 
-		port 45079 | port=45079 | n=1 | bts_sent=1 | sport=45079 dport=45079 
+		port 12311 | port=12311 | n=1 | bts_sent=1 | sport=12311 dport=12311 
 		addr 203.0.113.5 | addr4=203.0.113.5 | n=1 | bts_sent=1 | src=203.0.113.5 
 		addr 203.0.113.6 addr 2001:db8::9 | addr4=203.0.113.6 addr6=2001:db8::9 | n=1 | bts_sent=1 | src=203.0.113.6 
 		addr auto | addr4=null addr6=null | n=1 | bts_sent=1 | src=198.51.100.1 
 		tagkey $KEY | tagged=1 | n=1 | bts_sent=1 | cflags=4 .*tag=[0-9a-f]*[1-9a-f]
 		notagkey | tagged=0 | n=1 | bts_sent=1 | cflags=0 .* quote=28 csum
-		srcrate 1 | srcrate=1 | n=40 | bts_sent=32 bts_limited=8
-		srcrate 1000000 | srcrate=1000000 | n=40 | bts_sent=40 bts_limited=0
+		msgrate 1 | msgrate=1 | n=40 | bts_sent=32 msg_limited=8
+		msgrate 1000000 | msgrate=1000000 | n=40 | bts_sent=40 msg_limited=0
 	LIST
 }
 
@@ -270,7 +272,7 @@ test_rate() {
 # What a super-packet becomes, with others waiting
 test_split_gso() {
 	local before
-	start_table nobolt nosfc
+	start_table nobolt nopause
 	while IFS='|' read -r words shown gained; do
 		# shellcheck disable=SC2086 # words
 		change "$words" $shown
@@ -289,14 +291,14 @@ test_split_gso() {
 # Less room: the newest data goes, counted, and no more than must; more room: at once
 test_limit() {
 	local before
-	start_table nobolt nosfc
+	start_table nobolt nopause
 	before=$(state)
 	expect_eq "waiting" "$(get "$before" backlog)" $((9 * PACKET))
 	expect "half" tc_ qdisc change dev r2 root sfc qtg auto qth auto ccthresh auto limit $((5 * PACKET))b
-	gains "half" "$before" qlen=-4 backlog=$((-4 * PACKET)) drop_change=4 drops=4 drop_data=0
+	gains "half" "$before" qlen=-4 backlog=$((-4 * PACKET)) drops=4 drop_data=0
 	before=$(state)
 	v4 n=3 bflags=none len=1460
-	gains "full" "$before" qlen=0 drop_data=3 drops=3 drop_change=0
+	gains "full" "$before" qlen=0 drop_data=3 drops=3
 	before=$(state)
 	# the same number again, and one packet more
 	expect "as before" tc_ qdisc change dev r2 root sfc limit $((5 * PACKET))b
@@ -327,10 +329,10 @@ test_smcap() {
 
 # Without shaping: what the link below carries
 test_link() {
-	port link 10gbit sfc nobolt qth 4542b qtg 1514b suppress off maxpause 4s
+	port link 10gbit pause nobolt qth 4542b qtg 1514b suppress off maxpause 4s
 	tc_ qdisc del dev r2 root
 	tc_ qdisc add dev r2 root handle 1: tbf rate 100kbit burst 2000 limit 10mb
-	expect "sfc" tc_ qdisc add dev r2 parent 1:1 handle 2: sfc link 10gbit sfc nobolt qth 4542b \
+	expect "sfc" tc_ qdisc add dev r2 parent 1:1 handle 2: sfc link 10gbit pause nobolt qth 4542b \
 		qtg 1514b suppress off
 	sniff "$H2" eth0
 	sniff "$H1" eth0
@@ -365,7 +367,8 @@ far() {
 	ip -n "$H2" route del blackhole 192.0.2.7/32
 	expect "$FAR" busywait refused "$FAR"
 	fill
-	expect "r1" tc_ qdisc add dev r1 root sfc nobolt sfc cache edge maxpause 4s
+	expect "r1" tc_ qdisc add dev r1 root sfc nobolt pause cache edge \
+		switchkey "$SWITCHKEY" maxpause 4s
 }
 
 bts() {
@@ -390,14 +393,14 @@ test_cache() {
 		to_far n=2
 		# shellcheck disable=SC2086
 		gains "$words" "$before" $gained
-	done <<-'LIST'
+	done <<-LIST
 		maxpause 3s|maxpause=3000000000|cache_hits=0 bts_sent=0
-		cache|cache=true cache_inserts=1|cache_hits=2 bts_cached=2
+		cache switchkey $SWITCHKEY|cache=true cache_entries=1|cache_hits=2 bts_cached=2
 		edge|edge=true|cache_hits=0 bts_sent=0
 		noedge|edge=false|cache_hits=2 bts_cached=2
-		nosfc|sfc=false cache_inserts=0|cache_hits=0 bts_sent=0
-		sfc|sfc=true cache_inserts=1|cache_hits=2 bts_cached=2
-		nocache|cache=false cache_inserts=0|cache_hits=0 bts_sent=0
+		nopause|pause=false cache_entries=0|cache_hits=0 bts_sent=0
+		pause|pause=true cache_entries=1|cache_hits=2 bts_cached=2
+		nocache noswitchkey|cache=false cache_entries=0|cache_hits=0 bts_sent=0
 	LIST
 	sniffed
 }
@@ -441,21 +444,21 @@ test_estimator() {
 # Everything in one request, and back in another
 test_all_at_once() {
 	local before
-	start_table nobolt nosfc
+	start_table nobolt nopause
 	before=$(state)
 	expect "all" tc_ qdisc change dev r2 root sfc rate 2mbit limit 3mb overhead 24 bolt ccthresh 9000b \
-		src pru sm smcap 8kb no-split-gso sfc bts egress edge rtt 20us qth 50kb qtg 20kb \
-		suppress 7us maxpause 1s cache estimator 30us holdshare 50 minttl 9 ecn 60kb switch_id 5 srcrate 1000 port 50001 \
+		src pru sm smcap 8kb no-split-gso pause bts egress edge rtt 20us qth 50kb qtg 20kb \
+		suppress 7us maxpause 1s cache switchkey "$SWITCHKEY" estimator 30us ecn 60kb switch_id 5 msgrate 1000 port 50001 \
 		ttl 7 addr 203.0.113.5 addr 2001:db8::9 tagkey "$KEY"
 	has "all" "$(state)" rate=250000 limit=3145728 overhead=24 bolt=true ccthresh=9000 src=true pru=true \
-		sm=true smcap=8192 split_gso=false sfc=true bts=egress edge=true rtt=20000 qth=51200 \
+		sm=true smcap=8192 split_gso=false pause=true bts=egress edge=true rtt=20000 qth=51200 \
 		qtg=20480 suppress=7000 maxpause=1000000000 cache=true estimator=30000 \
-		holdshare=50 minttl=9 ecn=61440 switch_id=5 srcrate=1000 port=50001 ttl=7 addr4=203.0.113.5 addr6=2001:db8::9 tagged=1 \
+		ecn=61440 switch_id=5 msgrate=1000 port=50001 ttl=7 addr4=203.0.113.5 addr6=2001:db8::9 tagged=1 \
 		qlen=8 backlog=$((8 * PACKET)) drops=0
 	expect "back" tc_ qdisc change dev r2 root sfc rate 1mbit limit 16mb overhead 0 nobolt ccthresh 3028b \
-		nopru nosm smcap auto split-gso nosfc bts ingress noedge rtt 10us qth 4542b qtg 1514b \
-		suppress off maxpause 4s nocache estimator off ecn off switch_id 0 srcrate 100000000 \
-		port 45079 ttl 64 addr auto notagkey holdshare 95 minttl 0
+		nopru nosm smcap auto split-gso nopause bts ingress noedge rtt 10us qth 4542b qtg 1514b \
+		suppress off maxpause 4s nocache noswitchkey estimator off ecn off switch_id 0 msgrate 100000000 \
+		port 12311 ttl 64 addr auto notagkey
 	# a new rate lets one go at once, twice
 	gains "back" "$before" qlen=-2 backlog=$((-2 * PACKET)) packets=2 drops=0
 	expect_eq "as before" "$(options "$(state)" qlen= backlog= packets= bytes= overlimits=)" \
@@ -464,9 +467,9 @@ test_all_at_once() {
 }
 
 # good: a change of everything that could be seen at once
-good=(rate 1gbit limit 3100b overhead 9 bolt ccthresh 2000b sm smcap 3000b no-split-gso sfc bts egress edge
-	rtt 1ms qth 3000b qtg 2000b suppress off maxpause 1ms cache estimator 1ms ecn 2000b switch_id 9
-	srcrate 1 port 9 ttl 3 addr 203.0.113.9 tagkey "$KEY")
+good=(rate 1gbit limit 3100b overhead 9 bolt ccthresh 2000b sm smcap 3000b no-split-gso pause bts egress edge
+	rtt 1ms qth 3000b qtg 2000b suppress off maxpause 1ms cache switchkey "$SWITCHKEY" estimator 1ms ecn 2000b switch_id 9
+	msgrate 1 port 9 ttl 3 addr 203.0.113.9 tagkey "$KEY")
 
 # One value is wrong: nothing of the others is taken, nothing that waits goes, nothing is counted
 test_refused() {
@@ -476,9 +479,10 @@ test_refused() {
 	before=$(state)
 	while read -r bad; do
 		# shellcheck disable=SC2086 # words
-		expect_fail "$bad" 'Error|is not' tc_ qdisc change dev r2 root sfc "${good[@]}" $bad
+		expect_fail "$bad" 'Error|is not|belongs to the qdisc sfc_hold' tc_ qdisc change dev r2 root sfc "${good[@]}" $bad
 		expect_eq "after $bad" "$(state)" "$before"
 	done <<-'LIST'
+		noswitchkey
 		limit 1500b
 		limit 1999b
 		ccthresh 3101b
@@ -507,14 +511,14 @@ test_refused() {
 	expect_eq "after requests no tc sends" "$(state)" "$before"
 	# the port did not become an edge: what comes in by it is remembered
 	bts
-	counters "$R" r1 cache_ignored=0 cache_inserts=1
+	counters "$R" r1 cache_ignored=0 cache_learned=1
 	# and the next packets are treated as before
 	before=$(state)
 	v4 n=2 bflags=84 tx=5000
 	gains "afterwards" "$before" qlen=2 bts_sent=2 data=0 drops=0 ecn_marked=0 cache_hits=0
 	drained
 	expect_eq "messages" "$(packets eth0.h1 'in udp' 'type=2 cflags=0 .* tx=500[01] .* switch=0 ' \
-		'sport=45079 ' 'ttl=63 ')" 2
+		'sport=12311 ' 'ttl=63 ')" 2
 }
 
 # --- a connection meanwhile ---
@@ -587,17 +591,13 @@ test_under_a_transfer() {
 		suppress 1ms
 		suppress auto
 		maxpause 1ms
-		cache
-		nocache
-		hold
-		nohold
-		holdshare 50
-		minttl 60
+		cache switchkey f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff
+		nocache noswitchkey
 		ecn 1mb
 		ecn off
 		switch_id 7
-		srcrate 1000
-		srcrate 100000000
+		msgrate 1000
+		msgrate 100000000
 		ttl 9
 		ttl 64
 		addr 2001:db8::9
@@ -607,7 +607,7 @@ test_under_a_transfer() {
 	expect "rate 0" tc_ qdisc change dev r2 root sfc rate 0
 	expect "rate 10mbit" tc_ qdisc change dev r2 root sfc rate 10mbit
 	transferred
-	counters "$R" r2 drops=0 src_unfit=0 mark_failed=0
+	counters "$R" r2 drops=0 msg_unfit=0 mark_failed=0
 	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
 }
 
@@ -645,7 +645,7 @@ time.sleep(10000)'
 		neigh add 198.51.100.1 lladdr 02:00:00:00:00:01 dev r2 nud permanent
 	BATCH
 	tc_ qdisc add dev r2 root handle 1: tbf rate 100kbit burst 2000 limit 10mb
-	expect "sfc" tc_ qdisc add dev r2 parent 1:1 handle 2: sfc sfc nobolt
+	expect "sfc" tc_ qdisc add dev r2 parent 1:1 handle 2: sfc pause nobolt
 }
 
 # in_force MBITS: what follows from the speed: rate, 10 us of it and 20

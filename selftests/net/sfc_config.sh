@@ -34,11 +34,11 @@ test_no_options() {
 	expect_eq "kind" "$(tc_ -j qdisc show dev eth0 | jq -r '.[0].kind')" sfc
 	expect_eq "ccthresh" "$(qdisc "$H1" eth0 ccthresh)" auto
 	expect_eq "limit" "$(qdisc "$H1" eth0 limit)" $((16 << 20))
-	expect_eq "port" "$(qdisc "$H1" eth0 port)" 45079
+	expect_eq "port" "$(qdisc "$H1" eth0 port)" 12311
 	for flag in bolt src pru sm split_gso; do
 		expect_eq "$flag" "$(qdisc "$H1" eth0 "$flag")" true
 	done
-	for flag in sfc edge hold; do
+	for flag in pause edge; do
 		expect_eq "$flag" "$(qdisc "$H1" eth0 "$flag")" false
 	done
 	expect "delete" tc_ qdisc del dev eth0 root
@@ -76,6 +76,8 @@ test_each_option() {
 		limit+2000b limit=2000
 		ccthresh+3000b ccthresh=3000
 		ccthresh+auto ccthresh=auto
+		pruthresh+20kb pruthresh=20480
+		pruthresh+auto pruthresh=auto
 		overhead+24 overhead=24
 		nobolt bolt=false
 		nosrc src=false
@@ -83,20 +85,18 @@ test_each_option() {
 		nosm sm=false
 		no-split-gso split_gso=false
 		nobolt+bolt bolt=true
-		sfc sfc=true
-		sfc+nosfc sfc=false
+		sm paper=false
+		paper paper=true
+		paper+nopaper paper=false
+		pause pause=true
+		pause+nopause pause=false
 		edge edge=true
-		cache cache=true
+		cache+switchkey+f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff cache=true
 		cache+nocache cache=false
 		ecn+60kb ecn=61440
 		ecn+off ecn=off
 		estimator+10us estimator=10000
 		estimator+off estimator=off
-		hold hold=true
-		hold+nohold hold=false
-		holdshare+1 holdshare=1
-		holdshare+100 holdshare=100
-		minttl+255 minttl=255
 		serverrate+100gbit serverrate=12500000000
 		bts+ingress bts=ingress
 		bts+egress bts=egress
@@ -111,7 +111,21 @@ test_each_option() {
 		suppress+5us suppress=5000
 		maxpause+4s maxpause=4000000000
 		switch_id+4294967295 switch_id=4294967295
-		srcrate+1 srcrate=1
+		msgrate+1 msgrate=1
+		buffer+16mb buffer=16777216
+		buffer+off buffer=off
+		alpha+1 alpha=1
+		alpha+1/128 alpha=1/128
+		alpha+3/2 alpha=3/2
+		pfc+prio+0x08+xoff+9000b pfc=8
+		pfc+prio+255+xoff+9000b+nopfc pfc=0
+		xoff+9000b xoff=9000
+		xon+auto xon=auto
+		xoff+9000b+xon+9000b xon=9000
+		watchdog+1ns watchdog=1
+		watchdog+off watchdog=off
+		ignore+4s ignore=4000000000
+		nosfc-p sfc_p=false
 		bands+1 bands=1
 		bands+8 bands=8
 		bands+3+weights+4+2+255 weights=[4,2,255]
@@ -131,7 +145,7 @@ test_each_option() {
 		printf 'qdisc %s\n' "add dev eth0 root sfc $opt" "show dev eth0" "del dev eth0 root"
 	done >"$tmp/batch"
 	batch
-	expect_eq "complaints" "$(<"$tmp/said")" ""
+	expect_none "complaints" "$(<"$tmp/said")"
 	while read -r shown; do
 		want=${wants[i]}
 		expect_eq "${opts[i]}" "$(jq -rc ".${want%=*}" <<<"$shown")" "${want#*=}"
@@ -142,33 +156,38 @@ test_each_option() {
 
 # What is printed, given again, is the same configuration
 test_round_trip() {
-	local first text opts
+	# never shown
+	local first text opts key="switchkey $SWITCHKEY"
 	setup_port
 	while read -r opts; do
 		# shellcheck disable=SC2086 # words
-		expect "add $opts" tc_ qdisc replace dev eth0 root sfc $opts
+		expect "add $opts" tc_ qdisc replace dev eth0 root sfc $opts $key
 		first=$(config)
 		text=$(shown)
 		expect_ne "text" "$text" ""
 		tc_ qdisc del dev eth0 root
 		# shellcheck disable=SC2086 # words
-		expect "add again: $text" tc_ qdisc add dev eth0 root sfc $text
+		expect "add again: $text" tc_ qdisc add dev eth0 root sfc $text $key
 		expect_eq "configuration again" "$(config)" "$first"
 		expect_eq "text again" "$(shown)" "$text"
 	done <<-'LIST'
 
-		rate 10gbit limit 1mb ccthresh 9000b overhead 24 nopru
+		rate 10gbit limit 1mb ccthresh 9000b pruthresh 33333b overhead 24 nopru
 		rate 123456789bit limit 65537b nosm nosrc no-split-gso
-		nobolt switch_id 7 srcrate 1000 port 50000 ttl 2 addr 192.0.2.9
+		nobolt switch_id 7 msgrate 1000 port 50000 ttl 2 addr 192.0.2.9
 		addr 192.0.2.9 addr 2001:db8::9 rate 8kbit
 		rate 4294gbit limit 100000b
-		sfc edge limit 2mb bts egress rtt 1ms qth 1000000b qtg 10000b suppress 1500ns maxpause 1s
-		rate 100gbit sfc bts off suppress off
-		rate 100gbit sfc cache estimator 20us ecn 60kb noedge
-		hold holdshare 50 minttl 3 maxpause 2ms
-		rate 400gbit sfc cache estimator 20us serverrate 100gbit
+		pause edge limit 2mb bts egress rtt 1ms qth 1000000b qtg 10000b suppress 1500ns maxpause 1s
+		rate 100gbit pause bts off suppress off
+		rate 100gbit pause cache estimator 20us ecn 60kb noedge
+		maxpause 2ms
+		rate 400gbit pause cache estimator 20us serverrate 100gbit
 		serverrate 123456789bit
-		bands 2
+		paper ccthresh 1500b
+		buffer 1mb alpha 128 pfc prio 0x01 xoff 2kb watchdog off
+		buffer 2000b alpha 5/8 pfc prio 0xff xoff 9000b xon 1b ignore 1ns pause cache sfc-p
+		xoff 9000b xon 1000b alpha 1/2 ignore 1ms
+		bands 2 nopaper
 		bands 4 weights 8 4 2 1 default 4 dscp 46:1,8-15:2,0:3,63:4 srcprob 100 75 50 1
 		bands 8 dscp 0-7:1,8-15:2,16-23:3,24-31:4,32-39:5,40-47:6,48-55:7,56-63:8
 		bands 8 dscp 0:1,2:1,4:1,6:1,8:1,10:1,12:1,14:1,16:1,18:1,20:1,22:1,24:1,26:1,28:1,30:1,32:1,34:1,36:1,38:1,40:1
@@ -185,9 +204,9 @@ test_json() {
 			"$(tc_ $args qdisc show dev eth0)"
 	done
 	counters "$H1" eth0 data=0 congested=0 dec_set=0 dec_seen=0 pru_added=0 inc_pru=0 inc_sm=0 \
-		inc_cleared=0 opt_bad=0 mark_failed=0 src_sent=0 src_limited=0 src_nomem=0 \
-		src_dropped=0 src_unfit=0 high=0 gso_split=0 gso_segs=0 gso_failed=0 drop_data=0 \
-		drop_high=0 drop_change=0 backlog_peak=0
+		inc_cleared=0 opt_bad=0 mark_failed=0 src_sent=0 msg_limited=0 msg_nomem=0 \
+		msg_dropped=0 msg_unfit=0 high=0 gso_split=0 gso_segs=0 gso_failed=0 drop_data=0 \
+		drop_high=0 backlog_peak=0
 }
 
 # change touches what it names, and nothing else
@@ -217,6 +236,12 @@ test_key_is_secret() {
 	expect_eq "shown" "$(tc_ -s -d qdisc show dev eth0 | grep -c 0001020304)" 0
 	expect "take back" tc_ qdisc change dev eth0 root sfc notagkey
 	expect_eq "tagged" "$(qdisc "$H1" eth0 tagged)" 0
+	expect "of switches" tc_ qdisc change dev eth0 root sfc switchkey "$SWITCHKEY" cache
+	expect_eq "shown" "$(tc_ -s -d qdisc show dev eth0 | grep -c f0f1f2f3)" 0
+	expect_fail "while it is needed" 'cache needs a switchkey' \
+		tc_ qdisc change dev eth0 root sfc noswitchkey
+	expect "take back" tc_ qdisc change dev eth0 root sfc nocache noswitchkey
+	expect_fail "is gone" 'cache needs a switchkey' tc_ qdisc change dev eth0 root sfc cache
 }
 
 # refused PATTERN OPTIONS...: add fails and leaves no qdisc; change fails and changes nothing, not
@@ -267,6 +292,7 @@ test_refused_by_kernel() {
 	refused 'Error: rates go from 8 kbit/s to 4294 Gbit/s' serverrate 5tbit
 	refused "Error: limit is below one packet" limit 1000b
 	refused 'Error: ccthresh is beyond limit' limit 3000b ccthresh 4000b
+	refused 'Error: pruthresh is beyond limit' limit 1mb pruthresh 1048577b
 	refused 'Error: qth is beyond limit' limit 1mb qth 1048577b
 	refused 'Error: qtg must be below qth' qth 5000b qtg 5000b
 	refused 'Error: qtg must be below limit' limit 1mb qtg 1mb
@@ -285,12 +311,17 @@ test_refused_by_kernel() {
 	refused 'Error: srcprob sets bands apart' srcprob 50
 	refused 'Error: limit leaves a band less than one packet' bands 2 limit 20000b weights 1 20
 	refused 'Error: limit leaves a band less than one packet' bands 8 limit 12000b
-	refused 'Error: hold is for the port of a sender' hold edge
+	refused 'Error: paper and bands are mutually exclusive' bands 2 paper
 	refused 'Error: addr must be a unicast address' addr 224.0.0.1
 	refused 'Error: addr must be a unicast address' addr 255.255.255.255
 	refused 'Error: addr must be a unicast address' addr 127.0.0.1
 	refused 'Error: addr must be a unicast address' addr ff02::1
 	refused 'Error: addr must be a unicast address' addr ::1
+	refused 'Error: cache needs a switchkey' pause cache
+	refused 'Error: cache needs a switchkey' cache noswitchkey
+	refused 'Error: switchkey and tagkey must differ' tagkey "$SWITCHKEY" switchkey "$SWITCHKEY"
+	refused 'Error: switchkey and tagkey must differ' tagkey "$SWITCHKEY" \
+		switchkey "${SWITCHKEY//f/0},$SWITCHKEY"
 	refusals
 }
 
@@ -300,12 +331,13 @@ test_refused_by_plugin() {
 	setup_port
 	refused 'ttl: "0" is not a number from 1 to 255' ttl 0
 	refused 'ttl: "256" is not a number from 1 to 255' ttl 256
-	refused 'holdshare: "0" is not a number from 1 to 100' holdshare 0
-	refused 'holdshare: "101" is not a number from 1 to 100' holdshare 101
-	refused 'minttl: "256" is not a number from 0 to 255' minttl 256
+	refused 'option "hold" belongs to the qdisc sfc_hold now' hold
+	refused 'option "nohold" belongs to the qdisc sfc_hold now' nohold
+	refused 'option "holdshare" belongs to the qdisc sfc_hold now' holdshare 50
+	refused 'option "minttl" belongs to the qdisc sfc_hold now' minttl 9
 	refused 'port: "0" is not a number from 1 to 65535' port 0
 	refused 'port: "65536" is not a number from 1 to 65535' port 65536
-	refused 'srcrate: "0" is not a number' srcrate 0
+	refused 'msgrate: "0" is not a number' msgrate 0
 	refused 'switch_id: "-1" is not a number' switch_id -1
 	refused 'switch_id: "4294967296" is not a number' switch_id 4294967296
 	refused 'overhead: "257" is not a number' overhead 257
@@ -316,8 +348,13 @@ test_refused_by_plugin() {
 	refused 'serverrate: "-1" is not 0 or a rate' serverrate -1
 	refused 'addr: "here" is not' addr here
 	refused 'tagkey: "00" is not 32 hex digits' tagkey 00
+	refused "tagkey: \"$SWITCHKEY,$SWITCHKEY\" is not 32 hex digits" tagkey "$SWITCHKEY,$SWITCHKEY"
+	refused 'switchkey: "00" is not 32 hex digits' switchkey 00
+	refused 'is not 32 hex digits, or two keys' switchkey "$SWITCHKEY,"
+	refused 'is not 32 hex digits, or two keys' switchkey "$SWITCHKEY,$SWITCHKEY,$SWITCHKEY"
 	refused 'qth: "0" is not' qth 0
 	refused 'qtg: "-1" is not' qtg -1
+	refused 'pruthresh: "0" is not' pruthresh 0
 	refused 'bts: "here" is not ingress, egress or off' bts here
 	refused 'rtt: "0" is not a time' rtt 0
 	refused 'rtt: "soon" is not a time' rtt soon
@@ -337,7 +374,10 @@ test_refused_by_plugin() {
 	refused 'dscp: "1:1,,2:1" is not' bands 2 dscp 1:1,,2:1
 	refused 'dscp: "1:11" is not' bands 2 dscp 1:11
 	refused 'dscp: "one" is not' bands 2 dscp one
-	refused 'what is "frob"' frob
+	refused 'unknown option "frob"' frob
+	refused 'option "sfc" is called "pause" now' sfc
+	refused 'option "nosfc" is called "nopause" now' nosfc
+	refused 'option "srcrate" is called "msgrate" now' srcrate 5
 	refused 'rate: value missing' rate
 	refusals
 }
@@ -351,14 +391,77 @@ test_refused_raw() {
 	expect_eq "afterwards" "$(config)" "$before"
 }
 
+# sfc_hold, as the port of a host has it
+hold_config() {
+	tc_ -j qdisc show dev eth0 | jq -cS '[.[] | select(.kind == "sfc_hold") | .options][0]'
+}
+
+test_hold() {
+	local opts want text first
+	setup_port
+	expect "add" tc_ qdisc add dev eth0 root handle 1: sfc_hold
+	expect_eq "defaults" "$(hold_config)" \
+		'{"limit":16777216,"maxpause":10000000,"minttl":0,"port":12311,"share":95}'
+	expect_eq "its child" "$(tc_ -j qdisc show dev eth0 invisible | jq -r '.[] | select(.parent == "1:1") | .kind')" bfifo
+	while read -r want opts; do
+		# shellcheck disable=SC2086 # words
+		expect "change $opts" tc_ qdisc change dev eth0 root sfc_hold $opts
+		expect_eq "$opts" "$(hold_config | jq -c ".${want%=*}")" "${want#*=}"
+		first=$(hold_config)
+		text=$(tc_ qdisc show dev eth0 | sed -n 's/^qdisc sfc_hold .* refcnt [0-9]* //p')
+		# shellcheck disable=SC2086 # words
+		expect "again: $text" tc_ qdisc replace dev eth0 root handle 1: sfc_hold $text
+		expect_eq "again: $text" "$(hold_config)" "$first"
+	done <<-'LIST'
+		limit=1048576 limit 1mb
+		limit=1514 limit 1514b
+		maxpause=1000 maxpause 1us
+		maxpause=1000000000 maxpause 1s
+		share=1 share 1
+		share=100 share 100
+		minttl=255 minttl 255
+		port=65535 port 65535
+	LIST
+	first=$(hold_config)
+	expect "key" tc_ qdisc change dev eth0 root sfc_hold tagkey 000102030405060708090a0b0c0d0e0f
+	expect_eq "key" "$(tc_ -s -j qdisc show dev eth0 | jq '.[] | select(.kind == "sfc_hold") | .tagged')" 1
+	expect_eq "secret" "$(hold_config)" "$first"
+	expect "no key" tc_ qdisc change dev eth0 root sfc_hold notagkey
+	expect_eq "no key" "$(tc_ -s -j qdisc show dev eth0 | jq '.[] | select(.kind == "sfc_hold") | .tagged')" 0
+	while IFS=';' read -r opts want; do
+		# shellcheck disable=SC2086 # words
+		expect_fail "$opts" "$want" tc_ qdisc change dev eth0 root sfc_hold minttl 3 $opts
+		expect_eq "$opts" "$(hold_config)" "$first"
+	done <<-'LIST'
+		limit 1513b;Error: limit is below one packet
+		maxpause 999ns;Error: integer out of range
+		limit -1;limit: "-1" is not
+		maxpause soon;maxpause: "soon" is not a time
+		share 0;share: "0" is not a number from 1 to 100
+		share 101;share: "101" is not a number from 1 to 100
+		minttl 256;minttl: "256" is not a number from 0 to 255
+		port 0;port: "0" is not a number from 1 to 65535
+		tagkey 00;tagkey: "00" is not 32 hex digits
+		frob;unknown option "frob"
+		port;port: value missing
+		help;Usage: ... sfc_hold
+	LIST
+	in_ns "$H1" ./sfc_netlink eth0 sfc_hold >"$tmp/raw" || fail "$(cat "$tmp/raw")"
+	expect_eq "afterwards" "$(hold_config)" "$first"
+}
+
+mtu_is() {
+	[ "$(qdisc "$H1" eth0 mtu)" = "$1" ]
+}
+
 # Thresholds follow the device
 test_mtu_change() {
 	setup_port
 	expect "add" tc_ qdisc add dev eth0 root sfc
 	expect_eq "mtu" "$(qdisc "$H1" eth0 mtu)" 1514
 	ip -n "$H1" link set eth0 mtu 9000
-	expect_eq "mtu after" "$(qdisc "$H1" eth0 mtu)" 9014
+	expect "mtu after" busywait mtu_is 9014
 }
 
 run_tests no_options rate_from_device each_option round_trip json change key_is_secret \
-	refused_by_kernel refused_by_plugin refused_raw mtu_change
+	refused_by_kernel refused_by_plugin refused_raw hold mtu_change

@@ -10,7 +10,7 @@
 . "$(dirname "$0")/lib.sh"
 
 LEN=1448
-ctl_port=45079
+ctl_port=12311
 
 # port OPTIONS...: sfc at R towards H2; H2 listens in
 port() {
@@ -61,7 +61,7 @@ test_congested_ipv4() {
 	expect_eq "queue of the first" "$(packets eth0.h1 'tx=5003 .*queue=3028 rate=1000 ')" 1
 	expect_eq "queue of the last" "$(packets eth0.h1 'tx=5009 .*queue=12112 rate=1000 ')" 1
 	expect_eq "from the destination to the source" \
-		"$(packets eth0.h1 "udp src=$A2 dst=192.0.2.7 sport=45079 dport=45079")" 7
+		"$(packets eth0.h1 "udp src=$A2 dst=192.0.2.7 sport=12311 dport=12311")" 7
 	expect_eq "quote" "$(packets eth0.h1 'udp' ' quote=28 ')" 7
 	expect_eq "checksum of SRC" "$(packets eth0.h1 'udp' 'csum=ok')" 7
 	expect_eq "DSCP CS6" "$(packets eth0.h1 'udp' 'tos=192')" 7
@@ -71,7 +71,7 @@ test_congested_ipv4() {
 test_congested_ipv6() {
 	congestion v6 3028 1428
 	expect_eq "from the destination to the source" \
-		"$(packets eth0.h1 "udp src=$B2 dst=2001:db8:1::7 sport=45079 dport=45079")" 7
+		"$(packets eth0.h1 "udp src=$B2 dst=2001:db8:1::7 sport=12311 dport=12311")" 7
 	expect_eq "quote" "$(packets eth0.h1 'udp' ' quote=48 ')" 7
 	expect_eq "checksum of SRC" "$(packets eth0.h1 'udp' 'csum=ok')" 7
 }
@@ -98,18 +98,6 @@ test_dec_seen() {
 	v4 n=10 bflags=82
 	drained 10
 	counters "$R" r2 congested=7 dec_seen=7 dec_set=0 src_sent=0
-	expect_eq "SRC" "$(packets eth0.h1 'udp')" 0
-}
-
-# The sender does not want any
-test_unasked() {
-	port rate 1mbit ccthresh 3028b nosm
-	v4 n=10 bflags=81
-	drained 10
-	counters "$R" r2 congested=7 dec_set=7 src_unasked=7 src_sent=0
-	expect_eq "with DEC" "$(packets eth0.h2 'bflags=DCN ')" 7
-	expect_eq "without" "$(packets eth0.h2 'bflags=DN ')" 3
-	expect_eq "checksums" "$(packets eth0.h2 'in tcp' 'csum=ok')" 10
 	expect_eq "SRC" "$(packets eth0.h1 'udp')" 0
 }
 
@@ -165,15 +153,60 @@ test_pru() {
 	expect_eq "INC cleared" "$(packets eth0.h2 'bflags=D ')" 2
 }
 
-# In a queue of ccthresh or more LAST counts, and pays, as well; supply does not
+# In a queue of ccthresh or more LAST counts, and pays, as well, up to pruthresh; supply does not
 test_pru_congested() {
-	port rate 1mbit limit 1mb ccthresh 1514b nosrc
+	port rate 1mbit limit 1mb ccthresh 1514b pruthresh 24kb nosrc
 	v4 n=3 bflags=none
 	v4 n=3 bflags=90
 	v4 n=5 bflags=84
 	drained 11
 	counters "$R" r2 congested=8 pru_added=3 inc_pru=3 inc_sm=0 inc_cleared=2
 	expect_eq "INC kept" "$(packets eth0.h2 'bflags=DI ')" 3
+}
+
+# ... by default a quarter of the BDP, here 3125 bytes: the first LAST meets 3004, the second 4518
+test_pru_quarter_of_bdp() {
+	port rate 1mbit limit 1mb ccthresh 1514b rtt 100ms nosrc
+	v4 n=3 bflags=none
+	v4 n=3 bflags=90
+	drained 6
+	counters "$R" r2 congested=3 pru_added=1
+}
+
+# ... and never less than ccthresh
+test_pru_at_least_ccthresh() {
+	port rate 1mbit limit 1mb ccthresh 4600b nosrc
+	v4 n=3 bflags=none
+	v4 n=3 bflags=90
+	drained 6
+	counters "$R" r2 congested=1 pru_added=2
+}
+
+# As printed, line 11 is about no queue of ccthresh: LAST leaves nothing there, and no token pays; but a
+# token that was there before is not spent, and what had DEC before keeps its INC (line 5)
+test_paper_congested() {
+	port rate 1mbit limit 1mb ccthresh 4542b nosm paper
+	v4 n=2 bflags=90
+	v4 n=2 bflags=80
+	v4 n=3 bflags=90
+	v4 n=5 bflags=84
+	v4 n=4 bflags=86
+	drained 16
+	counters "$R" r2 congested=12 src_sent=8 dec_seen=4 pru_added=2 inc_pru=0 inc_cleared=5 pru_token=2
+	expect_eq "INC kept beside DEC" "$(packets eth0.h2 'bflags=DIC ')" 4
+	expect_eq "INC cleared with DEC" "$(packets eth0.h2 'in tcp' 'bflags=DC ')" 5
+}
+
+# ... and the tokens of a paper port are no other's
+test_paper_ends() {
+	port rate 1mbit limit 1mb ccthresh 1000000b nosm paper
+	v4 n=300 bflags=90
+	drained 300
+	counters "$R" r2 pru_added=300 pru_token=300
+	expect "change" in_ns "$R" tc qdisc change dev r2 root sfc nopaper
+	counters "$R" r2 pru_token=0
+	v4 n=300 bflags=90
+	counters "$R" r2 pru_added=556 pru_token=256
 }
 
 # A link that has been idle has one packet to give (Algorithm 3), a busy one none
@@ -203,9 +236,9 @@ test_high_band() {
 	v4 n=3 len=0 bflags=40 seq=900000
 	v4 n=1 len=0 bflags=none tcp=11 seq=900000
 	v4 n=1 len=0 bflags=none tcp=14 seq=900000
-	v4 udp=1 n=2 len=68 sport=45079 dport=45079
-	v4 udp=1 n=1 len=68 sport=45079 dport=45078
-	v4 udp=1 n=1 len=400 sport=45079 dport=45079
+	v4 udp=1 n=2 len=68 sport=12311 dport=12311
+	v4 udp=1 n=1 len=68 sport=12311 dport=45078
+	v4 udp=1 n=1 len=400 sport=12311 dport=12311
 	drained 10
 	counters "$R" r2 high=5
 	# the first data packet was on its way; the ACKs come next
@@ -222,12 +255,12 @@ test_acks_not_marked() {
 	expect_eq "ACKs as sent" "$(packets eth0.h2 ' len=0 .*bflags=AI ')" 4
 }
 
-test_srcrate() {
-	port rate 1mbit ccthresh 1514b nosm srcrate 1 limit 1mb
+test_msgrate() {
+	port rate 1mbit ccthresh 1514b nosm msgrate 1 limit 1mb
 	v4 n=100 bflags=80
 	drained 100
 	# a burst of 32, then one a second; 100 packets come within a moment
-	counters "$R" r2 congested=98 src_sent=32 src_limited=66 dec_set=32
+	counters "$R" r2 congested=98 src_sent=32 msg_limited=66 dec_set=32
 	expect_eq "DEC only where SRC was sent" "$(packets eth0.h2 'bflags=DC ')" 32
 }
 
@@ -242,7 +275,7 @@ test_fields() {
 	# one router on the way takes one off
 	expect_eq "TTL" "$(packets eth0.h1 'udp' ' ttl=8 ')" 1
 	expect_eq "length" "$(packets eth0.h1 'udp' ' len=56 .* quote=28 tag=')" 1
-	ctl_port=45079
+	ctl_port=12311
 }
 
 # The switch's own address: taken where the device accepts what claims to come from the host
@@ -258,13 +291,13 @@ test_own_address() {
 # Never an answer to a control message, nor to what must not be answered
 test_never_answered() {
 	port rate 1mbit ccthresh 1514b nosm
-	v4 udp=1 n=10 len=68 sport=45079 dport=45079
+	v4 udp=1 n=10 len=68 sport=12311 dport=12311
 	expect "queue drains" busywait qdisc_is "$R" r2 qlen 0
 	counters "$R" r2 src_sent=0
 	sniffed
 	expect_eq "SRC" "$(packets eth0.h1 'in udp')" 0
 }
 
-run_tests congested_ipv4 congested_ipv6 threshold_is_exact auto_threshold dec_seen unasked \
-	congestion_clears_inc checksum_alignment nosrc nobolt pru pru_congested supply_matching not_bolt \
-	high_band acks_not_marked srcrate fields own_address never_answered
+run_tests congested_ipv4 congested_ipv6 threshold_is_exact auto_threshold dec_seen \
+	congestion_clears_inc checksum_alignment nosrc nobolt pru pru_congested \
+	pru_quarter_of_bdp pru_at_least_ccthresh paper_congested paper_ends supply_matching not_bolt high_band acks_not_marked msgrate fields own_address never_answered

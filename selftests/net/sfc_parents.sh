@@ -13,6 +13,7 @@ test_red() { through red above; through red leaf; }
 test_sfb() { through sfb above; through sfb leaf; }
 test_cbs() { through cbs above; through cbs leaf; }
 test_netem() { through netem above; through netem leaf; }
+test_sfc_hold() { through sfc_hold above; through sfc_hold leaf; }
 
 # --- qdiscs that are leaves, and nothing else ---
 
@@ -100,4 +101,4 @@ test_stab() {
 	expect "drains" busywait all_empty
 }
 
-run_tests tbf red sfb cbs netem no_children beside_choke beside_skbprio beside_etf beside_plug stab
+run_tests tbf red sfb cbs netem sfc_hold no_children beside_choke beside_skbprio beside_etf beside_plug stab

@@ -201,7 +201,7 @@ test_pru() {
 # A short queue is in no token's way; the next queue's packets have them
 test_pru_in_a_queue() {
 	setup_port
-	leaves nosm nosrc
+	leaves nosm nosrc pruthresh 24kb
 	link slow
 	send 2 n=6 bflags=none
 	send 1 n=3 bflags=90
@@ -239,6 +239,21 @@ test_alone() {
 	expect_eq "classes" "$(of 1 queues) $(of 2 queues)" "0 0"
 }
 
+# One of four was replaced: mqprio stops the device for that, which empties all before Linux 7.  After,
+# the port knows what waits in the others but for an eighth, a packet for each, and ccthresh (port.c)
+others_wait() {
+	local waits
+	waits=$(sum backlog)
+	case $(uname -r) in
+	6.*) expect_eq "nothing waits" "$(of 1 port_backlog)" 0 ;;
+	*)
+		expect_ge "packets in the others" "$waits" $((30 * PLAIN))
+		expect_ge "least of the port" "$(of 1 port_backlog)" $((waits * 7 / 8 - 4 * PLAIN))
+		expect_le "most of the port" "$(of 1 port_backlog)" $((waits * 9 / 8 + 4 * PLAIN))
+		;;
+	esac
+}
+
 # With packets in all queues one goes, comes back, shapes, and the device goes: the sum is right
 test_come_and_go() {
 	local what n
@@ -253,10 +268,9 @@ test_come_and_go() {
 		expect_eq "of three" "$(of 1 queues)" 3
 		expect_le "without the one that shapes" "$(of 1 port_backlog)" $((60 * PLAIN))
 		expect "shapes no more" tc_ qdisc change dev d0 parent 10:2 handle 22: sfc rate 0
-		# mqprio stops the device, which empties all
 		expect "pfifo" tc_ qdisc replace dev d0 parent 10:3 pfifo
 		expect_eq "of three" "$(of 1 queues)" 3
-		expect_eq "nothing waits" "$(of 1 port_backlog)" 0
+		others_wait
 		leaf 3
 		send 1 n=80 prios=4 bflags=none
 		for n in 1 2 3; do

@@ -62,7 +62,7 @@ test_limit_lowered() {
 	counters "$R" r2 qlen=22
 	expect "change" tc_ qdisc change dev r2 root sfc limit 15140b
 	# 10 packets would be the limit, but ACKs of 132 bytes are in
-	counters "$R" r2 drop_change=11 qlen=11
+	counters "$R" r2 drops=11 qlen=11
 	empty
 	counters "$R" r2 drops=11
 }
@@ -233,7 +233,40 @@ test_change_under_traffic() {
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 }
 
-run_tests limit_is_exact one_byte_less limit_of_high_band limit_lowered limit_lowered_as_leaf \
+# contended OPTIONS...: ten packets arrive at an sfc while it is being run, its device open, as they
+# would from another CPU: copies that the device below (nothing ever stops) makes of the first
+contended() {
+	setup_ns R
+	ip -n "$R" link add d0 type dummy
+	ip -n "$R" link add link d0 name v0 type vlan id 5
+	ip -n "$R" link set d0 up
+	ip -n "$R" link set v0 up
+	ip -n "$R" addr add 198.51.100.254/24 dev v0
+	ip -n "$R" neigh add 198.51.100.1 lladdr 02:00:00:00:00:01 dev v0
+	expect "sfc $*" tc_ qdisc add dev v0 root sfc ccthresh 3028b nosm ecn 3028b "$@"
+	tc_ qdisc add dev d0 clsact
+	expect "copies are not copied" tc_ filter add dev d0 egress prio 1 protocol all handle 7 fw action ok
+	# shellcheck disable=SC2046 # words
+	expect "copies" tc_ filter add dev d0 egress prio 2 protocol all matchall action skbedit mark 7 \
+		$(printf ' action mirred egress mirror dev v0%.0s' 1 2 3 4 5 6 7 8 9 10)
+	inject "$R" 198.51.100.254 198.51.100.1 bflags=80 tx=5000 len=1448 tos=2
+}
+
+# Queue and decision are of the link: what waits for a CPU is neither
+test_contended() {
+	contended link 10gbit
+	counters "$R" v0 packets=11 backlog_peak=15140 data=11 congested=0 src_sent=0 dec_set=0 \
+		ecn_marked=0 qlen=0
+}
+
+# ... and a link that shapes is no faster for it
+test_contended_shaped() {
+	contended rate 1mbit
+	counters "$R" v0 data=11 congested=8 ecn_marked=7
+	expect "drains" busywait qdisc_is "$R" v0 qlen 0
+}
+
+run_tests contended contended_shaped limit_is_exact one_byte_less limit_of_high_band limit_lowered limit_lowered_as_leaf \
 	gso_split gso_whole \
 	gso_split_drops under_htb under_prio under_tbf under_mq full_when_deleted \
 	full_when_leaf_deleted change_under_traffic

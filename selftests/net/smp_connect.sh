@@ -20,9 +20,9 @@ test_nothing_unexpected() {
 		net.ipv4.tcp_max_tw_buckets=100000
 	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001
 	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
-	spawn WORK "$tmp/work" in_ns "$H1" timeout 200 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 \
+	spawn WORK "$tmp/work" in_ns "$H1" timeout 500 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 \
 		threads 3 bytes 3000 until "$tmp/enough"
-	BUSYWAIT_MS=120000 busywait connected || fail "connections: $(bolt_stat "$H1" SynAckRx)"
+	BUSYWAIT_MS=400000 busywait connected || fail "connections: $(bolt_stat "$H1" SynAckRx)"
 	touch "$tmp/enough"
 	ended work "$WORK"
 	kill "$SERVER"

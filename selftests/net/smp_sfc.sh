@@ -92,7 +92,7 @@ books_at_zero() {
 	busywait books_zero
 	bad=$(tc_ -j -s qdisc show dev r2 |
 		jq -r '.[] | select(.qlen != 0 or .backlog != 0) | "\(.kind) \(.handle): \(.qlen) \(.backlog)"')
-	expect_eq "left in the books" "$bad" ""
+	expect_none "left in the books" "$bad"
 }
 
 books_zero() {
@@ -214,6 +214,41 @@ test_device_moves() {
 	end_work
 }
 
+# Filters that come and go hold the root of the tree, with RTNL yet to be had
+configure_filters() {
+	while [ ! -e "$tmp/moved" ]; do
+		tc_ filter replace dev r2 parent 10: pref 1 protocol ip matchall classid 10:3
+	done
+}
+
+# control_ports NS: how many sockets are on the port there
+control_ports() {
+	in_ns "$1" grep -c ':3017 ' /proc/net/udp
+}
+
+# Whoever configures a filter may hold the tree beyond the move: what its qdiscs had of the old
+# namespace does not stay there, nor is it taken from the new one.
+test_device_moves_configured() {
+	local r
+	setup_router
+	setup_ns OTHER
+	for r in 1 2; do
+		configure_filters >"$tmp/filters" 2>&1 &
+	done
+	defer touch "$tmp/moved"
+	for r in {1..20}; do
+		tc_ qdisc add dev r2 root handle 10: prio
+		expect "sfc" tc_ qdisc add dev r2 parent 10:1 handle 21: sfc rate 10gbit pause edge
+		expect "sfc_hold" tc_ qdisc add dev r2 parent 10:2 handle 22: sfc_hold
+		expect_eq "port" "$(control_ports "$R")" 1
+		expect "there" ip -n "$R" link set r2 netns "$OTHER"
+		expect "back" ip -n "$OTHER" link set r2 netns "$R"
+		expect_eq "port, behind the device" "$(control_ports "$R")" 0
+	done
+	touch "$tmp/moved"
+	wait
+}
+
 # The device, then the whole namespace, go with packets in the queues
 gone() {
 	local what
@@ -241,5 +276,5 @@ test_shared_gone() {
 	gone "${SHARED[@]}"
 }
 
-run_tests leaves_work changed replaced root_deleted device_moves gone \
+run_tests leaves_work changed replaced root_deleted device_moves device_moves_configured gone \
 	shared_work shared_changed shared_replaced shared_gone

@@ -14,6 +14,8 @@ scripts=$(cd "$(dirname "$0")/../../tools/bpftrace" && pwd)
 setup_tracing() {
 	[ -e "$tracing/events" ] || mount -t tracefs nodev "$tracing" || fail "no tracefs"
 	echo 8192 >"$tracing/buffer_size_kb"
+	# one order for what happens on several CPUs
+	echo counter >"$tracing/trace_clock"
 	echo >"$tracing/trace"
 	echo 1 >"$tracing/events/bolt/enable"
 	echo 1 >"$tracing/events/sfc/enable"
@@ -30,6 +32,31 @@ traced() {
 	grep " $1: " "$tmp/trace" | grep -c -- "${2:-}"
 }
 
+# H1 has heard every message of r2, and each of its pauses has ended
+quiet() {
+	[ "$(bolt_stat "$H1" CtlRx)" = \
+		$(($(qdisc "$R" r2 src_sent) + $(qdisc "$R" r2 bts_sent))) ] &&
+		[ "$(grep -c ' bolt_pause_end: ' "$tracing/trace")" = "$(bolt_stat "$H1" Pauses)" ]
+}
+
+# Each change of the window but TCP's own, which it makes when it times out: a line begins with the
+# window that the line before has set, and the last one's is TCP's
+expect_windows() {
+	local old new last=''
+	local -i changes=0 gaps=0 smaller=0
+	while read -r old new; do
+		changes+=1
+		[ "$new" -ge "$old" ] || smaller+=1
+		[ "$old" = "${last:-$old}" ] || gaps+=1
+		last=$new
+	done < <(sed -nE "s/.* bolt_cwnd: .*:5001 old_cwnd=([0-9]+) cwnd=([0-9]+) .*/\1 \2/p" \
+		"$tracing/trace")
+	expect_ge "windows" "$changes" 10
+	expect_ge "smaller ones" "$smaller" 5
+	expect_le "windows that another has set" "$gaps" "$(bolt_stat "$H1" RtoDec)"
+	expect_eq "the last one" "$(info "$tmp/client" cwnd)" "$last"
+}
+
 test_events() {
 	setup_router
 	in_ns "$H1" sysctl -qw net.bolt.sfc=1
@@ -37,15 +64,20 @@ test_events() {
 		limit 1mb
 	setup_tracing
 	server "$H2" cc bolt listen "$A2" 5001 recv 600000 recv-eof
-	client "$H1" cc bolt connect "$A2" 5001 send 600000 outq
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 120 "$BOLT_PROGRAMS/bolt_xfer" cc bolt \
+		connect "$A2" 5001 send 600000 outq info mark "$tmp/all" wait "$tmp/seen"
+	expect "all acknowledged" busywait test -e "$tmp/all"
+	expect_windows
+	touch "$tmp/seen"
+	ended client "$CLIENT"
 	server_done
 	# who hears no SRC fills the queue
-	in_ns "$R" tc qdisc change dev r2 root sfc nobolt sfc qth 15140b qtg 3028b suppress off
+	in_ns "$R" tc qdisc change dev r2 root sfc nobolt pause qth 15140b qtg 3028b suppress off
 	server "$H2" cc cubic listen "$A2" 5002 recv 600000 recv-eof
 	client "$H1" cc cubic connect "$A2" 5002 send 600000 outq
 	server_done
 	# the messages of the last packets have been heard, and their pauses ended
-	busywait quiet
+	expect "quiet" busywait quiet
 	cp "$tracing/trace" "$tmp/trace"
 	stop_tracing
 
@@ -57,29 +89,68 @@ test_events() {
 	expect_eq "of that flow" \
 		"$(traced bolt_src "\[::ffff:$A1\]:[0-9]* > \[::ffff:$A2\]:5001")" \
 		"$(bolt_stat "$H1" SrcRx)"
-	expect_ge "bolt_cwnd" "$(traced bolt_cwnd)" 1
 	expect_eq "bolt_pause_begin" "$(traced bolt_pause_begin)" "$(bolt_stat "$H1" Pauses)"
-	expect_ge "bolt_pause_end" "$(traced bolt_pause_end)" 1
+	expect_eq "bolt_pause_end" "$(traced bolt_pause_end)" "$(bolt_stat "$H1" Pauses)"
 	expect_eq "sfc_src" "$(traced sfc_src 'handle=70000:.*verdict=sent')" \
 		"$(qdisc "$R" r2 src_sent)"
 	expect_eq "sfc_bts" "$(traced sfc_bts 'verdict=sent')" "$(qdisc "$R" r2 bts_sent)"
 }
 
+# Who speaks no option, twice; who is told to pause for longer than the watchdog lets; who is refused
+test_reasons() {
+	local cc
+	setup_router
+	in_ns "$H1" sysctl -qw net.bolt.sfc=1 net.bolt.watchdog_pct=1
+	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc nobolt pause rate 20mbit qth 15140b \
+		qtg 3028b suppress off
+	setup_tracing
+	for cc in bolt swift; do
+		server "$H2" cc cubic listen "$A2" 5001 recv 200000 recv-eof
+		client "$H1" cc "$cc" connect "$A2" 5001 send 200000 outq
+		server_done
+	done
+	in_ns "$H1" bash -c 'echo >/dev/udp/127.0.0.1/12311'
+	expect "heard" busywait stat_is "$H1" CtlShort 1
+	cp "$tracing/trace" "$tmp/trace"
+	stop_tracing
+	expect_eq "bolt_fallback" "$(traced bolt_fallback)" 2
+	expect_eq "bolt" "$(traced bolt_fallback "\\[::ffff:$A2\\]:5001 reason=Fallback ")" 1
+	expect_eq "swift" "$(traced bolt_fallback "\\[::ffff:$A2\\]:5001 reason=SwiftPlain ")" 1
+	expect_ge "watchdog" "$(bolt_stat "$H1" WatchdogTrips)" 1
+	expect_eq "bolt_watchdog" "$(traced bolt_watchdog)" "$(bolt_stat "$H1" WatchdogTrips)"
+	expect_eq "refused then" "$(traced bolt_refusal \
+		"\\[::ffff:$A2\\]:5001 reason=BtsDeaf ")" "$(bolt_stat "$H1" BtsDeaf)"
+	expect_eq "of nobody" "$(traced bolt_refusal \
+		"\\[::\\]:0 > \\[::\\]:0 reason=CtlShort sender=\\[::ffff:127.0.0.1\\]")" 1
+	expect_ge "by the switch, for H2" "$(traced bolt_refusal \
+		"reason=BtsDeaf sender=\\[::ffff:$A2\\]")" 1
+}
+
 test_cache() {
 	setup_router
-	expect "r1" in_ns "$R" tc qdisc add dev r1 root sfc nobolt sfc cache edge maxpause 4s
-	expect "r2" in_ns "$R" tc qdisc add dev r2 root sfc nobolt sfc cache suppress 3s maxpause 4s
+	expect "r1" in_ns "$R" tc qdisc add dev r1 root sfc nobolt pause cache edge \
+		switchkey "$SWITCHKEY" maxpause 4s
+	expect "r2" in_ns "$R" tc qdisc add dev r2 root sfc nobolt pause cache suppress 3s \
+		switchkey "$SWITCHKEY" maxpause 4s
 	setup_tracing
+	inject "$H2" "$A2" "$A1" bts=3000000000 dscp=10
+	inject "$H1" "$A1" "$A2" bflags=none len=100 n=3 tos=40 sport=7 dport=8
+	inject "$H2" "$A2" "$A1" bts=3000000000 cflags=11
+	inject "$H2" "$A2" "$A1" bts=3000000000 from=192.0.2.77
+	expect "r2 faces servers" in_ns "$R" tc qdisc change dev r2 root sfc edge
 	inject "$H2" "$A2" "$A1" bts=3000000000
-	inject "$H1" "$A1" "$A2" bflags=none len=100 n=3
-	inject "$H2" "$A2" "$A1" bts=3000000000 cflags=9
-	expect "fed" busywait qdisc_is "$R" r1 cache_refused 1
+	expect "fed" busywait qdisc_is "$R" r1 cache_refused 2
+	expect "ignored" busywait qdisc_is "$R" r1 cache_ignored 1
 	cp "$tracing/trace" "$tmp/trace"
 	stop_tracing
 	expect_eq "sfc_cache_hit" "$(traced sfc_cache_hit)" 3
+	expect_eq "of the flow" "$(traced sfc_cache_hit \
+		"\\[::ffff:$A1\\]:7 > \\[::ffff:$A2\\]:8 proto=6 dscp=10 .* pause_ns=2[0-9]\{9\} ")" 3
 	expect_eq "sfc_bts" "$(traced sfc_bts 'flags=2 verdict=sent')" 1
 	expect_eq "sfc_suppressed" "$(traced sfc_suppressed)" 2
 	expect_eq "sfc_refusal" "$(traced sfc_refusal 'verdict=malformed')" 1
+	expect_eq "forged" "$(traced sfc_refusal 'verdict=forged')" 1
+	expect_eq "from an edge" "$(traced sfc_refusal "\\[::ffff:$A2\\]:12311 .* verdict=edge")" 1
 }
 
 # Parsed, and checked against the fields of the modules that are loaded; nothing is attached.  In one
@@ -87,11 +158,11 @@ test_cache() {
 test_bpftrace() {
 	sed -e '/^#!/d' -e '/^END$/,/^}$/d' "$scripts"/*.bt >"$tmp/all.bt"
 	bpftrace -d "$tmp/all.bt" >"$tmp/bt" 2>&1 || fail "$(grep -m3 ERROR "$tmp/bt")"
-	grep -q "call: count" "$tmp/bt" || fail "no program"
+	expect "a program" grep -q "call: count" "$tmp/bt"
 	# a field that does not exist is seen
 	bpftrace -d -e 'tracepoint:sfc:sfc_src { @ = args->no_such_field }' >"$tmp/bt" 2>&1 &&
 		fail "a field of nobody is taken"
 	grep -q no_such_field "$tmp/bt" || fail "wrong field: $(grep -m3 ERROR "$tmp/bt")"
 }
 
-run_tests events cache bpftrace
+run_tests events reasons cache bpftrace

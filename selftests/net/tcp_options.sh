@@ -74,10 +74,8 @@ test_no_sack() {
 	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 1
 }
 
-# sack_room TIMESTAMPS BLOCKS: holes and duplicates; on every ACK the option, and at most so many blocks
-sack_room() {
-	setup_pair
-	sysctls net.ipv4.tcp_timestamps="$1"
+# through_loss: BYTES, with holes and duplicates; on every ACK the option
+through_loss() {
 	server "$H2" cc bolt listen "$A2" 5001 recv "$BYTES" info recv-eof
 	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 120 "$BOLT_PROGRAMS/bolt_xfer" cc bolt \
 		connect "$A2" 5001 mark "$tmp/up" wait "$tmp/go" send "$BYTES" outq info
@@ -96,6 +94,13 @@ sack_room() {
 	expect_eq "headers beyond 60 bytes" "$(packets eth0 'hdr=(6[1-9]|[7-9].)')" 0
 	expect_ge "D-SACK told" "$(stack "$H2" TcpExtTCPDSACKOldSent)" 1
 	expect_ge "D-SACK heard" "$(stack "$H1" TcpExtTCPDSACKRecv)" 1
+}
+
+# sack_room TIMESTAMPS BLOCKS: on an ACK at most so many blocks
+sack_room() {
+	setup_pair
+	sysctls net.ipv4.tcp_timestamps="$1"
+	through_loss
 	expect_ge "ACKs with $2 blocks" "$(packets eth0 'out tcp' "5/$((2 + 8 * $2)),")" 1
 	expect_eq "ACKs with more" "$(packets eth0 'out tcp' "5/$((10 + 8 * $2)),")" 0
 }
@@ -180,16 +185,16 @@ test_ecn_ipv6() {
 	ecn 2001:db8:2::1
 }
 
-# CE is answered as a loss is: half, once per window, and CWR says so
-test_ecn_marked() {
-	setup_router
-	sysctls net.ipv4.tcp_ecn=1
+MARKS=5		# packets that get CE
+
+# exchange_marked: a window has a packet with CE, and then four more
+exchange_marked() {
 	in_ns "$H1" tc qdisc replace dev eth0 root netem delay 5ms limit 10000
-	in_ns "$R" nft -f - <<-'NFT'
+	in_ns "$R" nft -f - <<-NFT
 		table ip congested {
 			chain forward {
 				type filter hook forward priority 0
-				tcp dport 5001 ip length > 1400 ip ecn 2 limit rate 1/day burst 5 packets ip ecn set ce
+				tcp dport 5001 ip length > 1400 ip ecn 2 limit rate 1/day burst $MARKS packets ip ecn set ce
 			}
 		}
 	NFT
@@ -199,15 +204,65 @@ test_ecn_marked() {
 	bolt_both
 	undisturbed
 	expect_ge "LossDec" "$(bolt_stat "$H1" LossDec)" 1
-	expect_le "LossDec" "$(bolt_stat "$H1" LossDec)" 5
+	expect_le "LossDec" "$(bolt_stat "$H1" LossDec)" "$MARKS"
+}
+
+# CE is answered as a loss is: half, once per window, and CWR says so
+test_ecn_marked() {
+	setup_router
+	sysctls net.ipv4.tcp_ecn=1
+	exchange_marked
 	expect_ge "ECE" "$(packets eth0 'in tcp.*flags=[A-Z]*A[A-Z]*E.*bolt=full')" 1
 	expect_ge "CWR" "$(packets eth0 'out tcp.*flags=[A-Z]*C.*bolt=full')" 1
 }
 
-# Accurate ECN is in neither kernel: on one that has it, it is to be tested
-test_no_accecn() {
+# accurate_ecn: for all hosts from here on; false, and that is right, on a kernel without it
+accurate_ecn() {
+	if [ -e /proc/sys/net/ipv4/tcp_ecn_option ]; then
+		sysctls net.ipv4.tcp_ecn=3
+	else
+		expect_fail "accurate ECN" "Invalid argument" in_ns "$H1" sysctl -w net.ipv4.tcp_ecn=3
+		return 1
+	fi
+}
+
+ACCECN='17[24]/(5|8|11),'	# RFC 9768: one to three counters
+
+# The SYN asks by AE, CWR and ECE; CWR alone agrees, and says that the SYN was not ECN-capable
+test_accecn() {
+	setup_router
+	accurate_ecn || return
+	sniff "$H2" eth0
+	exchange "$A2"
+	sniffed
+	bolt_both
+	undisturbed
+	expect_eq "SYN that asks" "$(packets eth0 'in tcp.*flags=SECN .*bolt=syn')" 1
+	expect_eq "SYN-ACK that agrees" "$(packets eth0 'out tcp.*flags=SAC ' "$ACCECN" 'bolt=syn')" 1
+	expect_ge "data" "$(packets eth0 ' len=[1-9]')" 1000
+	expect_eq "data with both options" "$(packets eth0 ' len=[1-9]' "$ACCECN" 'bolt=full')" \
+		"$(packets eth0 ' len=[1-9]')"
+	expect_eq "SackTrimmed" "$(bolt_stat "$H1" SackTrimmed)$(bolt_stat "$H2" SackTrimmed)" 00
+	expect_eq "cuts" "$(bolt_stat "$H1" LossDec)" 0
+}
+
+# 12 of 40 bytes for timestamps, 12 for a block, 12 for the option: the counters wait for a packet
+# without a block
+test_accecn_beside_sack() {
 	setup_pair
-	expect_fail "accurate ECN" "Invalid argument" in_ns "$H1" sysctl -w net.ipv4.tcp_ecn=3
+	accurate_ecn || return
+	through_loss
+	expect_ge "ACKs with counters" "$(packets eth0 'out tcp' "$ACCECN")" 3
+	expect_eq "ACKs with counters and blocks" "$(packets eth0 'out tcp' "$ACCECN" '[=,]5/')" 0
+	expect_ge "SackTrimmed" "$(bolt_stat "$H2" SackTrimmed)" 50
+}
+
+# As CE that ECE tells of, but each is counted
+test_accecn_marked() {
+	setup_router
+	accurate_ecn || return
+	exchange_marked
+	expect_eq "delivered with CE" "$(info "$tmp/client" delivered_ce)" "$MARKS"
 }
 
 # signed KIND WORD: signed on both sides; never an option
@@ -395,6 +450,6 @@ test_big_tcp_ipv4() {
 }
 
 run_tests no_timestamps no_window_scaling no_sack sack_beside_timestamps sack_without_timestamps \
-	maxseg advmss mss_clamped ecn_ipv4 ecn_ipv6 ecn_marked no_accecn md5 ao \
-	md5_of_another_peer ao_of_another_peer mptcp_ipv4 mptcp_ipv6 mptcp_join mptcp_refused \
+	maxseg advmss mss_clamped ecn_ipv4 ecn_ipv6 ecn_marked accecn accecn_beside_sack accecn_marked \
+	md5 ao md5_of_another_peer ao_of_another_peer mptcp_ipv4 mptcp_ipv6 mptcp_join mptcp_refused \
 	big_tcp_ipv6 big_tcp_ipv4

@@ -14,7 +14,6 @@ extern uint64_t sent, received;		/* positions in the two streams */
 extern uint8_t buf[CHUNK];
 
 /* bolt_xfer.c */
-void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...);
 void fill(uint8_t *p, uint64_t pos, size_t n);
 void do_send(uint64_t n, int flags);
 void check(const uint8_t *data, uint64_t n);

@@ -6,6 +6,7 @@
  */
 
 #define _GNU_SOURCE
+#include <err.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -30,7 +31,7 @@ static void give(int channel)
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(int));
 	if (sendmsg(channel, &msg, 0) != 1)
-		die("SCM_RIGHTS: %s", strerror(errno));
+		errx(1, "SCM_RIGHTS: %s", strerror(errno));
 }
 
 static void take(int channel)
@@ -41,7 +42,7 @@ static void take(int channel)
 			      .msg_controllen = sizeof(control) };
 
 	if (recvmsg(channel, &msg, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&msg))
-		die("SCM_RIGHTS: %s", strerror(errno));
+		errx(1, "SCM_RIGHTS: %s", strerror(errno));
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
 }
 
@@ -51,11 +52,11 @@ static void do_pass(void)
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, channel))
-		die("socketpair: %s", strerror(errno));
+		errx(1, "socketpair: %s", strerror(errno));
 	fflush(stdout);
 	pid = fork();
 	if (pid < 0)
-		die("fork: %s", strerror(errno));
+		errx(1, "fork: %s", strerror(errno));
 	if (!pid) {
 		/* what was inherited goes; what is given stays */
 		close(fd);
@@ -66,20 +67,20 @@ static void do_pass(void)
 	give(channel[0]);
 	close(fd);
 	if (waitpid(pid, &status, 0) != pid)
-		die("wait: %s", strerror(errno));
+		errx(1, "wait: %s", strerror(errno));
 	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
 static void set(int opt, const void *value, socklen_t len, const char *name)
 {
 	if (setsockopt(fd, IPPROTO_TCP, opt, value, len))
-		die("%s: %s", name, strerror(errno));
+		errx(1, "%s: %s", name, strerror(errno));
 }
 
 static void get(int opt, void *value, socklen_t len, const char *name)
 {
 	if (getsockopt(fd, IPPROTO_TCP, opt, value, &len))
-		die("%s: %s", name, strerror(errno));
+		errx(1, "%s: %s", name, strerror(errno));
 }
 
 static void set_int(int opt, int value, const char *name)
@@ -121,13 +122,13 @@ static void do_repair(void)
 	if (!strncmp(cc, "bolt", 4))
 		set(TCP_CONGESTION, "bolt", 4, "TCP_CONGESTION");
 	if (bind(fd, (void *)&local, llen))
-		die("bind: %s", strerror(errno));
+		errx(1, "bind: %s", strerror(errno));
 	for (i = 0; i < 2; i++) {
 		set_int(TCP_REPAIR_QUEUE, queues[i], "TCP_REPAIR_QUEUE");
 		set(TCP_QUEUE_SEQ, &seq[i], sizeof(seq[i]), "TCP_QUEUE_SEQ");
 	}
 	if (connect(fd, (void *)&peer, plen))
-		die("connect: %s", strerror(errno));
+		errx(1, "connect: %s", strerror(errno));
 	opts[n].opt_code = 2;			/* MSS, as the peer offered it */
 	opts[n++].opt_val = mss;
 	if (ti.tcpi_options & TCPI_OPT_WSCALE) {

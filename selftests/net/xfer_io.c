@@ -13,6 +13,7 @@
  */
 
 #define _GNU_SOURCE
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/errqueue.h>
@@ -43,12 +44,12 @@ static void do_sendfile(uint64_t n)
 
 		fill(buf, sent + n - left, len);
 		if (write(file, buf, len) != (ssize_t)len)
-			die("file in memory: %s", strerror(errno));
+			errx(1, "file in memory: %s", strerror(errno));
 		left -= len;
 	}
 	while ((uint64_t)off < n)
 		if (sendfile(fd, file, &off, n - off) <= 0)
-			die("sendfile at %lld: %s", (long long)off, strerror(errno));
+			errx(1, "sendfile at %lld: %s", (long long)off, strerror(errno));
 	sent += n;
 	close(file);
 }
@@ -58,21 +59,21 @@ static void do_splice(uint64_t n)
 	int pipes[2];
 
 	if (pipe2(pipes, O_CLOEXEC))
-		die("pipe: %s", strerror(errno));
+		errx(1, "pipe: %s", strerror(errno));
 	while (n) {
 		size_t len = n < 65536 ? n : 65536;
 		ssize_t got;
 
 		fill(buf, sent, len);
 		if (write(pipes[1], buf, len) != (ssize_t)len)
-			die("pipe: %s", strerror(errno));
+			errx(1, "pipe: %s", strerror(errno));
 		n -= len;
 		sent += len;
 		for (; len; len -= got) {
 			got = splice(pipes[0], NULL, fd, NULL, len, SPLICE_F_MOVE |
 				     (n ? SPLICE_F_MORE : 0));
 			if (got <= 0)
-				die("splice: %s", strerror(errno));
+				errx(1, "splice: %s", strerror(errno));
 		}
 	}
 	close(pipes[0]);
@@ -84,18 +85,18 @@ static void do_splice_in(uint64_t n)
 	int pipes[2];
 
 	if (pipe2(pipes, O_CLOEXEC))
-		die("pipe: %s", strerror(errno));
+		errx(1, "pipe: %s", strerror(errno));
 	while (n) {
 		ssize_t got, i, len = splice(fd, NULL, pipes[1], NULL, n < 65536 ? n : 65536,
 					     SPLICE_F_MOVE);
 
 		if (len <= 0)
-			die("splice in at %llu: %s", (unsigned long long)received,
-			    len ? strerror(errno) : "end");
+			errx(1, "splice in at %llu: %s", (unsigned long long)received,
+			     len ? strerror(errno) : "end");
 		for (i = 0; i < len; i += got) {
 			got = read(pipes[0], buf, len - i);
 			if (got <= 0)
-				die("pipe: %s", strerror(errno));
+				errx(1, "pipe: %s", strerror(errno));
 			check(buf, got);
 		}
 		n -= len;
@@ -117,18 +118,18 @@ static void zerocopy_reap(uint32_t sends)
 		struct cmsghdr *c;
 
 		if (poll(&pfd, 1, 60000) <= 0)
-			die("zerocopy: %u of %u given back", done, sends);
+			errx(1, "zerocopy: %u of %u given back", done, sends);
 		if (recvmsg(fd, &msg, MSG_ERRQUEUE) < 0) {
 			if (errno != EAGAIN)
-				die("zerocopy: %s", strerror(errno));
+				errx(1, "zerocopy: %s", strerror(errno));
 			continue;
 		}
 		c = CMSG_FIRSTHDR(&msg);
 		if (!c)
-			die("zerocopy: nothing said");
+			errx(1, "zerocopy: nothing said");
 		err = (void *)CMSG_DATA(c);
 		if (err->ee_origin != SO_EE_ORIGIN_ZEROCOPY || err->ee_errno)
-			die("zerocopy: origin %u, error %u", err->ee_origin, err->ee_errno);
+			errx(1, "zerocopy: origin %u, error %u", err->ee_origin, err->ee_errno);
 		done += err->ee_data - err->ee_info + 1;
 	}
 }
@@ -140,14 +141,14 @@ static void do_zerocopy(uint64_t n)
 	uint32_t sends = 0;
 
 	if (p == MAP_FAILED)
-		die("mmap: %s", strerror(errno));
+		errx(1, "mmap: %s", strerror(errno));
 	fill(p, sent, n);
 	while (off < n) {
 		ssize_t got = send(fd, p + off, n - off < CHUNK ? n - off : CHUNK,
 				   MSG_ZEROCOPY | MSG_NOSIGNAL);
 
 		if (got < 0)
-			die("zerocopy at %llu: %s", (unsigned long long)off, strerror(errno));
+			errx(1, "zerocopy at %llu: %s", (unsigned long long)off, strerror(errno));
 		off += got;
 		sends++;
 	}
@@ -165,7 +166,7 @@ static void do_chunks(uint64_t n, uint64_t size)
 static void do_oob(void)
 {
 	if (send(fd, "!", 1, MSG_OOB | MSG_NOSIGNAL) != 1)
-		die("urgent data: %s", strerror(errno));
+		errx(1, "urgent data: %s", strerror(errno));
 }
 
 static void do_oob_recv(void)
@@ -174,9 +175,9 @@ static void do_oob_recv(void)
 	char c;
 
 	if (poll(&pfd, 1, 60000) <= 0)
-		die("no urgent data");
+		errx(1, "no urgent data");
 	if (recv(fd, &c, 1, MSG_OOB) != 1 || c != '!')
-		die("urgent data: %s", strerror(errno));
+		errx(1, "urgent data: %s", strerror(errno));
 }
 
 static void do_tls(void)
@@ -187,10 +188,10 @@ static void do_tls(void)
 	};
 
 	if (setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")))
-		die("TCP_ULP: %s", strerror(errno));
+		errx(1, "TCP_ULP: %s", strerror(errno));
 	if (setsockopt(fd, SOL_TLS, TLS_TX, &tls, sizeof(tls)) ||
 	    setsockopt(fd, SOL_TLS, TLS_RX, &tls, sizeof(tls)))
-		die("TLS: %s", strerror(errno));
+		errx(1, "TLS: %s", strerror(errno));
 }
 
 int io_word(const char *w)

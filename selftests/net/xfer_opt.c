@@ -18,6 +18,7 @@
  *	ao ADDR KEY		sign with TCP-AO (RFC 5925) towards ADDR
  */
 
+#include <err.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -71,7 +72,7 @@ static const char *ao_addr, *ao_key;
 static void set(int level, int opt, const void *value, socklen_t len, const char *name)
 {
 	if (setsockopt(fd, level, opt, value, len))
-		die("%s: %s", name, strerror(errno));
+		errx(1, "%s: %s", name, strerror(errno));
 }
 
 static void apply(const struct option *o, int value)
@@ -132,7 +133,7 @@ int opt_word(const char *w)
 			apply(&options[i], value);
 		} else {
 			if (n_kept == sizeof(kept) / sizeof(kept[0]))
-				die("too many options");
+				errx(1, "too many options");
 			kept[n_kept].o = &options[i];
 			kept[n_kept++].value = value;
 		}

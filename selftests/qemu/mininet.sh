@@ -5,7 +5,7 @@
 
 . ../net/lib.sh
 
-example=../../tools/mininet/bolt.py
+example=../../tools/mininet/subrtt_mininet.py
 
 test_example() {
 	modprobe tcp_bolt

@@ -22,15 +22,16 @@ sudo_lines() {
 	while read -r line; do
 		line=${line%%#*}
 		n=$((n + 1))
+		line=${line/\$KEY/$SWITCHKEY}
 		# shellcheck disable=SC2086 # words
 		expect "README: $line" in_ns "$ns" ${line#sudo }
 	done < <(readme_block "$2" | sed -n 's/^ *\(sudo .*\)/\1/p' | grep -E "${3:-.}")
 	[ "$n" -gt 0 ] || fail "README: no commands behind \"$2\""
 }
 
-# asks COMMAND: the README's line with that command of boltctl, without sudo
+# asks COMMAND: the README's line with that command of subrtt, without sudo
 asks() {
-	readme_block "What is missing" | sed -nE "s/^ *(sudo )?(boltctl $1)( .*|$)/\2\3/p" | sed 's/ *#.*//'
+	readme_block "Diagnose the setup" | sed -nE "s/^ *(sudo )?(subrtt $1)( .*|$)/\2\3/p" | sed 's/ *#.*//'
 }
 
 # told NS COMMAND: its answer is in $tmp/COMMAND; told_on: one that goes on, until the test ends
@@ -41,29 +42,31 @@ told() {
 
 told_on() {
 	# shellcheck disable=SC2046 # words
-	spawn TOLD "$tmp/$2" in_ns "$1" env BOLTCTL_READY=1 $(asks "$2")
+	spawn TOLD "$tmp/$2" in_ns "$1" $(asks "$2")
 }
 
 release=$(uname -r)
 
 test_installed() {
 	local p f m
-	for p in bolt-dkms bolt-tools; do
+	for p in subrtt-dkms subrtt-tools; do
 		expect_eq "$p" "$(dpkg-query -W -f '${db:Status-Status}' "$p")" installed
 	done
-	for m in tcp_bolt tcp_swift sch_sfc; do
+	for m in bolt_ctl tcp_bolt sch_sfc; do
 		expect_eq "$m is dkms's" "$(modinfo -n "$m")" "/lib/modules/$release/updates/dkms/$m.ko"
 		expect_eq "$m is for this kernel" "$(modinfo -F vermagic "$m" | cut -d' ' -f1)" "$release"
 	done
 	expect "tc's plugin" test -f /usr/lib/x86_64-linux-gnu/tc/q_sfc.so
-	for f in man7/tcp_bolt.7 man8/tc-sfc.8 man8/boltctl.8; do
+	for f in man7/tcp_bolt.7 man8/tc-sfc.8 man8/subrtt.8; do
 		expect "$f" gzip -t "/usr/share/man/$f.gz"
 	done
-	expect "completion" bash -c '. /usr/share/bash-completion/completions/boltctl'
+	expect_eq "subrtt --version" "$(subrtt --version)" \
+		"subrtt $(dpkg-query -W -f '${Version}' subrtt-tools)"
+	expect "completion" bash -c '. /usr/share/bash-completion/completions/subrtt'
 }
 
 test_changes_nothing() {
-	expect_eq "loaded" "$(grep -E '^(tcp_bolt|tcp_swift|sch_sfc)' /proc/modules)" ""
+	expect_none "loaded" "$(grep -E '^(tcp_bolt|sch_sfc)' /proc/modules)"
 	expect_eq "default" "$(sysctl -n net.ipv4.tcp_congestion_control)" cubic
 }
 
@@ -109,8 +112,11 @@ connect_and_look() {
 	# what an emulated CPU adds to a round trip is far beyond the 8 us, and Swift takes it for a queue
 	in_ns "$H1" sysctl -qw net.bolt.brownfield=0
 	told_on "$H1" stats
-	told_on "$H1" events
-	expect "boltctl events" busywait file_has "$tmp/events" listening
+	# a machine that boots has it from systemd
+	[ -e /sys/kernel/tracing/events ] || mount -t tracefs nodev /sys/kernel/tracing || fail "no tracefs"
+	spawn TRACE "$tmp/trace" sh -c "$(readme_block "Diagnose the setup" |
+		sed -n "s/^ *sudo sh -c '\(.*\)'.*/\1/p")"
+	expect "tracepoints" busywait file_has /sys/kernel/tracing/events/bolt/enable 1
 	server "$H2" listen "$A2" 5001 recv "$bytes" recv-eof
 	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
 		connect "$A2" 5001 send "$bytes" outq mark "$tmp/sent" wait "$tmp/seen" info
@@ -118,10 +124,9 @@ connect_and_look() {
 	in_ns "$H1" ss -tin dst "$A2" >"$tmp/ss"
 	expect "ss names bolt" grep -qw bolt "$tmp/ss"
 	told "$H1" flows
-	expect "boltctl flows: one" grep -qE "^ESTAB .* $A1:[0-9]+ +$A2:5001$" "$tmp/flows"
-	expect "boltctl flows: bolt" grep -qE '^\s bolt cwnd:[0-9]' "$tmp/flows"
-	expect "boltctl flows: the newest SRC" grep -qE '^\s last_src:.* rate:100Mbps ' "$tmp/flows"
-	expect_eq "boltctl flows: SRC" "$(grep -oE ' src:[0-9]+' "$tmp/flows")" " src:$(bolt_stat "$H1" SrcRx)"
+	expect "subrtt flows: one" grep -qE "^ESTAB .* $A1:[0-9]+ +$A2:5001$" "$tmp/flows"
+	expect "subrtt flows: bolt" grep -qE '^\s bolt cwnd:[0-9]' "$tmp/flows"
+	expect "subrtt flows: the newest SRC" grep -qE '^\s last_src:.* rate:100Mbps ' "$tmp/flows"
 	touch "$tmp/seen"
 	ended client "$CLIENT"
 	server_done
@@ -134,12 +139,12 @@ connect_and_look() {
 	expect "tc -s has the counters" grep -qE 'src_sent [1-9]' <(in_ns "$R" tc -s qdisc show dev eth1)
 	expect_ge "tc -s -j: data" "$(qdisc "$R" eth1 data)" $((bytes / 1500))
 	expect_eq "SRC sent" "$(qdisc "$R" eth1 src_sent)" "$(bolt_stat "$H1" CtlRx)"
-	expect "boltctl stats" busywait grep -qE '^SrcRx +[1-9]' "$tmp/stats"
-	expect "boltctl events: SRC" busywait grep -qE "\\bsrc\\b.*$A2:5001" "$tmp/events"
+	expect "subrtt stats" busywait grep -qE '^SrcRx +[1-9]' "$tmp/stats"
+	expect "tracepoints: SRC" busywait grep -q "bolt_src: .*\[::ffff:$A2\]:5001" "$tmp/trace"
 	told "$R" qdisc
-	expect "boltctl qdisc" grep -qE "src_sent[: ]$(qdisc "$R" eth1 src_sent)\\b" "$tmp/qdisc"
-	expect_eq "boltctl -j qdisc has the same" \
-		"$(in_ns "$R" boltctl -j qdisc eth1 | jq '.[0].sfc.src_sent')" "$(qdisc "$R" eth1 src_sent)"
+	expect "subrtt qdisc" grep -qE "src_sent[: ]$(qdisc "$R" eth1 src_sent)\\b" "$tmp/qdisc"
+	expect_eq "subrtt -j qdisc has the same" \
+		"$(in_ns "$R" subrtt -j qdisc eth1 | jq '.[0].sfc.src_sent')" "$(qdisc "$R" eth1 src_sent)"
 }
 
 sfc_as_well() {
@@ -147,24 +152,24 @@ sfc_as_well() {
 	sudo_lines "$H1" "$where" '# hosts|their own port'
 	sudo_lines "$R" "$where" 'eth1|eth9'
 	expect_eq "SFC at the host" "$(in_ns "$H1" sysctl -n net.bolt.sfc)" 1
-	expect_eq "hold" "$(qdisc "$H1" eth0 hold)" true
+	expect_eq "hold" "$(in_ns "$H1" tc -j qdisc show dev eth0 | jq -r '.[0].kind')" sfc_hold
 	expect_eq "edge" "$(qdisc "$R" eth1 edge)" true
 	expect_eq "cache" "$(qdisc "$R" eth9 cache)" true
 	# 0: all is well; 5: something that this network of veths lacks
 	told "$R" doctor
-	expect "boltctl doctor: the module" grep -qE '^ok .*sch_sfc' "$tmp/doctor"
-	expect "boltctl doctor: the plugin" grep -qE '^ok .*tc' "$tmp/doctor"
+	expect "subrtt doctor: the module" grep -qE '^ok .*sch_sfc' "$tmp/doctor"
+	expect "subrtt doctor: the plugin" grep -qE '^ok .*tc' "$tmp/doctor"
 	told "$H1" doctor
-	expect "boltctl doctor: the host" grep -qE '^ok .*tcp_bolt' "$tmp/doctor"
+	expect "subrtt doctor: the host" grep -qE '^ok .*tcp_bolt' "$tmp/doctor"
 }
 
 # Every setting there is has its paragraph in the page that came with it
 test_pages() {
 	local name n=0
 	modprobe tcp_bolt
-	for name in /proc/sys/net/bolt/*; do
+	for name in $(cd /proc/sys && find net/bolt -type f | tr / .); do
 		n=$((n + 1))
-		expect "tcp_bolt(7) on ${name##*/}" grep -q "^\.BR net\.bolt\.${name##*/} " \
+		expect "tcp_bolt(7) on $name" grep -q "^\.BR ${name//./\\.} " \
 			<(zcat /usr/share/man/man7/tcp_bolt.7.gz)
 	done
 	expect_ge "settings" "$n" 20
@@ -172,12 +177,11 @@ test_pages() {
 
 # Copied as the documentation says, with every line that is commented out as well
 test_examples() {
-	local at=/usr/share/doc/bolt-tools/examples m
+	local at=/usr/share/doc/subrtt-tools/examples m
 	setup_ns H1
 	while read -r m; do
 		expect "modules-load.d: $m" modprobe "$m"
 	done < <(sed -n 's/^#\{0,1\}\([a-z_]*\)$/\1/p' "$at"/modules-load.d/bolt.conf)
-	expect "swift is loaded" test -d /sys/module/tcp_swift
 	sed 's/^#\(net\.\)/\1/' "$at"/sysctl.d/60-bolt.conf >"$tmp/sysctl"
 	expect "sysctl.d" in_ns "$H1" sysctl -p "$tmp/sysctl"
 	expect_eq "base_rtt_ns" "$(in_ns "$H1" sysctl -n net.bolt.base_rtt_ns)" 8000

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A kernel that loads signed modules only, be it lockdown's doing, as with Secure Boot, or
-# module.sig_enforce's: it refuses those of dkms, whose key no firmware here knows, and boltctl
+# module.sig_enforce's: it refuses those of dkms, whose key no firmware here knows, and subrtt
 # doctor says why and what to do.  No way leads back: to be run last in its boot.
 
 . ../net/lib.sh
-. ../net/lib_boltctl.sh
+. ../net/lib_subrtt.sh
 
 key=/var/lib/dkms/mok.key certificate=/var/lib/dkms/mok.pub
-enroll="sudo mokutil --import $certificate && sudo reboot"
+# Debian's package is not there yet
+enroll="sudo apt-get install mokutil && sudo mokutil --import $certificate && sudo reboot"
 
 signed_by() {
 	modinfo -F "$1" tcp_bolt
@@ -28,14 +29,14 @@ test_signed() {
 is_refused() {
 	dmesg -C
 	doctor host
-	finds signing note "^$1: tcp_bolt is signed; if \"Key was rejected\" comes"
+	finds signing note "^$1: tcp_bolt is signed; if loading fails with \"Key was rejected\""
 	only module
 	expect_fail "modprobe tcp_bolt" "$2" modprobe tcp_bolt
 	expect "the kernel's log: $3" busywait in_log "$3"
 	doctor host
-	finds signing mend "^$1: .* tcp_bolt's key is not enrolled$"
+	finds signing fix "^$1: .* tcp_bolt's key is not enrolled$"
 	only module signing
-	expect_eq "to mend" "$(how signing)" "$enroll"
+	expect_eq "to fix" "$(how signing)" "$enroll"
 }
 
 in_log() {
@@ -44,19 +45,26 @@ in_log() {
 
 # What install.rst has for modules that dkms has not built: a signature is good, and its key unknown
 unsigned() {
-	local file installed
-	# bolt/0.1, 6.1.0-56-amd64, x86_64: installed
+	local file files installed
+	# subrtt/0.2, 6.1.0-56-amd64, x86_64: installed
 	installed=$(dkms status -k "$(uname -r)" 2>/dev/null)
-	file=$(modinfo -n tcp_bolt)
-	expect "strip" strip -g "$file"
-	expect_eq "stripped" "$(signed_by sig_id)" ""
+	# tcp_bolt wants bolt_ctl, which modprobe loads first
+	files=$(modinfo -n tcp_bolt bolt_ctl)
+	for file in $files; do
+		expect "strip ${file##*/}" strip -g "$file"
+	done
+	expect_none "stripped" "$(signed_by sig_id)"
 	dmesg -C
 	expect_fail "modprobe tcp_bolt" "$2" modprobe tcp_bolt
 	expect "the kernel's log: $3" busywait in_log "$3"
 	doctor host
-	finds signing mend "^$1: tcp_bolt is not signed and will not be loaded$"
-	expect_eq "to mend" "$(how signing)" "sudo dkms install --force ${installed%%,*} && $enroll"
-	expect "sign-file" "/lib/modules/$(uname -r)/build/scripts/sign-file" sha256 "$key" "$certificate" "$file"
+	finds signing fix "^$1: tcp_bolt is not signed and will not be loaded$"
+	expect_eq "to fix" "$(how signing)" \
+		"sudo dkms build --force ${installed%%,*} && sudo dkms install --force ${installed%%,*} && $enroll"
+	for file in $files; do
+		expect "sign-file ${file##*/}" "/lib/modules/$(uname -r)/build/scripts/sign-file" sha256 "$key" \
+			"$certificate" "$file"
+	done
 	expect_eq "signed again" "$(signed_by sig_id)" "PKCS#7"
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the plugin of tc and boltctl both call options of sfc. */
+/* What the plugin of tc and subrtt both call options of sfc. */
 #ifndef SFC_NAMES_H
 #define SFC_NAMES_H
 
 #include <linux/pkt_sch_sfc.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 /* --- options that are on or off --- */
 
@@ -16,10 +18,11 @@ static const struct {
 	{ "pru",	"nopru",	"pru",		TC_SFC_F_PRU },
 	{ "sm",		"nosm",		"sm",		TC_SFC_F_SM },
 	{ "split-gso",	"no-split-gso",	"split_gso",	TC_SFC_F_SPLIT_GSO },
-	{ "sfc",	"nosfc",	"sfc",		TC_SFC_F_SFC },
+	{ "pause",	"nopause",	"pause",	TC_SFC_F_PAUSE },
 	{ "edge",	"noedge",	"edge",		TC_SFC_F_EDGE },
 	{ "cache",	"nocache",	"cache",	TC_SFC_F_CACHE },
-	{ "hold",	"nohold",	"hold",		TC_SFC_F_HOLD },
+	{ "paper",	"nopaper",	"paper",	TC_SFC_F_PAPER },
+	{ "sfc-p",	"nosfc-p",	"sfc_p",	TC_SFC_F_SFCP },
 };
 
 #define N_SWITCHES	(sizeof(sfc_switches) / sizeof(sfc_switches[0]))
@@ -31,5 +34,37 @@ static const char * const sfc_bts[] = {
 };
 
 #define N_BTS		(sizeof(sfc_bts) / sizeof(sfc_bts[0]))
+
+/*
+ * Of the switch's memory text has what is in use, and what differs from the default: is the number
+ * @v of an option silent?
+ */
+static inline bool sfc_is_silent(int type, unsigned int v, bool buffer, bool pfc)
+{
+	switch (type) {
+	case TCA_SFC_BUFFER:
+	case TCA_SFC_PFC:
+		return !v;
+	case TCA_SFC_ALPHA:
+		return !buffer && v == TC_SFC_ALPHA_ONE;
+	case TCA_SFC_XOFF:
+	case TCA_SFC_XON:
+		return !pfc && !v;
+	case TCA_SFC_PFC_STUCK:
+	case TCA_SFC_PFC_IGNORE:
+		return !pfc && v == 200000000;
+	}
+	return false;
+}
+
+/* N, or N/D, as it can be typed */
+static inline void sfc_format_alpha(char *s, unsigned int len, unsigned int alpha)
+{
+	unsigned int unit = TC_SFC_ALPHA_ONE;
+
+	for (; !(alpha & 1) && unit > 1; alpha >>= 1)
+		unit >>= 1;
+	snprintf(s, len, unit > 1 ? "%u/%u" : "%u", alpha, unit);
+}
 
 #endif

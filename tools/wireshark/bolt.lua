@@ -9,8 +9,8 @@
 local KIND, EXID = 254, 0xB017
 local LEN_SYN, LEN_FULL = 4, 12
 local RQ_DELAY_NS = 16
-local CTL_PORT, CTL_HEAD, CTL_VERSION = 45079, 20, 2
-local NUMBER_LEN, TAG_LEN = 4, 8
+local CTL_PORT, CTL_HEAD, CTL_VERSION = 12311, 20, 2
+local NUMBER_LEN, SENT_LEN, TAG_LEN = 4, 12, 8
 local QUOTE_MIN, QUOTE_MAX, L4_QUOTE = 28, 128, 8
 local SRC, BTS, CNM = 1, 2, 3
 local TYPES = { [SRC] = "SRC", [BTS] = "BTS", [CNM] = "CNM" }
@@ -33,7 +33,6 @@ local F = {
 	first		= ProtoField.bool("bolt.flags.first", "FIRST: first window of the flow", 8, nil, 0x08),
 	inc		= ProtoField.bool("bolt.flags.inc", "INC: the window may grow by one packet", 8, nil, 0x04),
 	dec		= ProtoField.bool("bolt.flags.dec", "DEC: a switch was congested, or the echo of that", 8, nil, 0x02),
-	nosrc		= ProtoField.bool("bolt.flags.nosrc", "NOSRC: the sender could not react to SRC", 8, nil, 0x01),
 	inc_count	= ProtoField.uint8("bolt.inc_count", "inc_count: arrived with INC, modulo 256", base.DEC),
 	tx		= ProtoField.uint32("bolt.t_data_tx", "t_data_tx", base.UNIT_STRING, NS),
 	rq		= ProtoField.uint16("bolt.rq_delay", "rq_delay", base.HEX),
@@ -47,7 +46,6 @@ local E = {
 	cut	= ProtoExpert.new("bolt.cut", "Bolt option: ends beyond the TCP header", expert.group.MALFORMED, expert.severity.ERROR),
 	syn	= ProtoExpert.new("bolt.syn_form", "Bolt option: a SYN carries the short form, all else the long", expert.group.PROTOCOL, expert.severity.WARN),
 	src	= ProtoExpert.new("bolt.src_flag", "Bolt option: SRC is never set in the option", expert.group.PROTOCOL, expert.severity.WARN),
-	nosrc	= ProtoExpert.new("bolt.nosrc_flag", "Bolt option: NOSRC is of data only", expert.group.PROTOCOL, expert.severity.NOTE),
 	payload	= ProtoExpert.new("bolt.data_flag", "Bolt option: DATA and the segment's payload do not agree", expert.group.PROTOCOL, expert.severity.WARN),
 	stamp	= ProtoExpert.new("bolt.no_stamp", "Bolt option: data without t_data_tx", expert.group.PROTOCOL, expert.severity.WARN),
 	rq	= ProtoExpert.new("bolt.rq_of_data", "Bolt option: data with rq_delay", expert.group.PROTOCOL, expert.severity.NOTE),
@@ -107,7 +105,7 @@ local tcp_sport = Field.new("tcp.srcport")
 local tcp_dport = Field.new("tcp.dstport")
 
 local NAMES = { { "data", "DATA" }, { "ack", "ACK" }, { "src", "SRC" }, { "last", "LAST" }, { "first", "FIRST" }, { "inc", "INC" },
-	{ "dec", "DEC" }, { "nosrc", "NOSRC" } }
+	{ "dec", "DEC" } }
 
 local function flag(range, i)
 	return range:bitfield(i - 1, 1) == 1
@@ -137,9 +135,6 @@ local function add_full(opt, tree, pinfo, n)
 
 	if flag(flags, 3) then
 		item:add_proto_expert_info(E.src)
-	end
-	if flag(flags, 8) and not data then
-		item:add_proto_expert_info(E.nosrc)
 	end
 	if n.len and data ~= (n.len > 0) then
 		item:add_proto_expert_info(E.payload)
@@ -247,7 +242,8 @@ local C = {
 	cacheable = ProtoField.bool("bolt.ctl.flags.cacheable", "Cacheable: a switch on the way may remember it", 8, nil, 0x01),
 	cached	= ProtoField.bool("bolt.ctl.flags.from_cache", "From cache: of a switch nearer to the sender", 8, nil, 0x02),
 	tagged	= ProtoField.bool("bolt.ctl.flags.tagged", "Tagged", 8, nil, 0x04),
-	unknown	= ProtoField.uint8("bolt.ctl.flags.unknown", "Unknown", base.HEX, nil, 0xf8),
+	granted	= ProtoField.bool("bolt.ctl.flags.granted", "The packet went on with INC", 8, nil, 0x08),
+	unknown	= ProtoField.uint8("bolt.ctl.flags.unknown", "Unknown", base.HEX, nil, 0xf0),
 	dscp	= ProtoField.uint8("bolt.ctl.dscp", "DSCP of the quoted packet", base.DEC),
 	tx	= ProtoField.uint32("bolt.ctl.t_data_tx", "t_data_tx of the quoted packet", base.UNIT_STRING, NS),
 	rate	= ProtoField.uint32("bolt.ctl.link_rate", "Rate of the link", base.UNIT_STRING, KBIT),
@@ -259,6 +255,9 @@ local C = {
 	pause	= ProtoField.uint32("bolt.bts.pause", "Pause", base.UNIT_STRING, NS),
 	target	= ProtoField.uint32("bolt.cnm.target_rate", "Rate to send at", base.UNIT_STRING, KBIT),
 	switch	= ProtoField.uint32("bolt.ctl.switch_id", "Switch", base.DEC),
+	sent	= ProtoField.uint64("bolt.ctl.sent", "Sent, by that clock", base.DEC),
+	clock	= ProtoField.uint32("bolt.ctl.clock", "Clock of the switch", base.HEX),
+	switches = ProtoField.bytes("bolt.ctl.switches_tag", "Tag of switches"),
 	tag	= ProtoField.bytes("bolt.ctl.tag", "Tag"),
 	quote	= ProtoField.bytes("bolt.quote", "Quoted packet"),
 	ip_src	= ProtoField.ipv4("bolt.quote.src", "Source"),
@@ -404,10 +403,10 @@ local function add_head(tvb, tree, kind)
 		type_item:add_proto_expert_info(X.type)
 	end
 	local flags = tree:add(C.flags, tvb(2, 1))
-	for _, name in ipairs({ "cacheable", "cached", "tagged" }) do
+	for _, name in ipairs({ "cacheable", "cached", "tagged", "granted" }) do
 		flags:add(C[name], tvb(2, 1))
 	end
-	if tvb(2, 1):uint() > 7 then
+	if tvb(2, 1):uint() > 15 then
 		flags:add(C.unknown, tvb(2, 1)):add_proto_expert_info(X.flags)
 	end
 	local dscp = tree:add(C.dscp, tvb(3, 1))
@@ -437,7 +436,8 @@ function ctl.dissector(tvb, pinfo, tree)
 	local text = name .. " " .. add_numbers(tvb, sub, kind)
 	local quote_at = CTL_HEAD + (kind == SRC and 0 or NUMBER_LEN)
 	local tag_len = tvb(2, 1):bitfield(5, 1) * TAG_LEN
-	local quote_len = size - quote_at - tag_len
+	local sent_len = tvb(2, 1):bitfield(7, 1) * (SENT_LEN + TAG_LEN)
+	local quote_len = size - quote_at - sent_len - tag_len
 	if quote_len < QUOTE_MIN then
 		sub:add_proto_expert_info(X.short)
 	elseif quote_len > QUOTE_MAX then
@@ -448,6 +448,12 @@ function ctl.dissector(tvb, pinfo, tree)
 		local flow = add_quote(tvb(quote_at, quote_len), sub, pinfo, tvb(4, 4):uint())
 		if flow then
 			text = text .. ", " .. flow
+		end
+		if sent_len > 0 then
+			local at = quote_at + quote_len
+			sub:add(C.sent, tvb(at, 8))
+			sub:add(C.clock, tvb(at + 8, 4))
+			sub:add(C.switches, tvb(at + SENT_LEN, TAG_LEN))
 		end
 		if tag_len > 0 then
 			sub:add(C.tag, tvb(size - tag_len, tag_len))

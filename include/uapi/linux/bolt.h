@@ -22,8 +22,8 @@
  *    (Bolt), BTS (SFC) or CNM (SRCC), followed by the head of the packet that
  *    caused it, as ICMP does (RFC 792).
  *
- * All fields are in network byte order.  Documentation/wire-format.rst has the
- * meaning of each field in each kind of packet.
+ * All fields are in network byte order.  Documentation/wire-format.rst explains each field in
+ * each kind of packet.
  */
 #ifndef _UAPI_LINUX_BOLT_H
 #define _UAPI_LINUX_BOLT_H
@@ -43,7 +43,7 @@
 #define BOLT_TCPOPT_OFF_TX	6
 #define BOLT_TCPOPT_OFF_RQ	10
 
-/* flags, in the order of Listing 1 */
+/* flags, in the order of Listing 1; the last bit is reserved: sent as 0, ignored */
 #define BOLT_F_DATA	0x80	/* the segment has payload */
 #define BOLT_F_ACK	0x40	/* inc_count is meaningful */
 #define BOLT_F_SRC	0x20	/* switch feedback; never set in the option */
@@ -51,12 +51,11 @@
 #define BOLT_F_FIRST	0x08	/* first window of the flow (section 3.2) */
 #define BOLT_F_INC	0x04	/* data: may cwnd grow by one packet? */
 #define BOLT_F_DEC	0x02	/* data: a switch was congested; pure ACK: echo of that */
-#define BOLT_F_NOSRC	0x01	/* data: the sender could not react to an SRC about it */
 
 /*
- * t_data_tx: data: departure time at the sender, the low 32 bits of its
- * monotonic clock in ns, never 0.  Pure ACK: echo of the newest data packet's,
- * 0 when there is none.
+ * t_data_tx: data: departure time at the sender in ns, modulo 2^32, of a clock
+ * with a random offset for each connection, never 0.  Pure ACK: echo of the
+ * newest data packet's t_data_tx, 0 if there is none.
  * rq_delay: pure ACK: for the newest data packet, the routers it has passed (4 bits)
  * and the time it waited at the receiver before it was acknowledged (4 bits of exponent,
  * 8 of mantissa, in units of BOLT_RQ_DELAY_NS), both saturating.  Data: 0.
@@ -65,7 +64,7 @@
 
 /* --- the control message --- */
 
-#define BOLT_CTL_PORT		45079	/* default, 0xB017; sysctl net.bolt.port */
+#define BOLT_CTL_PORT		12311	/* default; below the ephemeral ports */
 #define BOLT_CTL_VERSION	2
 
 enum bolt_ctl_type {
@@ -75,10 +74,11 @@ enum bolt_ctl_type {
 };
 
 /* flags of a control message */
-#define BOLT_CTL_F_CACHEABLE	0x01	/* BTS: a switch on the way may cache it */
+#define BOLT_CTL_F_CACHEABLE	0x01	/* has the part for switches, which may cache it */
 #define BOLT_CTL_F_FROM_CACHE	0x02	/* BTS: from a switch's cache, or its estimate */
-#define BOLT_CTL_F_TAGGED	0x04	/* it ends with a tag */
-#define BOLT_CTL_F_ALL		0x07	/* anything else is refused */
+#define BOLT_CTL_F_TAGGED	0x04	/* ends with a tag */
+#define BOLT_CTL_F_GRANTED	0x08	/* SRC: the quoted packet was forwarded with INC */
+#define BOLT_CTL_F_ALL		0x0f	/* anything else is refused */
 
 /*
  * struct bolt_ctl - head of a control message
@@ -86,18 +86,23 @@ enum bolt_ctl_type {
  * @type:	enum bolt_ctl_type
  * @flags:	BOLT_CTL_F_*
  * @dscp:	DSCP of the quoted packet, 0..63
- * @t_data_tx:	echo of the option's t_data_tx, ns; 0: the packet had no option
+ * @t_data_tx:	echo of the option's t_data_tx, or for TCP without the option of TSval (RFC 7323); 0
+ *	if the packet has neither
  * @queue_bytes: queue occupancy at the switch, bytes
  * @link_rate:	rate of the congested link, kbit/s, not 0
- * @switch_id:	operator's number for the switch port, for logs
+ * @switch_id:	number of the switch port, set by the operator, for logs
  *
- * Behind it:
- *	what the type has: BTS: how long to pause, ns; CNM: the rate to send at, kbit/s, not 0
- *		(be32); SRC: nothing
- *	the quote: the causing packet from its IP header through the first eight bytes of its
- *		TCP (or UDP) header
- *	with BOLT_CTL_F_TAGGED the tag: SipHash-2-4 under the shared key over all before it (be64)
- * The length of the UDP payload says how long the quote is.
+ * It is followed by
+ *	a number (be32): BTS: length of the pause, ns; CNM: rate to send at, kbit/s, not 0; SRC:
+ *		no number
+ *	the quote: the packet that caused the message, from its IP header through the first
+ *		eight bytes of its TCP (or UDP) header
+ *	with BOLT_CTL_F_CACHEABLE the part for switches: time of sending, ns (be64), number of
+ *		the clock (be32), and SipHash-2-4 of everything before it with the key of the
+ *		switches (be64)
+ *	with BOLT_CTL_F_TAGGED the tag: SipHash-2-4 of everything before it with the key that
+ *		hosts also have (be64)
+ * The length of the quote follows from the length of the UDP payload.
  */
 struct bolt_ctl {
 	__u8	version;
@@ -114,6 +119,8 @@ struct bolt_ctl {
 #define BOLT_CTL_QUOTE_MIN	28	/* IPv4 without options, 8 of TCP */
 #define BOLT_CTL_QUOTE_MAX	128	/* IPv6 with some extension headers */
 #define BOLT_CTL_TAG_LEN	8
-#define BOLT_CTL_LEN_MAX	(20 + 4 + BOLT_CTL_QUOTE_MAX + BOLT_CTL_TAG_LEN)
+#define BOLT_CTL_CACHE_LEN	(8 + 4 + BOLT_CTL_TAG_LEN)
+#define BOLT_CTL_LEN_MAX	\
+	(20 + 4 + BOLT_CTL_QUOTE_MAX + BOLT_CTL_CACHE_LEN + BOLT_CTL_TAG_LEN)
 
 #endif /* _UAPI_LINUX_BOLT_H */

@@ -11,14 +11,18 @@ from . import schema, topology, traffic, units
 from .build import RunError
 
 NAMES = ("uml", "qemu", "native")
+KERNELS = ("6.1", "6.12", "7.3")       # of uml and qemu
+KERNEL = "6.12"
 SLOWEST = 10**4
 LONGEST_NS = 1800 * 10**9       # of real time
 # packets a second from end to end, with room: an emulated CPU needs some 10 000 instructions for one
 CARRIES = {("qemu", "virtual"): 20_000, ("qemu", "real"): 2_000, ("native", "real"): 100_000}
 
 
-def check(backend, kernel, cpus, jobs, slow):
+def check(backend, kernel, cpus, jobs, slow, own=()):
     """Options that do not go together."""
+    if own and backend != "uml":
+        raise RunError(f"--module {own[0]}: --backend {backend} loads only the modules of this tree; use --backend uml")
     if slow is not None and not 1 <= slow <= SLOWEST:
         raise RunError(f"--slow must be from 1 to {SLOWEST}")
     if jobs < 1:
@@ -30,7 +34,7 @@ def check(backend, kernel, cpus, jobs, slow):
     if backend == "native" and kernel is not None:
         raise RunError(f"--kernel {kernel}: --backend native runs this machine's kernel")
     if backend == "native" and jobs > 1:
-        raise RunError(f"--jobs {jobs}: --backend native runs one after the other")
+        raise RunError(f"--jobs {jobs}: --backend native has one run at a time")
 
 
 def clock(backend, cpus):
@@ -49,6 +53,8 @@ def slow_down(scenarios, backend, cpus, slow):
     """Slows the scenarios down in place, by `slow` or as far as the backend needs; returns how far."""
     if backend == "uml":
         factor = slow or 1
+    elif any(s.program for s in scenarios):
+        raise RunError(f"{scenarios[0].file.name}: program: --backend {backend} runs no programs; use --backend uml")
     else:
         factor = _feasible(scenarios, backend, cpus, slow)
     if factor != 1:

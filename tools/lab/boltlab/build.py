@@ -13,17 +13,18 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[3]
 LAB = TREE / "tools" / "lab"
 KERNEL = LAB / "kernel"
 QEMU = LAB / "qemu"
-TREE_VERSION = "0.1"
 SOURCES = ("Kbuild", "Makefile", "include", "tcp_bolt", "sch_sfc", "tools/Makefile", "tools/tc", "tools/lab/link",
            "tools/lab/guest")
 SOURCE_SUFFIXES = {".c", ".h", ".S", ".map", ""}
+# what was typed: the package's command, or the tree's
+COMMAND = "subrtt-lab" if Path(sys.argv[0]).name == "subrtt-lab" else "tools/lab/lab"
 
 
 class BuildError(Exception):
@@ -41,10 +42,16 @@ class Built:
     modules: Path           # a directory of .ko files to load
     tools: Path             # labguest, q_sfc.so
     sources: str            # the hash
+    own: dict = field(default_factory=dict)     # --module: name and hash of each
 
 
 def progress(text):
     sys.stderr.write(f"lab: {text}\n")        # one write: runs may be at it together
+
+
+def version():
+    """Of modules, tools and lab: dkms.conf's."""
+    return re.search(r'^PACKAGE_VERSION="(.*)"$', (TREE / "dkms.conf").read_text(), re.M)[1]
 
 
 def cache():
@@ -74,7 +81,7 @@ def kernel(version):
     build = KERNEL / "build"
     result = subprocess.run([build, "--flavour", "lab", "--version", version], stdout=subprocess.PIPE, text=True)
     if result.returncode:
-        raise BuildError(f"the lab kernel {version} could not be built (tools/lab/kernel/build)")
+        raise BuildError(f"the lab kernel {version} could not be built")
     return Path(result.stdout.strip())
 
 
@@ -103,15 +110,24 @@ def release(kdir):
         return "unknown"
 
 
-def _make(args, log):
+def configuration(kdir):
+    """The file; headers of Debian 13 have it in a /usr of their own (tools/lab/debian13)."""
+    elsewhere = kdir.parent / "usr" / "src" / f"linux-headers-{release(kdir)}" / ".config"
+    return elsewhere if elsewhere.exists() else kdir / ".config"
+
+
+def make(args, log):
+    """The status of make, whose output goes to `log`, in English."""
     with open(log, "w") as out:
-        status = subprocess.run(["make", "-C", str(TREE), *args], stdout=out, stderr=subprocess.STDOUT).returncode
-    if status:
-        lines = Path(log).read_text(errors="replace").splitlines()
-        errors = [line for line in lines if re.search(r"\b(error|fatal error|No rule)\b", line)]
-        errors += [line for line in lines if "Error" in line]
-        raise BuildError(f"make {' '.join(a for a in args if '=' not in a)} failed: "
-                         f"{(errors or lines or ['no output'])[0].strip()} (all of it: {log})")
+        return subprocess.run(["make", f"-j{min(2, os.cpu_count() or 1)}", *args], stdout=out, stderr=subprocess.STDOUT,
+                              env=os.environ | {"LC_ALL": "C", "LC_MESSAGES": "C"}).returncode
+
+
+def first_error(log):
+    lines = Path(log).read_text(errors="replace").splitlines()
+    errors = [line for line in lines if re.search(r"\b(error|fatal error|No rule|ERROR)\b", line)]
+    errors += [line for line in lines if "Error" in line]
+    return (errors or lines or ["no output"])[0].strip()
 
 
 def modules_and_tools(kdir, arch):
@@ -121,16 +137,17 @@ def modules_and_tools(kdir, arch):
     with open(cache() / "run.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (out / "complete").exists():
-            progress(f"building the modules and tools for {release(kdir)}")
+            progress(f"building the modules and tools for {release(kdir)} (about half a minute)")
             # one place for each kernel and tree, so that an edit costs what it touches
             place = hashlib.sha256(f"{kdir} {TREE}".encode()).hexdigest()[:8]
             made = cache() / f"make-{release(kdir)}-{place}"
             made.mkdir(exist_ok=True)
-            jobs = min(2, os.cpu_count() or 1)
-            _make([f"-j{jobs}", f"KDIR={kdir}", *([f"ARCH={arch}"] if arch else []), f"O={made}", "LAB=m", "KUNIT=n",
-                   "modules", "lab-tools"], made / "make.log")
+            log = made / "make.log"
+            if make(["-C", str(TREE), f"KDIR={kdir}", *([f"ARCH={arch}"] if arch else []), f"O={made}", "LAB=m", "KUNIT=n",
+                     "modules", "lab-tools"], log):
+                raise BuildError(f"make modules lab-tools failed: {first_error(log)} (all of it: {log})")
             _keep(made, out)
-            _forget_old(out)
+            forget_old("run-*-*", out)
         # in use: not among the oldest
         os.utime(out)
     return out, key
@@ -141,17 +158,19 @@ def _keep(made, out):
     shutil.rmtree(out, ignore_errors=True)
     load, tools = out / "load", out / "tools"
     load.mkdir(parents=True)
+    # what an earlier build of this place left is not of these sources
+    built = {Path(line).stem for line in (made / "modules" / "modules.order").read_text().split()}
     for ko in sorted((made / "modules").rglob("*.ko")):
         # the tests are modules too, and would run at every boot
-        if "selftests" not in ko.relative_to(made).parts:
+        if ko.stem in built and "selftests" not in ko.relative_to(made).parts:
             shutil.copy(ko, load)
     shutil.copytree(made / "tools", tools)
     (out / "complete").touch()
 
 
-def _forget_old(keep, count=12):
+def forget_old(pattern, keep, count=12):
     """Every edit of a source leaves a directory; the newest few are enough."""
-    dirs = sorted(cache().glob("run-*-*"), key=lambda p: p.stat().st_mtime, reverse=True)
+    dirs = sorted(cache().glob(pattern), key=lambda p: p.stat().st_mtime, reverse=True)
     for old in dirs[count:]:
         if old != keep:
             shutil.rmtree(old, ignore_errors=True)

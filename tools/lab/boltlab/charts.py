@@ -6,7 +6,7 @@ Where a series has more samples than LINE_POINTS it is cut into stretches of equ
 the greatest sample stay, in their order: no peak is lost, and the chart's note says so.
 """
 
-from . import plots, results, series, stats
+from . import many, plots, results, series, stats
 
 LINE_POINTS = 20_000
 CHART_POINTS = 240_000
@@ -25,7 +25,8 @@ class Run:
     def __init__(self, label, entry, result, directory):
         self.label, self.entry, self.result, self.directory = label, entry, result, directory
         self.port = next((p for p in entry["links"] if p["name"] == plots.queue_port(result, entry)), None)
-        self.flows = [f for f in entry["flows"] if f["series"]][:plots.MAX_FLOWS]
+        self.flows = many.sampled(entry)
+        self.colour = self.dash = 0         # numbers of both, as runs_of() gives them
 
     def read(self, path):
         return results.read_series(self.directory / path)
@@ -34,8 +35,11 @@ class Run:
 def runs_of(named):
     """[(name, result, directory)]: their runs, told apart by the congestion control where that is enough."""
     several = len(named) > 1
-    return [Run(f"{name}: {r['cc']}" if several else r["cc"], r, result, directory)
+    runs = [Run(f"{name}: {plots.run_name(result, r)}" if several else plots.run_name(result, r), r, result, directory)
             for name, result, directory in named for r in result["runs"]]
+    for run, style in zip(runs, plots.styles([r.entry["cc"] for r in runs])):
+        run.colour, run.dash = style
+    return runs
 
 
 def time_unit(runs):
@@ -84,35 +88,70 @@ def sampled(lines):
         shown.append((run, label, *series.thin_even(t, v, width)))
     if widest == 1:
         steps = sorted({t[1] - t[0] for _, _, t, _ in lines if len(t) > 1})
-        return shown, f"Every sample is here, one each {' or '.join(span(s) for s in steps)}." if steps else ""
-    return shown, (f"Thinned to open quickly: of each {widest} samples ({span(widest * interval)}) the least and the greatest "
-                   f"are here, placed at the start and the middle of that time. All samples are in the CSV files.")
+        return shown, f"All samples are shown, one every {' or '.join(span(s) for s in steps)}." if steps else ""
+    return shown, (f"Thinned: of each {widest} samples ({span(widest * interval)}) the smallest and the largest "
+                   f"are shown, at the start and the middle of that time. The CSV files have all samples.")
 
 
 def chart(key, title, what, unit, note, lines, **more):
     return {"id": key, "title": title, "what": what, "unit": unit[0], "div": unit[1], "note": note, "tables": tables(lines)} | more
 
 
+PANEL_RATIO = 2             # runs that last longer than so many times the shortest have charts of their own
+
+
+def panels(runs):
+    """[[(number of the run, run)]]: those that may share an axis of time, the shortest first."""
+    result = []
+    for i, r in sorted(enumerate(runs), key=lambda p: p[1].entry["sim_ns"]):
+        if not result or r.entry["sim_ns"] > PANEL_RATIO * result[-1][0][1].entry["sim_ns"]:
+            result.append([])
+        result[-1].append((i, r))
+    return [sorted(panel, key=lambda p: p[0]) for panel in result]
+
+
 def time_charts(runs):
-    queue, link, rate, window = [], [], [], []
-    widths = sorted({plots.bin_ns(r.entry) for r in runs})
-    for i, r in enumerate(runs):
+    found = panels(runs)
+    return [c for n, panel in enumerate(found) for c in panel_charts(panel, n, len(found) > 1)]
+
+
+def flow_lines(runs):
+    """(lines of rate, lines of window, what the reader must know): a line for each flow, or where they are too many for that, for all of a run."""
+    rate, window = [], []
+    if not many.too_many([r.entry for _, r in runs]):
+        for i, r in runs:
+            for f in r.flows:
+                data = r.read(f["series"])
+                label = f"{r.label}, flow {f['id']} ({f['from']} to {f['to']})"
+                rate.append((i, label, *series.throughput(data["time_ns"], data["acked_bytes"], plots.bin_ns(r.entry))))
+                window.append((i, label, data["time_ns"], data["cwnd_bytes"]))
+        return rate, window, ""
+    ccs = [r.entry["cc"] for _, r in runs]
+    for i, r in runs:
+        of = many.OF[:1] if ccs.count(r.entry["cc"]) > 1 else many.OF
+        read = many.of_run(r.entry, r.read, plots.bin_ns(r.entry))
+        for lines, at in ((rate, 1), (window, 2)):
+            times, values = many.together([(one[0], *one[at]) for one in read])
+            lines += [(i, f"{r.label}, {o} of {len(read)} flows", times, values[o]) for o in of]
+    return rate, window, "Of the flows that are there at each time; CC/flow-N.csv has each. "
+
+
+def panel_charts(runs, n, several):
+    queue, link = [], []
+    rate, window, of_many = flow_lines(runs)
+    widths = sorted({plots.bin_ns(r.entry) for _, r in runs})
+    for i, r in runs:
         if r.port and r.port["series"]:
             data = r.read(r.port["series"])
             label = f"{r.label}, port {r.port['name']}"
             queue.append((i, label, data["time_ns"], data["queue_bytes"]))
             link.append((i, label, *series.throughput(data["time_ns"], data["tx_bytes"], plots.bin_ns(r.entry))))
-        for f in r.flows:
-            data = r.read(f["series"])
-            label = f"{r.label}, flow {f['id']} ({f['from']} to {f['to']})"
-            rate.append((i, label, *series.throughput(data["time_ns"], data["acked_bytes"], plots.bin_ns(r.entry))))
-            window.append((i, label, data["time_ns"], data["cwnd_bytes"]))
-    averaged = f"Averaged over windows of {' or '.join(span(w) for w in widths)}, each drawn at its middle."
+    averaged = f"Averaged over windows of {' or '.join(span(w) for w in widths)}, each at its middle."
     made = []
     for key, title, what, unit, lines in (
             ("queue", "Queue of the bottleneck port", "queue", byte_unit, queue),
-            ("link", "What the bottleneck link carries", "rate", rate_unit, link),
-            ("rate", "What each flow gets (acknowledged)", "rate", rate_unit, rate),
+            ("link", "Throughput of the bottleneck link", "rate", rate_unit, link),
+            ("rate", "Rate of each flow (acknowledged)", "rate", rate_unit, rate),
             ("window", "Congestion window of each flow", "window", byte_unit, window)):
         lines = [line for line in lines if line[2]]
         if not lines:
@@ -122,8 +161,36 @@ def time_charts(runs):
             lines, note = sampled(lines)
         else:
             u, note = unit(lines), averaged
-        made.append(chart(key, title, what, u, note, lines, x="time"))
+        if of_many and key in ("rate", "window"):
+            title = {"rate": "What the flows get (acknowledged)", "window": "Congestion windows of the flows"}[key]
+            note = of_many + (note if key == "rate" else f"A sample each {' or '.join(span(w) for w in widths)}.")
+        if several:
+            title += f": {', '.join(r.label for _, r in runs)}"
+        made.append(chart(key if not n else f"{key}-{n}", title, what, u, note, lines, x="time", panel=n,
+                          bdp=bdp_of([r for _, r in runs]) if unit is byte_unit else None))
     return made
+
+
+def bdp_of(runs):
+    """The BDP of the bottleneck port in bytes, where it is one for all runs."""
+    found = {plots.bdp_bytes(r.entry, r.port) for r in runs if r.port}
+    return found.pop() if len(found) == 1 else None
+
+
+def queue_charts(runs):
+    """The share of time that the queue was no longer than: quantiles of the samples, which are equally far apart."""
+    lines = []
+    for i, r in enumerate(runs):
+        values = sorted(r.read(r.port["series"])["queue_bytes"]) if r.port and r.port["series"] else ()
+        if len(values) > 1:
+            n = min(len(values), CDF_POINTS)
+            steps = {stats.percentile(values, k / n): round(100 * k / n, 3) for k in range(1, n + 1)}
+            lines.append((i, f"{r.label}, port {r.port['name']}", list(steps), list(steps.values())))
+    if not lines:
+        return []
+    unit, div = byte_unit([(i, label, v, t) for i, label, t, v in lines])
+    return [chart("queue_cdf", "CDF of the queue over time", "share", ("%", 1), "From the samples of the bottleneck port.", lines,
+                  x="queue", x_unit=unit, x_div=div, bdp=bdp_of(runs))]
 
 
 def completion_charts(runs):
@@ -141,12 +208,12 @@ def completion_charts(runs):
             steps = {stats.percentile(done, k / n): round(100 * k / n, 3) for k in range(1, n + 1)}
             share.append((i, r.label, list(steps), list(steps.values())))
     if sizes:
-        made.append(chart("sizes", "Completion time over ideal, by size of message", "time over ideal", ("x", 1),
-                          "Each point stands at the largest size of its bin; 1 is the transfer alone at line rate.", sizes, x="size"))
+        made.append(chart("sizes", "FCT slowdown by message size", "FCT slowdown", ("x", 1),
+                          "Each point is at the largest size of its bin; 1 is the transfer alone at line rate.", sizes, x="size"))
     if share:
         most = max(r.entry["fct"]["count"] for r in runs)
-        note = "Every finished transfer is a step." if most <= CDF_POINTS else f"{CDF_POINTS} of its quantiles, nearest rank."
-        made.append(chart("cdf", "Share of transfers that took no longer than", "share", ("%", 1), note, share, x="slowdown"))
+        note = "Every finished transfer is a step." if most <= CDF_POINTS else f"{CDF_POINTS} quantiles (nearest rank)."
+        made.append(chart("cdf", "CDF of slowdown", "share", ("%", 1), note, share, x="slowdown"))
     return made
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What is missing on this machine, and the command that mends it."""
+"""Diagnose the setup of this machine, with a command that fixes it."""
 
 import importlib.util
 import os
@@ -36,6 +36,10 @@ QEMU_NEEDS = (
 )
 
 
+# what only `lab sweep` wants
+SWEEP_NEEDS = (("Snakemake", lambda: shutil.which("snakemake"), "snakemake"),)
+
+
 def missing():
     return [(what, package) for what, there, package in NEEDS if not there()]
 
@@ -53,14 +57,16 @@ def main():
     print(f"{'ok' if writable else 'missing':8} cache {cache}" + ("" if writable else " cannot be written; set BOLT_LAB_CACHE"))
     free = shutil.disk_usage(probe).free
     if free < 4 * 10**9:
-        print(f"warning  {free / 10**9:.1f} GB free for the cache; a kernel build takes 2")
+        print(f"warning  {free / 10**9:.1f} GB free for the cache; a kernel build needs 2 GB")
     shm = shutil.disk_usage("/dev/shm").free if Path("/dev/shm").exists() else 0
     print(f"{'ok' if shm > 2 * 10**9 else 'warning':8} /dev/shm: {shm / 10**9:.1f} GB free for the lab kernel's memory")
     kernels = sorted(cache.glob("kernel-*/linux"))[:1] if cache.exists() else []
-    print(f"{'ok' if kernels else 'later':8} lab kernel " + ("built" if kernels else "will be built by the first run (about 3 minutes)"))
+    print(f"{'ok' if kernels else 'later':8} lab kernel " + ("built" if kernels else "will be built by the first run (4 minutes on two idle CPUs)"))
     lacking_qemu = [(what, package) for what, there, package in QEMU_NEEDS if not there()]
     for what, _, package in QEMU_NEEDS:
         print(f"{'later' if (what, package) in lacking_qemu else 'ok':8} {what} ({package}): --backend qemu")
+    for what, there, package in SWEEP_NEEDS:
+        print(f"{'ok' if there() else 'later':8} {what} ({package}): lab sweep")
     stock = sorted(path.name for path in cache.glob("qemu-*") if (path / ".complete").exists()) if cache.exists() else []
     print(f"{'ok' if stock else 'later':8} stock kernels: " + (", ".join(stock) or "will be fetched by the first run with --backend qemu"))
     try:
@@ -68,9 +74,8 @@ def main():
     except build.BuildError as e:
         print(f"later    {e}: --backend native")
     if lacking_qemu:
-        print("for --backend qemu: apt-get install " + " ".join(package for _, package in lacking_qemu))
+        print("for --backend qemu: sudo apt-get install " + " ".join(package for _, package in lacking_qemu))
     if lacking:
-        print("mend with: tools/lab/install-deps")
-        print("or:        apt-get install " + " ".join(package for _, package in lacking))
+        print("fix with: sudo apt-get install " + " ".join(package for _, package in lacking))
         return 1
     return 0 if writable else 1

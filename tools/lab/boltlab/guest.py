@@ -8,11 +8,13 @@ import subprocess
 import threading
 from pathlib import Path
 
-from . import build, native
+from . import build, estimate, native, stall
 from .build import RunError
 
 WALL_LIMIT_S = 3600
 SBIN = "/usr/sbin:/sbin"
+GONE_WITH_US = ("setpriv", "--pdeathsig", "TERM")       # also where somebody kills the lab
+SHELLS_OWN = re.compile(r"^\S+/run: line \d+: .*\n", re.M)     # of a kernel that a signal ended; what it said itself is the reason
 
 _running, _stopping = set(), threading.Event()
 
@@ -38,25 +40,49 @@ def stop():
         child.terminate()
 
 
-def _carry_out(command, raw):
+def _carry_out(command, raw, watch=lambda pid: ()):
+    """`watch`: contexts to be in while the process of this number runs."""
     env = os.environ | {"PATH": f"{os.environ.get('PATH', os.defpath)}:{SBIN}"}
-    child = subprocess.Popen(command, cwd=raw, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    child = subprocess.Popen([*GONE_WITH_US, *command], cwd=raw, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, errors="replace", env=env)
     _running.add(child)
     try:
         if _stopping.is_set():
             child.terminate()
-        out, err = child.communicate()
+        with contextlib.ExitStack() as stack:
+            for one in watch(child.pid):
+                stack.enter_context(one)
+            out, err = child.communicate()
     finally:
         _running.discard(child)
-    return child.returncode, err + out
+    return child.returncode, SHELLS_OWN.sub("", err + out)
 
 
-def run(backend, built, plan, raw, seed, memory, version, cpus):
-    """Leaves the guest's raw results in the directory `raw`; returns the seconds the load took."""
+def _env(built):
+    return [("TC_LIB_DIR", built.tools)] if (built.tools / "q_sfc.so").exists() else []
+
+
+def dry_run(built, lines, directory, version):
+    """Carries out these lines of a plan in the lab's kernel; (number of the one that failed, what was said), or None."""
+    env = [f"env {k} {v}" for k, v in _env(built)]
+    Path(directory, "plan").write_text("\n".join(env + lines) + "\n")
+    command = uml_command(None, 1, "256M", version, 1) + ["--modules", str(built.modules), "--log", "console.log", "--timeout", "60", "--",
+                                                          str(built.tools / "labguest"), "plan"]
+    status, said = _carry_out(command, directory)
+    if not status:
+        return None
+    said = [line for line in said.splitlines() if line.strip()] or [f"the guest ended with status {status} and said nothing"]
+    at = re.match(r"labguest: plan:(\d+): ", said[-1])
+    return int(at[1]) - len(env) if at else 0, said
+
+
+def run(backend, built, plan, raw, memory, version, cpus, s):
+    """Leaves the guest's raw results in the directory `raw`; returns the seconds the load took.
+
+    No program of `s` may keep virtual time from passing for longer than its patience.
+    """
     raw = Path(raw)
-    env = [("TC_LIB_DIR", built.tools)] if (built.tools / "q_sfc.so").exists() else []
-    (raw / "plan").write_text(plan.text(env))
+    (raw / "plan").write_text(plan.text(_env(built)))
     for name, text in plan.batches.items():
         (raw / name).write_text(text)
     command = [str(built.tools / "labguest"), "plan"]
@@ -64,10 +90,16 @@ def run(backend, built, plan, raw, seed, memory, version, cpus):
         ready = native.borrowed(built.modules, plan.kernel_files)
     else:
         ready = contextlib.nullcontext()
-        command = COMMANDS[backend](raw, seed, memory, version, cpus) + [
+        command = COMMANDS[backend](raw, s.seed, memory, version, cpus) + [
             "--modules", str(built.modules), "--log", str(raw / "console.log"), "--timeout", str(WALL_LIMIT_S), "--", *command]
+
+    def watch(pid):
+        if backend == "uml":
+            yield estimate.Progress(f"{s.name}: {s.directory}", s.duration, pid, built.kdir, raw)
+            if s.program:
+                yield stall.Watch(s, pid, built.kdir, raw)
     with ready:
-        status, said = _carry_out(command, raw)
+        status, said = _carry_out(command, raw, watch)
     if status:
         lines = [line for line in said.splitlines() if line.strip()]
         if not lines:

@@ -19,6 +19,7 @@ DEVICE, SOCKET = 1, 2
 @dataclass
 class Measured:
     totals: dict = field(default_factory=dict)
+    faults: dict = field(default_factory=dict)      # number: packets
     ports: dict = field(default_factory=dict)       # (node, dev): {key: number}
     queues: dict = field(default_factory=dict)      # (node, dev): (times, queue bytes, tx bytes)
     socks: dict = field(default_factory=dict)       # id: (times, cwnd, acked, in flight)
@@ -47,6 +48,12 @@ def parse_text(text):
     return totals, devices
 
 
+def parse_faults(text):
+    """{number: packets} of the lines that come behind each device's."""
+    lines = [dict(f.split("=", 1) for f in line.split()[1:]) for line in text.splitlines() if line.startswith("fault ")]
+    return {int(f["id"]): int(f["packets"]) for f in lines}
+
+
 def parse_samples(blob, device_keys):
     """Columns of the binary file; `device_keys` maps a link id to (node, dev)."""
     queues, socks = {}, {}
@@ -73,7 +80,8 @@ def parse_samples(blob, device_keys):
 
 
 def read(raw, net):
-    totals, devices = parse_text((raw / "lablink.txt").read_text())
+    text = (raw / "lablink.txt").read_text()
+    totals, devices = parse_text(text)
     # devices come in the order of the plan's pairs, A before B
     ends = [port for link in net.links for port in link]
     if len(ends) != len(devices):
@@ -81,7 +89,7 @@ def read(raw, net):
     if totals.get("state") != "done":
         raise RunError(f"the measured window did not end (state {totals.get('state')})")
     keys = {d["id"]: (p.node, p.dev) for p, d in zip(ends, devices)}
-    result = Measured(totals, {(p.node, p.dev): d for p, d in zip(ends, devices)})
+    result = Measured(totals, parse_faults(text), {(p.node, p.dev): d for p, d in zip(ends, devices)})
     result.queues, result.socks = parse_samples((raw / "samples.bin").read_bytes(), keys)
     # delivered to a host: once a packet, however many links it crossed
     totals["delivered"] = sum(d.get("rx_data_packets", 0) for p, d in zip(ends, devices) if p.node in net.host_set)

@@ -16,7 +16,7 @@ from pathlib import Path
 from . import build
 from .build import RunError
 
-OURS = {"lablink", "sch_sfc", "tcp_bolt", "tcp_swift"}
+OURS = {"bolt_ctl", "lablink", "sch_sfc", "tcp_bolt"}
 UNLOAD_S = 60
 # what the kernel loads by itself when a plan names a qdisc or a congestion control
 ON_DEMAND = re.compile(r"(sch|tcp|cls|act)_\w+")
@@ -29,12 +29,12 @@ class LeftBehind(RunError):
 def check():
     """Says what is missing before anything is built."""
     if os.geteuid():
-        raise RunError("--backend native: only root may make namespaces and load modules")
+        raise RunError("--backend native: root is needed to create namespaces and load modules")
     if not Path("/proc/modules").exists():
         raise RunError("--backend native: this machine's kernel loads no modules; --backend qemu boots one that does")
     there = sorted(loaded() & OURS, reverse=True)
     if there:
-        raise RunError(f"--backend native: loaded already, so not those of this tree: another run, or `rmmod {' '.join(there)}`")
+        raise RunError(f"--backend native: modules are loaded already, by another run or otherwise: `rmmod {' '.join(there)}`")
 
 
 def loaded():

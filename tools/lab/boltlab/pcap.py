@@ -13,9 +13,10 @@ from .plan import captured
 HEADER = struct.Struct("=IHHQQQII")
 RECORD = struct.Struct("=QIIII")
 MAGIC = 0x50414342
-WIRE, QDISC_DROP, TX_DROP, RX_DROP = range(4)
+WIRE, QDISC_DROP, TX_DROP, RX_DROP, LOST = range(5)
 WHY = {QDISC_DROP: "dropped by the qdisc of port {}", TX_DROP: "dropped by the device of port {}: no memory",
-       RX_DROP: "dropped at the end of {}: the device there is down"}
+       RX_DROP: "dropped at the end of {}: the device there is down",
+       LOST: "lost on {}: a [[fault]] of the scenario"}
 
 # A capture's times are whole seconds and the time of the report: what is measured begins at this one
 EPOCH_NS = 1000 * 10**9

@@ -4,15 +4,21 @@
 See tools/lab/guest/main.c for the directives.
 """
 
-from . import topology
+import itertools
+
+from . import explain, faults, programs, topology, units
+from .lablink import SAMPLE_BYTES
 
 MEMORY_FOR_SOCKETS = 512 * 10**6
 BASE_RTT = "net.bolt.base_rtt_ns"
 LEAD_NS = 5 * 10**6
+FOREVER_NS = 10 * 365 * 86400 * 10**9
 SLOW_LEAD_NS = 10**9        # where work takes time everybody has to be there by then
 PINNED_TABLE = 1000         # + event index: tables that hold one default route
 CAPTURE_IN_MEMORY_MB = 256
 MAX_WATCHED = 64
+SAMPLES_MOST = 512 * 2**20  # samples_max_mb of lablink.ko
+SAMPLES_USUAL_MB = 128      # as of captures
 TXQLEN = 30000              # the kernel refuses more than 32767
 
 # One kernel plays every host, and its limits are set for one.
@@ -66,22 +72,50 @@ def memory(s, net, traffic):
     megabytes = 1024 + len(net.nodes) + MEMORY_FOR_SOCKETS // 10**6
     megabytes += min(2048, 3 * s.topology.buffer * max(1, len(net.switches)) // 10**6)
     # what the kernel makes of its memory shows in the run, so a capture of usual size lives in what is there
+    megabytes += programs.memory_mb(s)
+    megabytes += max(0, samples(s, net, traffic)[0] // 10**6 - SAMPLES_USUAL_MB)
     megabytes += max(0, s.capture_mb - CAPTURE_IN_MEMORY_MB) if s.capture else 0
     return f"{-(-megabytes // 256) * 256}M"
 
 
+def samples(s, net, traffic):
+    """(bytes, rows, ports, flows) of what is sampled."""
+    ports = len(watched(s, net, traffic))
+    flows = sum(p.connections for p in traffic.pairs if p.sample_id >= 0)
+    rows = s.duration // s.sample + 1
+    return SAMPLE_BYTES * rows * (ports + flows), rows, ports, flows
+
+
+def check_samples(s, net, traffic, bad):
+    """Before anything is booted: the link device would refuse them then."""
+    whole, rows, ports, flows = samples(s, net, traffic)
+    if whole > SAMPLES_MOST:
+        least = -(-s.duration * SAMPLE_BYTES * (ports + flows) // SAMPLES_MOST)
+        bad("sample", f"{rows} samples of {ports} ports and {flows} flows take {units.format_size(whole)} of memory, {units.format_size(SAMPLES_MOST)} is the most: "
+            f"sample = \"{-(-least // 100) * 100}ns\", or fewer in sample_ports and sample_flows")
+
+
 def watched(s, net, traffic):
-    """Every switch port; in a large network those on the way of the first senders and receivers' ports."""
+    """Those asked for, or every switch port; in a large network those on the way of the first senders and receivers' ports."""
+    if s.sample_ports:
+        return [p for link in net.links for p in link if p.name in s.sample_ports]
     ports = [p for sw in net.switches for p in net.ports[sw]]
     if len(ports) <= MAX_WATCHED:
         return ports
     used, seen = [], set()
-    for pair in traffic.pairs:
-        for port in reversed(net.path(pair.src, pair.dst)[1:]):
+    for pair in talking(s, net, traffic):
+        for port in reversed(net.path(*pair)[1:]):
             if port.name not in seen and len(used) < MAX_WATCHED:
                 seen.add(port.name)
                 used.append(port)
     return used
+
+
+def talking(s, net, traffic):
+    """(host, host) of flows and of programs; where that is nobody, the first host with each other."""
+    running = [h for h in dict.fromkeys(p.node for p in s.program) if h in net.host_set]
+    pairs = [(p.src, p.dst) for p in traffic.pairs] + list(itertools.permutations(running, 2))
+    return pairs or [(net.hosts[0], h) for h in net.hosts[1:]]
 
 
 def captured(s, net):
@@ -92,14 +126,15 @@ def captured(s, net):
 class Plan:
     """Lines for the guest, and `commands`: what one would type for the same."""
 
-    def __init__(self, s, net, traffic, exact=True):
+    def __init__(self, s, net, traffic, exact=True, up=None):
         self.exact = exact          # work takes no time
+        self.up = up                # takes commands instead of measuring; the directory they may write to
         self.lines, self.commands = [], []
         self.s, self.net, self.traffic = s, net, traffic
         self.default = "default" if net.ip == 4 else "default6"
         self.ip_cmd = "ip" if net.ip == 4 else "ip -6"
         self.batches = {}           # file name -> contents
-        self.base_rtt = max(2 * sum(port.delay for port in net.path(p.src, p.dst)) for p in traffic.pairs)
+        self.base_rtt = max(2 * sum(port.delay for port in net.path(*pair)) for pair in talking(s, net, traffic))
         self._write()
 
     def add(self, *words):
@@ -127,6 +162,7 @@ class Plan:
             self._node(node)
         self._qdiscs()
         self._pins()
+        self._programs()
         self._load()
         self._collect()
 
@@ -135,6 +171,8 @@ class Plan:
             self.add("sysctl", "-", path, value)
         kind = self.s.host.qdisc.split()
         self.plain_host_qdisc = kind == ["pfifo"]
+        if self.s.program or self.up:
+            self.add("allow")
         if self.plain_host_qdisc:
             self.add("sysctl", "-", "/proc/sys/net/core/default_qdisc", "pfifo")
             self.show(None, "sysctl -w net.core.default_qdisc=pfifo")
@@ -144,8 +182,11 @@ class Plan:
         for a, b in self.net.links:
             self.add("pair", a.node, a.dev, b.node, b.dev, a.rate, a.delay, t.mtu, t.ring)
             self.commands.append(f"# link {a.node}:{a.dev} - {b.node}:{b.dev} {a.rate} bit/s {a.delay} ns "
-                                 f"mtu {t.mtu} ring {t.ring} (lablink)")
+                                 f"mtu {t.mtu} ring {t.ring} bql {int(t.bql)} coalesce {t.coalesce} ns (lablink)")
         self.add("pairs")
+        if t.bql or t.coalesce:
+            for port in (end for link in self.net.links for end in link):
+                self.add("completions", port.node, port.dev, int(t.bql), t.coalesce)
         for port in captured(self.s, self.net):
             self.add("capture", port.node, port.dev, self.s.capture_bytes, self.s.capture_mb)
 
@@ -167,6 +208,9 @@ class Plan:
                 self._sysctl(node, f"net/ipv6/conf/{port.dev}/addr_gen_mode", 1, optional=True)
         for name, value in defaults:
             self._sysctl(node, name, value, optional="ipv6" in name)
+        if s.program or self.up:
+            for name, value in programs.sysctls(s, node, host, self.up):
+                self._sysctl(node, name, value)
         given = (s.host if host else s.switch).sysctl
         if host and BASE_RTT not in given:
             # an operator knows the round trip of his network and tells bolt; absent without the module
@@ -188,8 +232,9 @@ class Plan:
         if host:
             h = s.host
             initcwnd = h.initcwnd or h.cwnd
-            self.add("route", self.default, "eth0", h.rto_min // 10**6, initcwnd, h.cwnd)
-            self.show(node, f"{self.ip_cmd} route add default dev eth0 rto_min {h.rto_min // 10**6}ms" +
+            rto_min_ms = (h.rto_min or 0) // 10**6
+            self.add("route", self.default, "eth0", rto_min_ms, initcwnd, h.cwnd)
+            self.show(node, f"{self.ip_cmd} route add default dev eth0" + (f" rto_min {rto_min_ms}ms" if rto_min_ms else "") +
                       (f" initcwnd {initcwnd}" if initcwnd else "") +
                       (f" cwnd lock {h.cwnd}" if h.cwnd else ""))
         else:
@@ -241,6 +286,16 @@ class Plan:
                 self.run(node, f"{self.ip_cmd} route add default dev {choice.dev} table {t}")
             self.run(node, self._rule(pair, table, 30000))
 
+    def _programs(self):
+        """Each node with its mounts, then what runs on it; the guest starts it at its time."""
+        self.batches |= programs.files(self.s, self.net, self.up)
+        for node in dict.fromkeys(p.node for p in self.s.program):
+            self.add("node", node, programs.node_file(node))
+        for i, p in enumerate(self.s.program):
+            self.add("program", p.node, p.start, "-" if p.stop is None else p.stop, int(p.ends_run), programs.job_file(i))
+            self.commands.append(f"# at {p.start} ns:")
+            self.show(p.node, programs.line(p.command, 10**6))
+
     def _load(self):
         s, net, traffic = self.s, self.net, self.traffic
         for port in watched(s, net, traffic):
@@ -253,6 +308,8 @@ class Plan:
         for p in traffic.pairs:
             self.add("conn", p.src, p.dst, net.address(p.dst), p.connections, p.cc, p.sport, int(p.fresh),
                      p.sample_id, p.dscp)
+        for pair in dict.fromkeys(m.pair for m in explain.messages(s, traffic)):
+            self.add("follow", pair, s.explain_mb)
         self.add("settle")
         if s.host.cwnd:
             # a locked window binds where metrics exist, so let one connection leave some
@@ -277,27 +334,41 @@ class Plan:
             self.add("at", node, e.at, command)
             self.commands.append(f"# at {e.at} ns:")
             self.show(node, command)
+        for i, f in enumerate(s.fault):
+            self.add(*faults.directive(s, i, f))
+            self.commands.append(f"# at {f.at} ns: {faults.text(f)} (lablink)")
         lead = LEAD_NS if self.exact else SLOW_LEAD_NS
-        lead = max(lead, lead - min((m.start for m in traffic.messages), default=0))
+        lead = max(lead, lead - min((one.start for one in (*traffic.messages, *s.program)), default=0))
         if not self.exact:
             for program in sorted({e.command.split()[0] for e in s.event if e.do == "set"} | ({"ip"} if any(e.do == "reroute" for e in s.event) else set())):
                 self.add("exec", "-", "/dev/null", f"{program} -V")     # it is in memory then
             self.add("lock")
+        if self.up:
+            self.add("serve")
+            self.add("go", FOREVER_NS, 0, 0, lead)
+            return
         drain = s.drain if any(m.bytes is not None for m in traffic.messages) else 0
         self.add("go", s.duration, s.sample, drain, lead)
 
     def _collect(self):
         self.add("flows", "flows.txt")
+        self.add("programs", programs.ENDS)
         self.add("save", "lablink.txt", "/proc/lablink")
         self.add("save", "samples.bin", "/proc/lablink_samples")
         if self.s.capture:
             self.add("save", "capture.bin", "/proc/lablink_capture")
+        if self.s.explain:
+            self.add("save", "follow.bin", "/proc/lablink_follow")
         self.add("save", "softnet.txt", "/proc/net/softnet_stat")
         self.add("collect", "bolt.txt", "/proc/net/bolt_stat")
         nodes = self.net.switches + ([] if self.plain_host_qdisc else self.net.hosts)
         for node in nodes:
             self.add("exec", node, f"tc-{node}.json", "tc -s -j qdisc show")
             self.show(node, "tc -s qdisc show")
+        if " bands " in self.switch_qdisc:
+            for dev, sw in ((p.dev, sw) for sw in self.net.switches for p in self.net.ports[sw]):
+                self.add("exec", sw, f"class-{sw}-{dev}.txt", f"tc -s class show dev {dev}")
+                self.show(sw, f"tc -s class show dev {dev}")
 
     def text(self, env=()):
         head = [f"env {k} {v}" for k, v in env]

@@ -1,14 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Plots beside result.json, one PNG per view, all congestion controls in one frame."""
+"""Plots beside result.json: one picture per view as PNG, SVG and PDF, all congestion controls in one frame."""
 
 import os
 
-from . import build, results, series
+from . import build, faults, many, results, series
 from .guest import RunError
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
-MAX_FLOWS = 16
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333", "#7d5a2b")
 MAX_MARKS = 10
+DASHES = ("-", "--", ":", "-.")
+# A congestion control has the same colour in every picture and report; what is not named here shares one
+COLOUR_OF = {cc: i for i, cc in enumerate(("bolt", "swift", "dctcp", "cubic", "bbr", "reno"))}
+FORMATS = ("png", "svg", "pdf")
+PICTURES = tuple(f"{view}.{f}" for view in ("queue", "link", "rate", "window", "slowdown") for f in FORMATS)    # all that are ever made
+
+
+def run_name(result, r):
+    """What tells a run from the others of its result."""
+    return f"{r['cc']}, seed {r['seed']}" if len(result.get("seeds", ())) > 1 else r["cc"]
+
+
+def styles(ccs):
+    """[(colour, dash)], numbers, for runs by these congestion controls: by congestion control, and where that is
+    the same for all, by run."""
+    if len(set(ccs)) == 1:
+        return [(i % len(COLOURS), i // len(COLOURS) % len(DASHES)) for i in range(len(ccs))]
+    colours = [COLOUR_OF.get(cc, len(COLOUR_OF)) for cc in ccs]
+    return [(c, colours[:i].count(c) % len(DASHES)) for i, c in enumerate(colours)]
+
+
+def bdp_bytes(result_run, port):
+    return port["rate_bps"] * result_run["base_rtt_ns"] / 8e9
 
 
 def bin_ns(result_run):
@@ -17,28 +39,42 @@ def bin_ns(result_run):
 
 
 def views(result, out):
-    """[(key, title, y axis, [(label, cc, times_us, values)])]: what the pictures show."""
-    queue, link, rate, window = [], [], [], []
+    """[(key, title, y axis, [(label, congestion control, times_us, values)])]: what the pictures show."""
+    queue, link = [], []
+    rate, window = flow_lines(result, out)
     for r in result["runs"]:
-        cc = r["cc"]
+        name, cc = run_name(result, r), r["cc"]
         port = next((p for p in r["links"] if p["name"] == queue_port(result, r)), None)
         if port and port["series"]:
             data = results.read_series(out / port["series"])
             t = data["time_ns"]
-            label = f"{cc}, port {port['name']}"
+            label = f"{name}, port {port['name']}"
             queue.append((label, cc, *scaled(*series.thin(t, data["queue_bytes"]), 1e-3)))
             link.append((label, cc, *scaled(*series.throughput(t, data["tx_bytes"], bin_ns(r)), 1)))
-        for f in [f for f in r["flows"] if f["series"]][:MAX_FLOWS]:
-            data = results.read_series(out / f["series"])
-            t = data["time_ns"]
-            label = f"{cc}, flow {f['id']} ({f['from']} to {f['to']})"
-            rate.append((label, cc, *scaled(*series.throughput(t, data["acked_bytes"], bin_ns(r)), 1)))
-            window.append((label, cc, *scaled(*series.thin(t, data["cwnd_bytes"], 800), 1e-3)))
     return [v for v in (
         ("queue", "Queue of the bottleneck port", "KB", queue),
-        ("link", "What the bottleneck link carries", "Gb/s", link),
-        ("rate", "What each flow gets (acknowledged)", "Gb/s", rate),
+        ("link", "Throughput of the bottleneck link", "Gb/s", link),
+        ("rate", "Rate of each flow (acknowledged)", "Gb/s", rate),
         ("window", "Congestion window of each flow", "KB", window)) if any(len(s[2]) for s in v[3])]
+
+
+def flow_lines(result, out):
+    """(lines of rate, lines of window): of each flow, or where they are too many for that, of all of a congestion control."""
+    rate, window = [], []
+    if not many.too_many(result["runs"]):
+        for r in result["runs"]:
+            for f in many.sampled(r):
+                data = results.read_series(out / f["series"])
+                label = f"{run_name(result, r)}, flow {f['id']} ({f['from']} to {f['to']})"
+                rate.append((label, r["cc"], *scaled(*many.rate(data, bin_ns(r)), 1)))
+                window.append((label, r["cc"], *scaled(*series.thin(data["time_ns"], data["cwnd_bytes"], 800), 1e-3)))
+        return rate, window
+    for cc in dict.fromkeys(r["cc"] for r in result["runs"]):
+        read = [one for r in result["runs"] if r["cc"] == cc for one in many.of_run(r, lambda path: results.read_series(out / path), bin_ns(r))]
+        for lines, at, factor in ((rate, 1, 1), (window, 2, 1e-3)):
+            times, values = many.together([(one[0], *one[at]) for one in read])
+            lines += [(f"{cc}, {of} of {len(read)} flows", cc, *scaled(times, values[of], factor)) for of in many.OF]
+    return rate, window
 
 
 def marks(result):
@@ -47,7 +83,8 @@ def marks(result):
     starts = [(f["start_ns"] / 1000, f"flow {f['id']} starts") for f in r["flows"] if f["kind"] == "flow" and f["start_ns"] > 1000]
     events = [(e["at_ns"] / 1000, {"stop": f"flow {e['flow']} stops", "reroute": f"flow {e['flow']} is rerouted"}.get(e["do"], e["command"]))
               for e in r["events"]]
-    return sorted(starts + events)[:MAX_MARKS]
+    wrong = [(f["at_ns"] / 1000, faults.text(f)) for f in r.get("faults", ())]
+    return sorted(starts + events + wrong)[:MAX_MARKS]
 
 
 def queue_port(result, r):
@@ -68,6 +105,7 @@ def pictures():
     try:
         import matplotlib
         matplotlib.use("Agg")
+        matplotlib.rcParams["svg.hashsalt"] = "boltlab"
         from matplotlib import pyplot
     except ImportError:
         raise RunError("matplotlib is missing: install python3-matplotlib (or run with --no-plots)") from None
@@ -76,14 +114,26 @@ def pictures():
 
 def save(figure, path, pyplot):
     figure.tight_layout()
-    # no date in the file: equal runs make equal pictures
-    figure.savefig(path, metadata={"Software": None})
+    # no date in the files: equal runs make equal pictures
+    without = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    for f in FORMATS:
+        figure.savefig(path.with_suffix(f".{f}"), metadata=without[f])
     pyplot.close(figure)
 
 
-def draw(axes, title, unit, lines, marked=()):
-    for i, (label, _, t, v) in enumerate(lines):
-        axes.plot(t, v, label=label, color=COLOURS[i % len(COLOURS)], linewidth=1)
+def legend(axes):
+    """Below the picture: no line runs behind it."""
+    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
+
+
+def draw(axes, title, unit, lines, marked=(), levels=()):
+    """`levels`: [(value, name)], to compare with."""
+    for (label, _, t, v), (colour, dash) in zip(lines, styles([line[1] for line in lines])):
+        axes.plot(t, v, label=label, color=COLOURS[colour], linestyle=DASHES[dash], linewidth=1)
+    for value, name in levels:
+        axes.axhline(value, color="#999999", linewidth=0.8, linestyle="--")
+        axes.annotate(name, (1, value), xycoords=("axes fraction", "data"), xytext=(3, -3), textcoords="offset points",
+                      fontsize=7, color="#777777")
     for t, what in marked:
         axes.axvline(t, color="#999999", linewidth=0.8, linestyle=":")
         axes.annotate(what, (t, 1), xycoords=("data", "axes fraction"), xytext=(3, -10), textcoords="offset points",
@@ -96,46 +146,66 @@ def draw(axes, title, unit, lines, marked=()):
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     if len(lines) <= 12:
-        axes.legend(fontsize=8, frameon=False)
+        legend(axes)
 
 
 def make(result, out):
-    """Writes the PNGs."""
+    """Writes the pictures."""
     shown = views(result, out)
     pyplot = pictures()
     for key, title, unit, lines in shown:
         figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
-        draw(axes, f"{result['scenario']}: {title}", unit, lines, marks(result))
-        save(figure, out / f"{key}.png", pyplot)
+        draw(axes, f"{result['scenario']}: {title}", unit, lines, marks(result), bdp_levels(result) if key in ("queue", "window") else ())
+        save(figure, out / key, pyplot)
     slowdowns(result, out, pyplot)
+
+
+def bdp_levels(result):
+    """The BDP of the bottleneck port, where one is for all runs, in KB."""
+    found = {round(bdp_bytes(r, p) / 1000, 3) for r in result["runs"] for p in r["links"] if p["name"] == queue_port(result, r)}
+    return [(kb, "BDP") for kb in found] if len(found) == 1 else []
+
+
+def panels(found):
+    """[[(name, view)]]: those that may share an axis of time; what lasts more than twice as long as the shortest has a frame of its own."""
+    def last(one):
+        return max((line[2][-1] for line in one[1][2] if len(line[2])), default=0)
+    result = []
+    for one in sorted(found, key=last):
+        if not result or last(one) > 2 * last(result[-1][0]):
+            result.append([])
+        result[-1].append(one)
+    return result
 
 
 def compare(named, out):
     """Runs of several directories, [(name, result, directory)], in one picture per view: queue, link and
-    slowdown in one frame, what flows get in a frame each."""
+    slowdown in one frame (several, where lengths differ), what flows get in a frame each."""
     pyplot = pictures()
     out.mkdir(parents=True, exist_ok=True)
     seen = [(name, {key: view for key, *view in views(result, directory)}) for name, result, directory in named]
     for key in ("queue", "link"):
-        lines = [(f"{name}: {label}", cc, t, v) for name, by in seen for label, cc, t, v in (by[key][2] if key in by else ())]
-        if lines:
-            title, unit = next(by[key][:2] for _, by in seen if key in by)
-            figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
-            draw(axes, title, unit, lines)
-            save(figure, out / f"{key}.png", pyplot)
+        frames = panels([(name, by[key]) for name, by in seen if key in by])
+        if frames:
+            figure, places = pyplot.subplots(len(frames), 1, figsize=(9, 4.2 * len(frames)), dpi=120, squeeze=False)
+            for (axes,), frame in zip(places, frames):
+                title, unit, _ = frame[0][1]
+                draw(axes, title, unit, [(f"{name}: {label}", cc, t, v) for name, (_, _, lines) in frame for label, cc, t, v in lines])
+            save(figure, out / key, pyplot)
     seen = [(name, by["rate"]) for name, by in seen if "rate" in by]
     if seen:
         figure, frames = pyplot.subplots(1, len(seen), figsize=(9, 4.2), dpi=120, sharey=True, squeeze=False)
         for axes, (name, (_, unit, lines)) in zip(frames[0], seen):
             draw(axes, name, unit, lines)
-        save(figure, out / "rate.png", pyplot)
-    runs = [(name if len(result["runs"]) == 1 else f"{name}: {r['cc']}", size_bins(r)) for name, result, _ in named for r in result["runs"]]
-    runs = [(label, bins) for label, bins in runs if len(bins) > 1]
+        save(figure, out / "rate", pyplot)
+    runs = [(name if len(result["runs"]) == 1 else f"{name}: {run_name(result, r)}", r["cc"], size_bins(r)) for name, result, _ in named for r in result["runs"]]
+    runs = [run for run in runs if len(run[2]) > 1]
     if runs:
         figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
-        draw_slowdowns(axes, "95th percentile of the slowdown by size of message", [
-            (label, bins, "p95", COLOURS[i % len(COLOURS)], {}) for i, (label, bins) in enumerate(runs)])
-        save(figure, out / "slowdown.png", pyplot)
+        draw_slowdowns(axes, "FCT slowdown by message size, p95", [
+            (label, bins, "p95", colour, {"linestyle": DASHES[dash]})
+            for (label, _, bins), (colour, dash) in zip(runs, styles([cc for _, cc, _ in runs]))])
+        save(figure, out / "slowdown", pyplot)
 
 
 def size_bins(r):
@@ -143,33 +213,50 @@ def size_bins(r):
     return r["fct"].get("kinds", {}).get("workload", r["fct"])["bins"]
 
 
+def size_text(value):
+    return f"{value / 1e6:g} MB" if value >= 1e6 else f"{value / 1e3:g} KB" if value >= 1e3 else f"{value:g} B"
+
+
 def draw_slowdowns(axes, title, lines):
+    from matplotlib import ticker
     for label, bins, p, colour, style in lines:
-        axes.plot([b["max_bytes"] for b in bins], [b[p] for b in bins], **({"marker": "o", "color": colour, "label": label} | style))
+        axes.plot([b["max_bytes"] for b in bins], [b[p] for b in bins], **({"marker": "o", "color": COLOURS[colour], "label": label} | style))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_title(title, fontsize=11)
-    axes.set_xlabel("message, bytes")
-    axes.set_ylabel("time over ideal")
+    axes.set_xlabel("message size, up to")
+    axes.set_ylabel("FCT slowdown, times the transfer alone")
+    # a decade is more than most of them span: powers of ten alone would leave the axis bare
+    for axis, write in ((axes.xaxis, size_text), (axes.yaxis, "{:g}".format)):
+        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda v, _, write=write: write(v)))
+        axis.set_minor_formatter(ticker.NullFormatter())
+    axes.set_ylim(bottom=min([1, *(b[p] for _, bins, p, _, _ in lines for b in bins)]))
+    axes.xaxis.set_tick_params(labelsize=8)
     axes.grid(True, which="both", color="#dddddd", linewidth=0.6)
-    axes.legend(fontsize=8, frameon=False)
+    legend(axes)
 
 
 def slowdowns(result, out, pyplot):
-    runs = [(r["cc"], size_bins(r)) for r in result["runs"]]
-    runs = [(cc, bins) for cc, bins in runs if bins]
-    if not runs or max(len(bins) for _, bins in runs) < 2:
+    runs = [(run_name(result, r), r["cc"], size_bins(r)) for r in result["runs"]]
+    runs = [run for run in runs if run[2]]
+    if not runs or max(len(bins) for _, _, bins in runs) < 2:
         return
     figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
-    draw_slowdowns(axes, f"{result['scenario']}: slowdown by size of message", [
-        line for i, (cc, bins) in enumerate(runs) for line in (
-            (f"{cc}, p99", bins, "p99", COLOURS[i % len(COLOURS)], {}),
-            (f"{cc}, p50", bins, "p50", COLOURS[i % len(COLOURS)], {"linestyle": "--", "alpha": 0.6}))])
-    save(figure, out / "slowdown.png", pyplot)
+    draw_slowdowns(axes, f"{result['scenario']}: FCT slowdown by message size", [
+        line for (name, _, bins), (colour, _) in zip(runs, styles([cc for _, cc, _ in runs])) for line in (
+            (f"{name}, p99", bins, "p99", colour, {}),
+            (f"{name}, p50", bins, "p50", colour, {"linestyle": "--", "alpha": 0.6}))])
+    save(figure, out / "slowdown", pyplot)
 
 
 def drain_us(nbytes, rate_bps):
     return nbytes * 8e6 / rate_bps
+
+
+def kilo(figures, k):
+    value = (figures or {}).get(k)
+    return None if value is None else value / 1000
 
 
 def headline(result):
@@ -181,18 +268,20 @@ def headline(result):
         q = port and port["queue_bytes"]
         done = [f for f in r["flows"] if f["slowdown"] is not None]
         finite = [f for f in r["flows"] if f["finite"]]
-        slowest = max(done, key=lambda f: f["end_ns"], default=None)
         rows.append({
             "cc": r["cc"],
+            "label": run_name(result, r),
             "port": name,
             "peak_kb": q["max"] / 1000 if q else None,
             "peak_us": drain_us(q["max"], port["rate_bps"]) if q else None,
             "p50_kb": q["p50"] / 1000 if q else None,
             "p99_kb": q["p99"] / 1000 if q else None,
+            "busy_p50_kb": kilo(q, "busy_p50"),
+            "busy_p99_kb": kilo(q, "busy_p99"),
             "utilization": port["utilization"] if port else None,
             "fct_p50": r["fct"]["p50"],
             "fct_p99": r["fct"]["p99"],
-            "slowest_us": slowest["fct_ns"] / 1000 if slowest else None,
+            "max_fct_us": max((f["fct_ns"] / 1000 for f in done), default=None),
             "last_over_ideal": r["fct"].get("makespan_over_ideal"),
             "unfinished": len(finite) - len(done),
             "drops": sum(p["drops"] for p in r["links"]),

@@ -3,6 +3,7 @@
 
 import html
 import json
+import re
 from pathlib import Path
 
 from . import charts, plots, units
@@ -12,17 +13,22 @@ UPLOT = ASSETS / "uplot"
 MAX_FLOWS = 20_000          # of a run, in the page; result.json has all
 MAX_PORTS = 64
 MAX_COMMANDS = 400
+# The step in which the lab's kernel moves time where a clock is read or a system call fails: an event of that very
+# nanosecond comes so late, in every run of the same scenario and seed alike.  What is later is a fault of the lab
+STEP_NS = 1
 
 
-def write(named, out):
-    """`named`: [(name, result, directory)]."""
+def write(named, out, baseline=None):
+    """`named`: [(name, result, directory)]; `baseline`: one such, to compare each with."""
+    from . import overview      # which writes figures as this module does
     runs = charts.runs_of(named)
     unit, div = charts.time_unit(runs)
     timed, sized = charts.time_charts(runs), charts.completion_charts(runs)
-    data = {"runs": [{"label": r.label} for r in runs], "charts": timed + sized, "marks": charts.marks(named),
+    timed += charts.queue_charts(runs)
+    data = {"name": file_name(named), "runs": [{"label": r.label, "colour": r.colour, "dash": r.dash} for r in runs], "charts": timed + sized, "marks": charts.marks(named),
             "time": {"unit": unit, "div": div}, "flows": [flow_columns(r) for r in runs]}
     body = "\n".join((
-        header(named), bar(runs, timed, unit), summary(runs), chart_places(timed),
+        header(named), f"<p class=conclusion>{esc(overview.conclusion(named))}</p>", overview.sketch(named), bar(runs, timed, unit), summary(runs), differences(named, baseline), chart_places(timed),
         completion(runs, sized), flow_place(runs), port_tables(runs), control_tables(runs), texts(named, runs)))
     title = ", ".join(dict.fromkeys(result["scenario"] for _, result, _ in named))
     page = (ASSETS / "report.html").read_text()
@@ -37,6 +43,11 @@ def write(named, out):
             ("body", body)):
         page = page.replace("{{" + place + "}}", text)
     (out / "report.html").write_text(page)
+
+
+def file_name(named):
+    """What the charts' files are called after."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", "-".join(dict.fromkeys(result["scenario"] for _, result, _ in named)))[:80]
 
 
 def esc(value):
@@ -70,8 +81,8 @@ def table(columns, rows, caption="", column_runs=None, kind=""):
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
 
 
-def swatch(run, label):
-    return Raw(f"<i class=swatch data-colour={run}></i>{esc(label)}")
+def swatch(colour, label):
+    return Raw(f"<i class=swatch data-colour={colour}></i>{esc(label)}")
 
 
 def header(named):
@@ -93,37 +104,54 @@ def command_line(result):
 
 
 def bar(runs, timed, unit):
-    chips = "".join(f"<label class=chip><input type=checkbox checked data-toggle={i}><i class=swatch data-colour={i}></i>{esc(r.label)}</label>"
+    chips = "".join(f"<label class=chip><input type=checkbox checked data-toggle={i}>{swatch(r.colour, r.label)}</label>"
                     for i, r in enumerate(runs))
     zoom = (f"<span class=zoom><label>from <input id=zoom-from inputmode=decimal size=8></label>"
             f"<label>to <input id=zoom-to inputmode=decimal size=8> {unit}</label>"
             "<button data-zoom=in title='half as much time'>+</button><button data-zoom=out title='twice as much time'>&minus;</button>"
             "<button data-zoom=left title='earlier'>&#9664;</button><button data-zoom=right title='later'>&#9654;</button>"
-            "<button data-zoom=all>all of it</button></span>" if timed else "")
+            "<button data-zoom=all>all of it</button></span>" if any(c["x"] == "time" for c in timed) else "")
     return (f"<nav class=bar><span class=runs>{chips}</span>{zoom}<button id=theme title='light or dark'>&#9680;</button></nav>"
-            "<noscript><p class=warn>Charts and the table of flows need JavaScript; nothing is fetched from anywhere.</p></noscript>")
+            "<noscript><p class=warn>Charts and the table of flows need JavaScript; nothing is fetched from the network.</p></noscript>")
 
 
 def summary(runs):
     rows = [row for name, result in unique_results(runs) for row in plots.headline(result)]
     finite = any(r["fct_p50"] is not None for r in rows)
-    columns = ["run", "longest queue", "which takes to drain", "queue, half of the time below", "99 % of the time below",
-               "link used", "dropped", "marked (ECN)", "sent again", "fairness (1 is equal)"]
+    columns = ["run", "max queue", "max queueing delay", "p50 queue", "p99 queue",
+               "utilization", "drops", "ECN marks", "retransmits", "Jain's index"]
     if finite:
-        columns += ["time over ideal, median", "99 %", "all done, over ideal", "unfinished"]
+        columns += ["FCT slowdown p50", "p99", "makespan / ideal", "unfinished"]
     body = []
     for i, (r, run) in enumerate(zip(rows, runs)):
-        row = [swatch(i, run.label), kb(r["peak_kb"]), us(r["peak_us"]), kb(r["p50_kb"]), kb(r["p99_kb"]), percent(r["utilization"]),
+        row = [swatch(run.colour, run.label), kb(r["peak_kb"]), us(r["peak_us"]), kb(r["p50_kb"]), kb(r["p99_kb"]), percent(r["utilization"]),
                r["drops"], r["marks"], r["retransmits"], plots.cell(r["jain"], 3)]
         if finite:
             row += [times(r["fct_p50"]), times(r["fct_p99"]), times(r["last_over_ideal"]), r["unfinished"]]
         body.append(Row(i, row))
-        if run.entry["max_lateness_ns"] or run.entry["softnet_drops"]:
+        if run.entry["max_lateness_ns"] > STEP_NS or run.entry["softnet_drops"]:
             body.append(Row(i, [Raw("<span class=warn>not exact</span>"), f"{charts.span(run.entry['max_lateness_ns'])} late",
                                 f"{run.entry['softnet_drops']} lost by the lab"] + [""] * (len(row) - 3)))
     ports = sorted({r["port"] for r in rows if r["port"]})
-    where = f"<p class=hint>Queue and link are those of port {esc(', '.join(ports))}, the bottleneck, over the measured time.</p>" if ports else ""
+    where = f"<p class=hint>Queue and utilization are those of the bottleneck, port {esc(', '.join(ports))}, over the measured time.</p>" if ports else ""
     return "<h2>Summary</h2>" + table(columns, body, kind="summary") + where
+
+
+def differences(named, baseline):
+    """Of each result against the baseline, as `lab compare` has them."""
+    if baseline is None:
+        return ""
+    from . import compare
+    base, of_base, _ = baseline
+    parts = [f"<h2>Compared with {esc(base)}</h2>"]
+    for name, result, _ in named:
+        both = compare.pairs(compare.figures(of_base), compare.figures(result))
+        for heading, a, b in both:
+            rows = compare.rows(a, b)
+            parts.append(table(["", base, name, "difference"], rows, heading if len(named) == 1 else f"{name}: {heading}"))
+        if not both:
+            parts.append(f"<p class=hint>{esc(name)} and {esc(base)} have no congestion control in common.</p>")
+    return "".join(parts)
 
 
 def unique_results(runs):
@@ -138,18 +166,23 @@ def chart_places(made, level=2):
         "with Ctrl to see it alone.</p>" if any(c["x"] == "time" for c in made) else "")
 
 
+def slowdowns(f):
+    """To the last byte at the receiver, and to the last ACK at the sender."""
+    return *(times(f[p]) for p in ("p50", "p95", "p99")), *(times(f["ack"][p]) for p in ("p50", "p99"))
+
+
 def completion(runs, made):
     parts = []
     for i, r in enumerate(runs):
         fct = r.entry["fct"]
         for kind, f in (fct.get("kinds") or {"": fct}).items():
             if f["bins"]:
-                rows = [[units.format_size(b["max_bytes"]), b["count"], times(b["p50"]), times(b["p95"]), times(b["p99"])] for b in f["bins"]]
-                rows.append(["all", f["count"], times(f["p50"]), times(f["p95"]), times(f["p99"])])
-                rows.append(["all, in time", "", *(us(f[f"{p}_ns"] / 1000) for p in ("p50", "p95", "p99"))])
+                rows = [[units.format_size(b["max_bytes"]), b["count"], *slowdowns(b)] for b in f["bins"]]
+                rows.append(["all", f["count"], *slowdowns(f)])
+                rows.append(["all, in time", "", *(us(f[f"{p}_ns"] / 1000) for p in ("p50", "p95", "p99")), "", ""])
                 parts.append(f"<div data-run={i}>" + table(
-                    ["messages up to", "number", "median", "95 %", "99 %"], rows,
-                    f"{r.label}{f', {kind}' if kind else ''}: completion time over ideal", kind="bins") + "</div>")
+                    ["message size, up to", "count", "p50", "p95", "p99", "to the last ACK: p50", "p99"], rows,
+                    f"{r.label}{f', {kind}' if kind else ''}: FCT slowdown", kind="bins") + "</div>")
     if not parts and not made:
         return ""
     return f"<h2>Completion times</h2>{chart_places(made, 3)}<div class=side>{''.join(parts)}</div>"
@@ -182,7 +215,7 @@ def port_tables(runs):
                          *(kb(q[k] / 1000) if q else "-" for k in ("max", "mean", "p50", "p99")), p["drops"], p["marks"]])
         note = f", the {MAX_PORTS} most used" if len(links) > MAX_PORTS else ""
         parts.append(f"<details data-run={i}><summary>{esc(r.label)}: {len(links)} ports{note}</summary>" + table(
-            ["port", "rate", "used", "sent", "queue: longest", "mean", "median", "99 %", "dropped", "marked"], rows) + "</details>")
+            ["port", "rate", "utilization", "sent", "queue: max", "mean", "p50", "p99", "drops", "ECN marks"], rows) + "</details>")
     return "<h2>Ports</h2>" + "".join(parts)
 
 
@@ -207,23 +240,24 @@ def texts(named, runs):
             parts.append(f"<h3>{esc(name)}</h3>{command_line(result)}")
         scenario = directory / "scenario.toml"
         if scenario.exists():
-            parts.append(f"<details open><summary>The scenario, as it was before --set, --cc and --seed of the command</summary><pre>{esc(scenario.read_text())}</pre></details>")
+            parts.append(f"<details open><summary>The scenario, without --set, --cc and --seed of the command</summary><pre>{esc(scenario.read_text())}</pre></details>")
     for i, r in enumerate(runs):
-        commands = r.directory / r.entry["cc"] / "commands.txt"
+        place = r.entry.get("directory", r.entry["cc"])
+        commands = r.directory / place / "commands.txt"
         if commands.exists():
             lines = commands.read_text().splitlines()
-            shown = "\n".join(lines[:MAX_COMMANDS]) + (f"\n# {len(lines) - MAX_COMMANDS} more in {r.entry['cc']}/commands.txt" if len(lines) > MAX_COMMANDS else "")
+            shown = "\n".join(lines[:MAX_COMMANDS]) + (f"\n# {len(lines) - MAX_COMMANDS} more in {place}/commands.txt" if len(lines) > MAX_COMMANDS else "")
             parts.append(f"<details data-run={i}><summary>{esc(r.label)}: the same network in tc and ip commands</summary><pre>{esc(shown)}</pre></details>")
     rows = [Row(i, [swatch(i, r.label), r.entry["switch_qdisc"], r.entry["host_qdisc"], r.entry["data_packets"], f"{r.entry['wall_s']:.2f} s",
-                    packets_per_second(r.entry), Raw(f"<code>{esc(r.entry['trace_hash'])}</code>")]) for i, r in enumerate(runs)]
-    parts.append(table(["run", "switch qdisc", "host qdisc", "data packets", "took", "packets/s", "trace hash"], rows))
+                    packets_per_second(r.entry), charts.span(r.entry["max_lateness_ns"]), Raw(f"<code>{esc(r.entry['trace_hash'])}</code>")]) for i, r in enumerate(runs)]
+    parts.append(table(["run", "switch qdisc", "host qdisc", "data packets", "took", "packets/s", "latest event", "trace hash"], rows))
     rows = [Row(i, [swatch(i, r.label), c["link"], c["file"], c["packets"], c["dropped"], c["lost"]])
             for i, r in enumerate(runs) for c in r.entry.get("captures", ())]
     if rows:
         parts.append(table(["captures", "link", "file", "packets", "dropped by the qdisc", "found no room"], rows))
     rows = [[name, *result["versions"].values()] for name, result, _ in named]
     parts.append(table(["versions", *named[0][1]["versions"]], rows))
-    parts.append(f"<p class=hint>The numbers of this page are those of result.json beside it. Charts are drawn by uPlot ({uplot_version()}, MIT).</p>")
+    parts.append(f"<p class=hint>The numbers of this page are those of result.json. Charts are drawn by uPlot ({uplot_version()}, MIT).</p>")
     return "".join(parts)
 
 

@@ -6,8 +6,8 @@ import json
 from array import array
 from pathlib import Path
 
-from . import lablink, pcap, stats
-from .traffic import wire_bytes
+from . import explain, faults, lablink, pcap, programs, stats
+from .traffic import segment, wire_bytes
 
 # A control message as a qdisc counts it: Ethernet, IP, UDP, its own header, the quoted IP header and 8 bytes
 SRC_BYTES = {4: 14 + 20 + 8 + 20 + 28, 6: 14 + 40 + 8 + 20 + 48}
@@ -16,20 +16,25 @@ MARK_KEYS = ("marked", "ecn_mark", "ce_mark")
 
 
 def compute(cc, s, net, traffic, raw, out, wall_s, used):
-    """One run's entry; series go to `out`/CC/."""
-    raw, series = Path(raw), Path(out) / cc
+    """One run's entry; series go to its directory in `out`."""
+    place = s.directory
+    raw, series = Path(raw), Path(out) / place
     link = lablink.read(raw, net)
+    s.duration = link.totals["duration_ns"]     # programs may have ended it before its time
     qdiscs = read_qdiscs(raw, net)
     flows = read_flows(raw / "flows.txt", s, traffic)
-    links = [port_entry(port, link, qdiscs, s, series, cc) for port in interesting(net, link)]
+    data = carried(net, link)
+    links = [port_entry(port, link, qdiscs, s, series, place, data) for port in interesting(net, link)]
     busiest = max(links, key=lambda e: e["utilization"], default=None)
     for f in flows:
         name = f"flow-{f['id']}.csv"
-        f["series"] = f"{cc}/{name}" if write_series(
+        f["series"] = f"{place}/{name}" if write_series(
             series / name, ("time_ns", "cwnd_bytes", "acked_bytes", "inflight_bytes"),
             link.socks.get(f["id"])) else None
     return {
         "cc": cc,
+        "seed": s.seed,
+        "directory": place,
         "sim_ns": s.duration,
         "base_rtt_ns": used["base_rtt_ns"],
         "wall_s": round(wall_s, 3),
@@ -41,13 +46,32 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
         "host_qdisc": used["host"],
         "bottleneck": busiest["name"] if busiest else None,
         "events": [{"at_ns": e.at, "do": e.do, "flow": e.flow, "command": e.command} for e in s.event],
+        "faults": faults.read(s, link.faults),
         "links": links,
         "flows": flows,
-        "fct": stats.fct(flows) | makespan(flows, s, net),
+        "programs": programs.read(raw, s),
+        "bins_bytes": s.bins,
+        "fct": stats.fct(flows, s.bins) | makespan(flows, s, net) | {"rtt_ns": round_trips(flows, s)},
         "jain": stats.goodput_jain(flows, s.duration),
+        "jain_epochs": [jain_epoch(flows, link.socks, s, epoch) for epoch in s.epochs],
         "control": control(raw, qdiscs, net),
-        "captures": pcap.write(raw / "capture.bin", net, s, series, cc) if s.capture else [],
+        "buffers": buffers(qdiscs),
+        "captures": pcap.write(raw / "capture.bin", net, s, series, place) if s.capture else [],
+        "explain": explain.write(raw, Path(out), place, net, s, traffic, flows),
     }
+
+
+def buffers(qdiscs):
+    """What the ports of a switch held together, where they share a buffer: each of them says so."""
+    nodes = {node: q for (node, _), q in sorted(qdiscs.items()) if q.get("options", {}).get("buffer", "off") != "off"}
+    return [{"node": node, "bytes": q["options"]["buffer"], "used": q["buffer_used"], "peak": q["buffer_peak"]}
+            for node, q in nodes.items()]
+
+
+def round_trips(flows, s):
+    """Of messages of one packet: what is sent on an idle connection leaves at once."""
+    found = sorted(f["end_ack_ns"] - f["start_ns"] for f in flows if f["finite"] and f["end_ack_ns"] is not None and f["bytes"] <= segment(s))
+    return {"count": len(found), "p50": stats.percentile(found, 0.5), "p99": stats.percentile(found, 0.99)}
 
 
 def makespan(flows, s, net):
@@ -63,6 +87,16 @@ def makespan(flows, s, net):
     return {"makespan_ns": span, "makespan_over_ideal": stats.rounded(span / ideal)}
 
 
+def jain_epoch(flows, socks, s, epoch):
+    """The least and the median of Jain's index over any so long stretch, of flows that have a time series."""
+    known = [(max(0, f["start_ns"]), stats.ended(f), socks[f["id"]][0], socks[f["id"]][2])
+             for f in flows if f["kind"] == "flow" and f["id"] in socks]
+    found = stats.jain_epochs(known, epoch, s.settle, s.duration)
+    least = min(found, key=lambda item: item[1], default=(None, None))
+    return {"epoch_ns": epoch, "settle_ns": s.settle, "count": len(found), "flows": len(known), "min": stats.rounded(least[1]), "min_at_ns": least[0],
+            "p50": stats.rounded(stats.percentile(sorted(index for _, index in found), 0.5))}
+
+
 def interesting(net, link):
     """Every switch port, and the host ports that sent anything."""
     for node in net.switches + net.hosts:
@@ -71,7 +105,12 @@ def interesting(net, link):
                 yield port
 
 
-def port_entry(port, link, qdiscs, s, series, cc):
+def carried(net, link):
+    """{(node, dev): packets of data}, as the other end has counted them."""
+    return {(p.node, p.dev): link.ports.get((other.node, other.dev), {}).get("rx_data_packets", 0) for a, b in net.links for p, other in ((a, b), (b, a))}
+
+
+def port_entry(port, link, qdiscs, s, series, place, data):
     key = (port.node, port.dev)
     counted = link.ports.get(key, {})
     tx = counted.get("tx_bytes", 0)
@@ -87,10 +126,12 @@ def port_entry(port, link, qdiscs, s, series, cc):
         "series": None,
     }
     if counted.get("watched"):
-        entry["queue_bytes"] = {k: counted[f"queue_{k}"] for k in ("max", "mean", "p50", "p99")}
+        entry["queue_bytes"] = {k: counted[f"queue_{k}"] for k in ("max", "mean", "p50", "p99", "busy_mean", "busy_p50", "busy_p99")}
         name = f"queue-{port.name}.csv"
-        if tx and write_series(series / name, ("time_ns", "queue_bytes", "tx_bytes"), link.queues.get(key)):
-            entry["series"] = f"{cc}/{name}"
+        # nobody looks at the queue of ACKs who has not asked for it
+        wanted = port.name in s.sample_ports or data[key] and not s.sample_ports
+        if wanted and tx and write_series(series / name, ("time_ns", "queue_bytes", "tx_bytes"), link.queues.get(key)):
+            entry["series"] = f"{place}/{name}"
     return entry
 
 
@@ -128,15 +169,17 @@ def read_flows(path, s, traffic):
     flows = []
     for m in traffic.messages:
         pair = traffic.pairs[m.pair]
-        start, end, stop, acked, retransmits = measured.get(m.id, (None, None, None, 0, 0))
+        start, end, end_ack, stop, acked, retransmits, *_ = measured.get(m.id, (None, None, None, None, 0, 0))
         whole = end is not None
         fct = end - start if whole else None
+        fct_ack = end_ack - start if end_ack is not None else None
         flows.append({
             "id": m.id, "kind": m.kind, "from": pair.src, "to": pair.dst, "cc": pair.cc,
-            "start_ns": m.start if start is None else start, "end_ns": end, "stopped_ns": stop,
+            "start_ns": m.start if start is None else start, "end_ns": end, "end_ack_ns": end_ack, "stopped_ns": stop,
             "bytes": m.bytes if whole else acked, "finite": m.bytes is not None,
             "fct_ns": fct, "ideal_ns": m.ideal,
             "slowdown": stats.rounded(fct / m.ideal) if whole else None,
+            "slowdown_ack": stats.rounded(fct_ack / m.ideal_ack) if fct_ack is not None else None,
             "retransmits": retransmits})
     return flows
 
@@ -184,6 +227,8 @@ def control(raw, qdiscs, net):
         "bts_packets": switch("bts_sent"), "bts_bytes": switch("bts_sent") * BTS_BYTES[net.ip],
         "cached_bts": switch("bts_cached"), "suppressed": switch("bts_suppressed"),
         "cnm_packets": switch("cnm_sent"),
+        "pfc": {k: switch(f"pfc_{k}") for k in ("xoff", "refresh", "xon", "heard", "ignored", "trips")},
+        "sfc_p": switch("sfcp_asked"),
         "pauses": host.get("Pauses", 0), "pause_ns": host.get("PausedNs", 0),
         "rejected": rejected,
         "host": dict(sorted(host.items())),

@@ -2,45 +2,88 @@
 """Runs a scenario once for each congestion control and writes the result directory."""
 
 import concurrent.futures
+import contextlib
 import json
 import shlex
 import shutil
 import sys
 import time
 
-from . import backends, build, guest, native, plan, results, schema, topology, traffic
+from . import ask, backends, build, explain, guest, modules, native, plan, plots, programs, results, schema, stats, topology, traffic
 from .build import progress
 from .guest import RunError
+from .output import Output
 
 RESULT = "result.json"
+DRAWN = (*plots.PICTURES, "report.html")
 
 
-def run(path, out, cc=None, sets=(), seed=None, kernel=None, jobs=1, keep_raw=False, plots=True, backend="uml",
-        slow=None, cpus=None):
-    scenarios = schema.load(path, cc, sets, seed)
+def run(path, out, cc=None, sets=(), seeds=(), kernel=None, jobs=1, keep_raw=False, drawn=True, backend="uml",
+        slow=None, cpus=None, force=False, own=()):
+    modules.check(own)
+    scenarios = load(path, cc, sets, seeds)
     factor = backends.slow_down([s for _, s in scenarios], backend, cpus, slow)
-    name = scenarios[0][1].name
+    explain.check_backend(scenarios, backend)
+    first = scenarios[0][1]
     if backend == "native":
         native.check()
-    built = build.everything(kernel or "6.12", backend)
-    if factor != 1:
-        progress(f"{name}: {factor} times as slow")
-    out = out.resolve()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as e:
-        raise RunError(f"--out {out}: {e.strerror}") from None
-    (out / RESULT).unlink(missing_ok=True)      # one of an earlier run would pass for this one's
+    version = kernel or backends.KERNEL
+    if not own:
+        ask.check_congestion_controls(scenarios, ask.congestion_controls(backend, version), cc is not None)
+    names = (RESULT, "scenario.toml", *DRAWN, *(f"{s.directory}/" for _, s in scenarios))
+    with (Output(out, names, force) if out else Output.new(path.stem, names)) as place:
+        if not out:
+            progress(f"results go to {place.path}")
+        built = modules.beside(build.everything(version, backend), own)
+        if backend == "uml":
+            ask.check_settings(scenarios, built, version, cc is not None)
+        if factor != 1:
+            progress(f"{first.name}: {factor} times as slow")
+        text = path.read_bytes()                # it may lie in this very directory
+        place.begin(everything=True)            # a result of an earlier run would pass for this one's
+        out = place.path
+        (out / "scenario.toml").write_bytes(text)
+        runs, failures = run_all(scenarios, jobs, backend, built, out, version, keep_raw, cpus or 1)
+        if not runs:
+            raise RunError("\nlab: ".join(failures))
+        result = {
+            "scenario": first.name,
+            "about": first.about,
+            "seed": first.seed,
+            "seeds": list(dict.fromkeys(s.seed for _, s in scenarios)),
+            "backend": backend,
+            "time": backends.clock(backend, cpus),
+            "slow": factor,
+            "kernel": built.kernel_release,
+            "versions": versions(built),
+            "command": command(path, cc, sets, seeds, kernel, backend, slow, cpus, own),
+            "runs": [r for r, _ in runs],
+        }
+        if len(seeds) > 1:
+            result["spread"] = spreads(result["runs"])
+        for r, commands in runs:
+            (out / r["directory"] / "commands.txt").write_text("\n".join(commands) + "\n")
+        (out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
+        if drawn:
+            draw(out)
+        if failures:
+            raise RunError("\nlab: ".join(failures))
+    return 0
 
+
+def run_all(scenarios, jobs, backend, built, *args):
+    """([(entry of the result, commands)], [what failed])."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(run_one, backend, built, one, s, out, kernel or "6.12", keep_raw, cpus or 1) for one, s in scenarios]
+        futures = [pool.submit(run_one, backend, built, one, s, *args) for one, s in scenarios]
         failures, runs = [], []
         try:
-            for (one, _), future in zip(scenarios, futures):
+            for (_, s), future in zip(scenarios, futures):
                 try:
-                    runs.append(future.result())
+                    *entry, wrong = future.result()
+                    runs.append(entry)
+                    failures += [f"{s.name}: {s.directory}: {why}" for why in wrong]
                 except RunError as e:
-                    failures.append(f"{name}: {one}: {e}")
+                    failures.append(f"{s.name}: {s.directory}: {e}")
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             guest.stop()
@@ -48,29 +91,28 @@ def run(path, out, cc=None, sets=(), seed=None, kernel=None, jobs=1, keep_raw=Fa
                 if isinstance(future.exception(), native.LeftBehind):
                     progress(str(future.exception()))
             raise
-    if not runs:
-        raise RunError("; ".join(failures))
-    result = {
-        "scenario": name,
-        "about": scenarios[0][1].about,
-        "seed": scenarios[0][1].seed,
-        "backend": backend,
-        "time": backends.clock(backend, cpus),
-        "slow": factor,
-        "kernel": built.kernel_release,
-        "versions": versions(built),
-        "command": command(path, cc, sets, seed, kernel, backend, slow, cpus),
-        "runs": [r for r, _ in runs],
-    }
-    (out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
-    shutil.copyfile(path, out / "scenario.toml")
-    for r, commands in runs:
-        (out / r["cc"] / "commands.txt").write_text("\n".join(commands) + "\n")
-    if plots and runs:
-        plot(out)
-    if failures:
-        raise RunError("; ".join(failures))
-    return 0
+    return runs, failures
+
+
+def load(path, cc, sets, seeds, idle=False):
+    """The scenario for each congestion control, and of each for each seed; `directory` is where that leaves what it measures."""
+    by_seed = [schema.load(path, cc, sets, seed, idle) for seed in seeds or (None,)]
+    result = [of_seed[i] for i in range(len(by_seed[0])) for of_seed in by_seed]
+    for one, s in result:
+        s.directory = f"{one}-{s.seed}" if len(seeds) > 1 else one
+    return result
+
+
+def spreads(runs):
+    """Per congestion control, the least, middle and greatest of its seeds."""
+    result = []
+    for cc in dict.fromkeys(r["cc"] for r in runs):
+        mine = [r for r in runs if r["cc"] == cc]
+        busiest = [next((p for p in r["links"] if p["name"] == r["bottleneck"]), {}) for r in mine]
+        result.append({"cc": cc, "seeds": [r["seed"] for r in mine]} | stats.spread([
+            {k: r[k] for k in ("jain", "fct")} | {k: p.get(k) for k in ("utilization", "drops", "queue_bytes")}
+            for r, p in zip(mine, busiest)]))
+    return result
 
 
 def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
@@ -78,13 +120,13 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
     net = topology.build(s, s.file.name)
     load = traffic.build(s, net, s.file.name)
     p = plan.Plan(s, net, load, exact=backend == "uml")
-    directory = out / cc
-    shutil.rmtree(directory, ignore_errors=True)
+    directory = out / s.directory
     raw = directory / "raw"
     raw.mkdir(parents=True)
-    progress(f"{s.name}: {cc}: {topology.describe(s, net)}; {len(load.messages)} transfers")
+    running = f", {len(s.program)} programs" if s.program else ""
+    progress(f"{s.name}: {s.directory}: {topology.describe(s, net)}; {len(load.messages)} transfers{running}")
     try:
-        wall_s = guest.run(backend, built, p, raw, s.seed, plan.memory(s, net, load), kernel, cpus)
+        wall_s = guest.run(backend, built, p, raw, plan.memory(s, net, load), kernel, cpus, s)
         simulated = time.monotonic()
         entry = results.compute(cc, s, net, load, raw, out, wall_s,
                                 {"switch": p.switch_qdisc, "host": s.host.qdisc, "base_rtt_ns": p.base_rtt})
@@ -96,33 +138,35 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
             shutil.rmtree(raw, ignore_errors=True)
     for c in entry["captures"]:
         lost = f", {c['lost']} FOUND NO ROOM (capture_mb)" if c["lost"] else ""
-        progress(f"{s.name}: {cc}: {c['file']}: {c['packets']} packets, {c['dropped']} dropped{lost}")
-    progress(f"{s.name}: {cc}: done in {simulated - began:.1f} s, of which the run itself {wall_s:.2f} s")
-    return entry, p.commands
+        progress(f"{s.name}: {s.directory}: {c['file']}: {c['packets']} packets, {c['dropped']} dropped{lost}")
+    progress(f"{s.name}: {s.directory}: done in {simulated - began:.1f} s, of which the run itself {wall_s:.2f} s")
+    return entry, p.commands, programs.failures(s, entry["programs"], directory)
 
 
 def versions(built):
-    return {"lab": build.TREE_VERSION, "sources": built.sources, "kernel": built.kernel_release,
-            "python": ".".join(map(str, sys.version_info[:3]))}
+    return {"lab": build.version(), "sources": built.sources, "kernel": built.kernel_release,
+            "python": ".".join(map(str, sys.version_info[:3])), **({"modules": built.own} if built.own else {})}
 
 
-def command(path, cc, sets, seed, kernel, backend, slow, cpus):
+def command(path, cc, sets, seeds, kernel, backend, slow, cpus, own):
     """What to type for the same again; without the output directory, which is no part of the result."""
-    words = ["tools/lab/lab", "run", path.name]
+    words = [build.COMMAND, "run", path.name]
     if cc:
         words += ["--cc", ",".join(cc)]
     for s in sets:
         words += ["--set", s]
-    if seed is not None:
-        words += ["--seed", str(seed)]
+    if seeds:
+        words += ["--seed", ",".join(map(str, seeds))]
     if backend != "uml":
         words += ["--backend", backend]
     if cpus is not None:
         words += ["--cpus", str(cpus)]
     if slow is not None:
         words += ["--slow", str(slow)]
-    if kernel not in (None, "6.12"):
+    if kernel not in (None, backends.KERNEL):
         words += ["--kernel", kernel]
+    for module in own:
+        words += ["--module", module]
     return shlex.join(words)
 
 
@@ -131,8 +175,9 @@ def load_result(out):
         result = json.loads((out / RESULT).read_text())
         if not result["runs"]:
             raise KeyError("runs")
+        result["runs"][0]["cc"], result["scenario"]
         return result
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, IndexError, AttributeError):
         raise RunError(f"{out / RESULT}: is not a result of the lab, or has no runs") from None
     except FileNotFoundError:
         raise RunError(f"{out}: there is no {RESULT} in it; `lab run ... --out {out}` makes one") from None
@@ -140,35 +185,45 @@ def load_result(out):
         raise RunError(f"{out / RESULT}: is not JSON: {e}") from None
 
 
-def plot(out):
-    from . import plots, report           # matplotlib is wanted for this only
-    result = load_result(out)
-
-    def draw():
-        plots.make(result, out)
-        report.write([(out.name, result, out)], out)
-    _draw(draw, out / RESULT)
-    progress(f"report: {out / 'report.html'}")
-    return 0
-
-
-def compare(dirs, out):
-    """Pictures and report of several runs, named after their directories, in `out`."""
-    from . import plots, report
-    named = [(d.resolve().name, load_result(d), d) for d in dirs]
-
-    def draw():
-        plots.compare(named, out)
-        report.write(named, out)
-    _draw(draw, ", ".join(str(d / RESULT) for d in dirs))
-    progress(f"report: {out / 'report.html'}")
-    return 0
-
-
-def _draw(what, files):
+@contextlib.contextmanager
+def understood(*directories):
+    """Around what reads results: they may be of another version of the lab, or of another program."""
+    files = ", ".join(str(d / RESULT) for d in directories)
     try:
-        what()
+        yield
     except FileNotFoundError as e:
         raise RunError(f"{e.filename}: is missing; run the scenario again") from None
-    except (KeyError, TypeError) as e:
+    except (LookupError, TypeError, AttributeError, ValueError) as e:
         raise RunError(f"{files}: was written by another version of the lab ({e!r} is not as expected)") from None
+
+
+def plot(out, force=False, baseline=None):
+    load_result(out)
+    base = baseline and load_result(baseline)
+    with Output(out, DRAWN, force) as place:
+        place.begin()
+        draw(out, baseline and (baseline.resolve().name, base, baseline))
+    return 0
+
+
+def draw(out, baseline=None):
+    from . import report
+    result = load_result(out)
+    with understood(out):
+        plots.make(result, out)
+        report.write([(out.name, result, out)], out, baseline)
+    progress(f"report: {out / 'report.html'}")
+
+
+def compare(dirs, out, force=False, baseline=None):
+    """Pictures and report of several runs, named after their directories, in `out`."""
+    from . import report
+    named = [(d.resolve().name, load_result(d), d) for d in dirs]
+    base = baseline and (baseline.resolve().name, load_result(baseline), baseline)
+    with Output(out, DRAWN, force) as place:
+        place.begin()
+        with understood(*dirs):
+            plots.compare(named, out)
+            report.write(named, out, base)
+    progress(f"report: {out / 'report.html'}")
+    return 0

@@ -9,11 +9,12 @@ here.  A refusal is one line that names file, key and what is allowed.
 import copy
 import dataclasses
 import re
+import shlex
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import units
+from . import cpu, stats, units
 
 
 class ScenarioError(Exception):
@@ -28,9 +29,9 @@ KINDS = ("dumbbell", "star", "leaf-spine", "links")
 
 def text(value):
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("is not a text")
+        raise ValueError("is not a string")
     if "\n" in value:
-        raise ValueError("holds more than one line")
+        raise ValueError("has more than one line")
     return value.strip()
 
 
@@ -81,6 +82,7 @@ def bounded(parser, low, high, show):
 link_rate = bounded(units.rate, 10**6, 8 * 10**12, units.format_rate)
 run_duration = bounded(units.time, 1000, 3600 * 10**9, units.format_time)
 small_time = bounded(units.time, 0, 10 * 10**9, units.format_time)
+wall_time = bounded(units.time, 10**9, 3600 * 10**9, units.format_time)
 sample_time = bounded(units.time, 10, 10**9, units.format_time)
 offset = bounded(units.signed_time, -100 * 10**9, 3600 * 10**9, units.format_time)
 message_size = bounded(units.size, 1, 10**13, units.format_size)
@@ -109,7 +111,7 @@ def names(value):
         raise ValueError("is not a list of names, such as [\"bolt\", \"cubic\"]")
     result = [congestion_control(v) for v in value]
     if len(set(result)) != len(result):
-        raise ValueError("names one twice")
+        raise ValueError("has a name twice")
     return result
 
 
@@ -132,17 +134,74 @@ def sysctls(value):
             elif isinstance(val, (int, str)) and not isinstance(val, bool):
                 flat[path] = str(val)
             else:
-                raise ValueError(f"has {path} = {val!r}, which is not a number or text")
+                raise ValueError(f"has {path} = {val!r}, which is not a number or string")
             if not re.fullmatch(r"[A-Za-z0-9_./-]+", path):
                 raise ValueError(f"has {path}, which is not the name of a sysctl")
     walk("", value)
     return flat
 
 
+def sizes(value):
+    if not isinstance(value, list) or not value:
+        raise ValueError("is not a list of sizes, such as [\"1KB\", \"1MB\"]")
+    result = [message_size(v) for v in value]
+    if sorted(set(result)) != result:
+        raise ValueError("is not in ascending order")
+    return result
+
+
+def flag(value):
+    if not isinstance(value, bool):
+        raise ValueError("is not true or false")
+    return value
+
+
+def times(value):
+    if not isinstance(value, list):
+        raise ValueError("is not a list of times, such as [\"200us\", \"10ms\"]")
+    return [run_duration(v) for v in value]
+
+
 def links(value):
     if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
         raise ValueError("is not a list of links, such as [\"a-b\"]")
     return value
+
+
+def link_or_links(value):
+    return links([value] if isinstance(value, str) else value)
+
+
+def explained(value):
+    """Numbers of messages, or "all"."""
+    if value == "all":
+        return value
+    if not isinstance(value, list) or not all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in value):
+        raise ValueError("is not \"all\" or a list of messages by number, such as [0, 2]")
+    return value
+
+
+def command(value):
+    """A list of arguments, or a line of them; there is no shell between."""
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+        bare = list(shlex.shlex(value, posix=True, punctuation_chars=True)) if isinstance(value, str) else []
+    except ValueError as e:
+        raise ValueError(f"cannot be parsed: {e}") from None
+    if not isinstance(words, list) or not all(isinstance(w, str) and "\0" not in w for w in words) or not "".join(words[:1]):
+        raise ValueError("is not a command: \"iperf3 -s\", or a list of arguments, [\"iperf3\", \"-s\"]")
+    special = next((w for w in bare if w and set(w) <= set("();<>|&")), None)
+    if special and special in words:
+        raise ValueError(f"has a {special}, but no shell interprets it; write [\"sh\", \"-c\", \"...\"]")
+    return words
+
+
+def environment(value):
+    if not isinstance(value, dict) or not all(isinstance(v, (str, int)) and not isinstance(v, bool) for v in value.values()):
+        raise ValueError("is not a table of strings, such as { OMP_NUM_THREADS = \"1\" }")
+    if any("=" in k or "\0" in f"{k}{v}" for k, v in value.items()):
+        raise ValueError("has a name that contains =")
+    return {k: str(v) for k, v in value.items()}
 
 
 def key(parse, default=dataclasses.MISSING, doc=""):
@@ -172,6 +231,8 @@ class Topology:
     mtu: int = key(integer(576, 65535), 1500, "bytes of IP packet")
     buffer: int = key(positive(units.size, 10**12, units.format_size), 16 * 10**6, "per switch port, drop-tail beyond")
     ring: int = key(integer(1, 4096), 1, "packets in a port's transmit ring, below the qdisc")
+    bql: bool = key(flag, False, "byte queue limits on every port")
+    coalesce: int = key(bounded(units.time, 0, 10**9, units.format_time), 0, "completions are told at most so late; 0: at once")
     ip: int = key(one_of(4, 6), 4, "IP version of the hosts' traffic")
 
 
@@ -194,11 +255,12 @@ class Switch:
 class Host:
     qdisc: str = key(text, "pfifo", "what follows `root` in tc on every host's port")
     sysctl: dict = key(sysctls, {}, "set in every host namespace")
-    rto_min: int = key(whole_ms, 5 * 10**6, "least retransmission timeout, by route")
+    rto_min: int = key(whole_ms, None, "least retransmission timeout, by route; absent: the kernel's, 200ms")
     initcwnd: int = key(integer(0, 10**6), 0, "initial window in packets, by route; 0: the congestion control's own")
     cwnd: int = key(integer(0, 10**6), 0, "largest window in packets, locked by route; 0: none")
     gso_segs: int = key(integer(0, 65535), 0, "most segments the stack sends as one burst; 0: as the device allows")
     sndbuf: int = key(positive(units.size, 10**9, units.format_size), None, "send buffer; absent: shared out of memory")
+    cpu_cost: cpu.Cost = key(cpu.model, None, "processor time of programs in virtual time, such as \"500ns\" for each system call; absent: free")
     rcvbuf: int = key(positive(units.size, 10**9, units.format_size), None, "receive buffer; absent: well above the BDP")
 
 
@@ -211,6 +273,9 @@ class Flow:
     connect: str = key(one_of("before", "fresh"), "before", "before: connected and warm; fresh: SYN at start")
     cc: str = key(congestion_control, None, "another congestion control than the run's")
     dscp: int = key(integer(0, 63), 0, "of its data, for switches with bands")
+    count: int = key(integer(0, 4096), 1, "so many flows, each from the next host; 0: until the hosts run out")
+    apart: int = key(small_time, 0, "count: each starts so long after the one before")
+    to_next: bool = key(flag, False, "count: each goes to the next host, too")
 
 
 @dataclass(kw_only=True)
@@ -221,6 +286,34 @@ class Event:
     path: int = key(integer(0, 63), 1, "reroute: which of the equal paths, from 0; the flow is on path 0 before")
     node: str = key(name, None, "set: the node whose namespace the command runs in")
     command: str = key(text, None, "set: tc, ip or sysctl -w command")
+    count: int = key(integer(1, 4096), 1, "stop, reroute: so many, each of the next flow")
+    apart: int = key(small_time, 0, "count: each so long after the one before")
+
+
+@dataclass(kw_only=True)
+class Fault:
+    do: str = key(one_of("loss", "corrupt", "duplicate", "reorder", "down", "up", "stop", "go"), doc="loss, corrupt, duplicate, reorder, down, up, stop or go")
+    at: int = key(offset, doc="against the start of the measurement")
+    link: list = key(link_or_links, None, "one direction, such as \"a-b\", or a list of them")
+    node: str = key(name, None, "stop, go: a host")
+    share: float = key(number(0, 100), None, "loss, corrupt, duplicate, reorder: per cent of the packets; 0 ends it")
+    late: int = key(small_time, None, "reorder: so much later; absent: as ten full packets take")
+
+
+@dataclass(kw_only=True)
+class Program:
+    node: str = key(name, doc="where it runs")
+    command: list = key(command, doc="a line without a shell, or a list of arguments")
+    start: int = key(offset, 0, "against the start of the measurement; negative: before it")
+    stop: int = key(offset, None, "SIGTERM then; absent: it ends by itself, or with the run")
+    ends_run: bool = key(flag, False, "the run ends when all of these have ended (at most duration)")
+    expect: int = key(integer(0, 255), 0, "exit status; another is an error of the run")
+    env: dict = key(environment, {}, "environment beside PATH, HOME and LANG")
+    cwd: str = key(text, None, "working directory; absent: that of the scenario")
+    stdin: str = key(text, None, "a file; absent: empty")
+    privileged: bool = key(flag, False, "as root of its node")
+    cpu_cost: cpu.Cost = key(cpu.model, None, "another than host.cpu_cost, or \"free\"")
+    count: int = key(integer(1, 4096), 1, "so many, each on the next node")
 
 
 @dataclass(kw_only=True)
@@ -251,13 +344,20 @@ class Scenario:
     about: str = key(text, "", "one line for `lab list`")
     duration: int = key(run_duration, doc="measured virtual time, after everything is connected and warm")
     drain: int = key(small_time, 100 * 10**6, "how long after it transfers may still complete (not measured)")
-    sample: int = key(sample_time, 100, "interval of the time series")
+    sample: int = key(sample_time, None, "interval of the time series; absent: 100ns, with programs a hundred-thousandth of the duration if that is longer")
+    patience: int = key(wall_time, 20 * 10**9, "wall time that programs may compute while virtual time stands still")
+    sample_ports: list = key(links, [], "ports whose queue is measured, such as \"sw-h0\"; absent: every switch port, in a large network the first 64 on the way of traffic")
+    epochs: list = key(times, [], "for each, Jain's index of the flows over any stretch so long, where no flow came or went")
+    settle: int = key(small_time, 10**6, "epochs begin so long after a flow has come or gone")
+    bins: list = key(sizes, list(stats.BIN_EDGES), "upper ends of the bins that completion times are told in; larger messages have a bin of their own")
     sample_flows: int = key(integer(0, 4096), 16, "flows with a time series, the first so many")
     seed: int = key(integer(0, 2**32 - 1), 1, "of the generator and the kernel's randomness")
     cc: list = key(names, ["bolt"], "congestion controls, one run each")
     capture: list = key(links, [], "links to capture both ways, packet by packet: names of ports, such as \"a-b\"")
     capture_bytes: int = key(integer(64, 65535), 256, "of each packet, from its Ethernet header on; 65535: all of it")
     capture_mb: int = key(integer(1, 4096), 256, "for all captured links together; what comes after is counted as lost")
+    explain: list = key(explained, [], "messages whose time is to be explained, by number (flows come first), or \"all\"")
+    explain_mb: int = key(integer(1, 4096), 64, "for what that records; messages that end after it is full are not explained")
     memory: str = key(text, None, "of the lab's kernel, such as \"2G\"; absent: by the number of hosts and buffers")
     topology: Topology = field(metadata={"table": Topology})
     link: list = field(default_factory=list, metadata={"tables": Link})
@@ -265,6 +365,8 @@ class Scenario:
     host: Host = field(default_factory=Host, metadata={"table": Host})
     flow: list = field(default_factory=list, metadata={"tables": Flow})
     event: list = field(default_factory=list, metadata={"tables": Event})
+    fault: list = field(default_factory=list, metadata={"tables": Fault})
+    program: list = field(default_factory=list, metadata={"tables": Program})
     workload: Workload = field(default=None, metadata={"table": Workload})
     incast: Incast = field(default=None, metadata={"table": Incast})
 
@@ -373,8 +475,8 @@ def read_toml(path):
         raise ScenarioError(f"{path}: is not TOML: {e}") from None
 
 
-def load(path, cc=None, sets=(), seed=None):
-    """The scenario once for each congestion control: [(cc, Scenario)].
+def load(path, cc=None, sets=(), seed=None, idle=False):
+    """The scenario once for each congestion control: [(cc, Scenario)]. `idle`: nothing has to send.
 
     The order in which a key is decided: the file, its [when.CC] table, --set.
     """
@@ -420,7 +522,7 @@ def load(path, cc=None, sets=(), seed=None):
             merged["seed"] = seed
         scenario = parse_table(Scenario, merged, where, "")
         scenario.file = path
-        check(scenario, where)
+        check(scenario, where, idle)
         result.append((one, scenario))
     # a [when] table nobody asked for is checked too: a typing error must not wait for its run
     for ccs, table in when.items():
@@ -445,33 +547,78 @@ TIME_SYSCTLS = {
 
 def slow_down(s, n, where):
     """Every rate of the scenario divided by n, every time multiplied: the same in packets per round trip."""
+    if s.program:
+        raise ScenarioError(f"{where}: program: has times of its own and cannot be slowed down")
     for table in (s.workload, s.incast):
         if table is not None and table.trace is not None:
             raise ScenarioError(f"{where}: a trace has times of its own and cannot be slowed down")
-    for table in (s, s.topology, s.host, s.switch, *s.link, *s.flow, *s.event, s.workload, s.incast):
+    for table in (s, s.topology, s.host, s.switch, *s.link, *s.flow, *s.event, *s.fault, s.workload, s.incast):
         for f in dataclasses.fields(table) if table is not None else ():
             value, parse = getattr(table, f.name), f.metadata.get("parse")
             if value is None:
                 continue
             if parse is link_rate:
                 if value < SLOWEST_RATE * n:
-                    raise ScenarioError(f"{where}: {f.name}: {units.format_rate(value)} is too little to be slowed down {n} times")
+                    raise ScenarioError(f"{where}: {f.name}: {units.format_rate(value)} is too small to be slowed down {n} times")
                 setattr(table, f.name, value // n)
             elif parse in TIMES:
                 setattr(table, f.name, value * n)
+            elif parse is times:
+                setattr(table, f.name, [one * n for one in value])
     slower = {setting: str(min(default * n, most)) for setting, (default, most) in TIME_SYSCTLS.items()}
     s.host.sysctl = slower | s.host.sysctl
 
 
 # ---- sense beyond single keys ----
 
-def check(s, where):
-    from . import topology, traffic            # they use this module's errors
+def numbered(k, value, n, bad):
+    """The node that comes n after this one."""
+    stem = value.rstrip("0123456789")
+    if stem == value:
+        bad(k, f"\"{value}\" has no number, so there is no next host")
+    return f"{stem}{int(value[len(stem):]) + n}"
+
+
+def each_program(p, i, nodes, bad):
+    """The `count` programs that a table stands for."""
+    if p.count == 1:
+        return [p]
+    result = [dataclasses.replace(p, node=numbered(f"program.{i}.node", p.node, n, bad), count=1) for n in range(p.count)]
+    there = sum(one.node in nodes for one in result)
+    if there < p.count:
+        bad(f"program.{i}.count", f"there are {there} nodes from {p.node} on")
+    return result
+
+
+def each_flow(f, i, hosts, bad):
+    """The `count` flows that a table stands for."""
+    def further(k, value, n):
+        return numbered(f"flow.{i}.{k}", value, n, bad)
+
+    if f.count == 1:
+        return [f]
+    result = []
+    while not f.count or len(result) < f.count:
+        n = len(result)
+        one = dataclasses.replace(f, from_=further("from", f.from_, n), to=further("to", f.to, n) if f.to_next else f.to,
+                                  start=f.start + n * f.apart, count=1)
+        if n and not f.count and not {one.from_, one.to} <= set(hosts):
+            break
+        if n and one.from_ not in hosts:
+            bad(f"flow.{i}.count", f"there are {n} hosts from {f.from_} on")
+        result.append(one)
+    return result
+
+
+def check(s, where, idle=False):
+    from . import explain, faults, plan, programs, topology, traffic  # they use this module's errors
 
     def bad(k, why):
         raise ScenarioError(f"{where}: {k}: {why}")
 
     t = s.topology
+    if s.sample is None:
+        s.sample = max(100, s.duration // 100_000) if s.program else 100
     if t.receivers is None:
         t.receivers = t.senders
     if t.paths is None:
@@ -493,6 +640,9 @@ def check(s, where):
             some = ", ".join(hosts[:6]) + (" ..." if len(hosts) > 6 else "")
             bad(k, f"\"{value}\" is not a host; the hosts are {some}")
 
+    s.flow = [one for i, f in enumerate(s.flow) for one in each_flow(f, i, hosts, bad)]
+    s.event = [dataclasses.replace(e, at=e.at + n * e.apart, flow=None if e.flow is None else e.flow + n, count=1)
+               for e in s.event for n in range(e.count)]
     for i, f in enumerate(s.flow):
         host(f"flow.{i}.from", f.from_)
         host(f"flow.{i}.to", f.to)
@@ -539,13 +689,17 @@ def check(s, where):
                 bad(f"{k}.{need}", "is missing (or give trace)")
     if s.incast and s.incast.trace is None and s.incast.start >= s.duration:
         bad("incast.start", "is not before the duration ends")
-    if not s.flow and not s.workload and not s.incast:
-        bad("flow", "nothing sends: write a [[flow]], a [workload] or an [incast]")
+    s.program = [one for i, p in enumerate(s.program) for one in each_program(p, i, net.nodes, bad)]
+    programs.check(s, net, bad)
+    faults.check(s, net, bad)
+    if not idle and not s.flow and not s.workload and not s.incast and not s.program:
+        bad("flow", "nothing sends: write a [[flow]], a [workload], an [incast] or a [[program]]")
     known = [port.name for link in net.links for port in link]
-    for i, one in enumerate(s.capture):
-        if one not in known:
-            some = ", ".join(known[:8]) + (" ..." if len(known) > 8 else "")
-            bad(f"capture.{i}", f"\"{one}\" is not a link; the links are {some}")
+    for k, ports in (("capture", s.capture), ("sample_ports", s.sample_ports)):
+        for i, one in enumerate(ports):
+            if one not in known:
+                some = ", ".join(known[:8]) + (" ..." if len(known) > 8 else "")
+                bad(f"{k}.{i}", f"\"{one}\" is not a link; the links are {some}")
     if s.memory is not None and not re.fullmatch(r"[1-9]\d*[MG]", s.memory):
         bad("memory", f"\"{s.memory}\" is not a size such as \"512M\" or \"2G\"")
     if s.duration // s.sample > 20_000_000:
@@ -554,4 +708,7 @@ def check(s, where):
     if s.switch.edge_qdisc:
         topology.expand_qdisc(s.switch.edge_qdisc, s, where, "switch.edge_qdisc")
     topology.expand_qdisc(s.host.qdisc, s, where, "host.qdisc")
-    traffic.build(s, net, where)
+    load = traffic.build(s, net, where)
+    if not idle:
+        plan.check_samples(s, net, load, bad)
+    explain.check(s, load, bad)

@@ -1,26 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The summary of a result directory as text, for someone who has not met the terms."""
+"""The summary of a result directory as text."""
 
-from . import plots, report, runner, units
+from . import faults, plots, programs, report, runner, sizes, units, window
+
+
+IDLE_BELOW = 0.97       # a link that is idle for longer has a queue of its own while it is busy
 
 
 def columns(rows):
     """(heading of two lines, text of one row)."""
     shown = [
-        (("congestion", "control"), lambda r: r["cc"]),
-        (("longest", "queue"), lambda r: report.kb(r["peak_kb"])),
-        (("it takes", "to drain"), lambda r: report.us(r["peak_us"])),
-        (("half the time", "queue below"), lambda r: report.kb(r["p50_kb"])),
-        (("99% of time", "queue below"), lambda r: report.kb(r["p99_kb"])),
-        (("link", "used"), lambda r: report.percent(r["utilization"])),
-        (("packets", "dropped"), lambda r: str(r["drops"])),
-        (("packets", "sent again"), lambda r: str(r["retransmits"])),
+        (("congestion", "control"), lambda r: r["label"]),
+        (("max", "queue"), lambda r: report.kb(r["peak_kb"])),
+        (("max queueing", "delay"), lambda r: report.us(r["peak_us"])),
+        (("p50", "queue"), lambda r: report.kb(r["p50_kb"])),
+        (("p99", "queue"), lambda r: report.kb(r["p99_kb"])),
+        *([(("p50 queue", "while busy"), lambda r: report.kb(r["busy_p50_kb"])),
+           (("p99 queue", "while busy"), lambda r: report.kb(r["busy_p99_kb"]))] if any((r["utilization"] or 1) < IDLE_BELOW for r in rows) else ()),
+        (("", "utilization"), lambda r: report.percent(r["utilization"])),
+        (("", "drops"), lambda r: str(r["drops"])),
+        (("", "retransmits"), lambda r: str(r["retransmits"])),
     ]
-    if any(r["last_over_ideal"] is not None or r["unfinished"] for r in rows):
-        shown += [
-            (("slowest flow", "took"), lambda r: f"{r['unfinished']} unfinished" if r["unfinished"] else report.us(r["slowest_us"])),
-            (("all done,", "over ideal"), lambda r: report.times(r["last_over_ideal"])),
-        ]
+    if any(r["max_fct_us"] is not None or r["unfinished"] for r in rows):
+        shown.append((("max", "FCT"), lambda r: f"{r['unfinished']} unfinished" if r["unfinished"] else report.us(r["max_fct_us"])))
+    if any(r["last_over_ideal"] is not None for r in rows):
+        shown.append((("makespan", "/ ideal"), lambda r: report.times(r["last_over_ideal"])))
     return shown
 
 
@@ -38,12 +42,54 @@ def table(result):
     return "\n".join(text)
 
 
-def main(directories):
+def fairness(result):
+    """Of each run the least and the median of Jain's index over its epochs."""
+    return [f"  {plots.run_name(result, r)}: Jain's index over any {units.format_time(e['epoch_ns'])}: min {e['min']:.4f} "
+            f"(from {units.format_time(e['min_at_ns'])} on), p50 {e['p50']:.4f}"
+            for r in result["runs"] for e in r.get("jain_epochs", ()) if e["count"]]
+
+
+def round_trips(result):
+    """Where enough messages of one packet were sent to have a 99th percentile."""
+    return [f"  {plots.run_name(result, r)}: round trips of messages of one packet: p50 {report.us(t['p50'] / 1000)}, p99 {report.us(t['p99'] / 1000)}"
+            for r in result["runs"] if (t := r["fct"].get("rtt_ns")) and t["count"] >= 100]
+
+
+def ended(p):
+    if p["start_ns"] is None:
+        return "not started"
+    until = f"{units.format_time(p['start_ns'])} to {units.format_time(p['end_ns'])}"
+    how = f"status {p['status']}" if p["signal"] is None else p["signal"]
+    by = '' if p['ended_by'] == 'itself' else ' (with the run)' if p['ended_by'] == 'run' else ' (stop)'
+    paid = "" if p.get("cpu_ns") is None else f", {units.format_time(p['cpu_ns'])} of processor time"
+    return f"{until}, {how}{by}{paid}"
+
+
+def ran(result):
+    """Of each run what ran on its nodes, and when."""
+    return [f"  {plots.run_name(result, r)}: program {i} on {p['node']}: {ended(p)}: {programs.line(p['command'])}"
+            for r in result["runs"] for i, p in enumerate(r.get("programs", ()))]
+
+
+def went_wrong(result):
+    """Of each run what its faults did."""
+    return [f"  {plots.run_name(result, r)}: {faults.text(f)} from {units.format_time(f['at_ns'])} on: {f['packets']} packets"
+            for r in result["runs"] for f in r.get("faults", ()) if f["do"] not in faults.ENDS]
+
+
+def whole(result, measured):
+    return "\n".join([f"{result['scenario']}: {result.get('about') or ''} ({measured})", table(result), *fairness(result), *round_trips(result), *went_wrong(result), *ran(result), sizes.text(result)]).rstrip()
+
+
+def main(directories, begin=0, until=None):
     for n, directory in enumerate(directories):
         result = runner.load_result(directory)
-        if n:
-            print()
-        first = result["runs"][0]
-        print(f"{result['scenario']}: {result.get('about') or ''} ({units.format_time(first['sim_ns'])})")
-        print(table(result))
+        with runner.understood(directory):
+            measured = units.format_time(result["runs"][0]["sim_ns"])
+            if begin or until:
+                end = until or result["runs"][0]["sim_ns"]
+                result = window.cut(result, directory, begin, end)
+                measured = f"{units.format_time(begin)} to {units.format_time(end)} of {measured}"
+            text = whole(result, measured)
+        print(f"\n{text}" if n else text)
     return 0

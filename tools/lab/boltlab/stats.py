@@ -3,7 +3,8 @@
 
 import math
 
-BIN_EDGES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
+# bytes: a packet, two jumbo frames, half a BDP (100 Gb/s, 10 us), a BDP, and what takes several
+BIN_EDGES = (1_000, 7_000, 62_500, 125_000, 300_000, 1_000_000)
 
 
 def percentile(ordered, share):
@@ -13,8 +14,42 @@ def percentile(ordered, share):
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
+def weighted_percentile(ordered, share):
+    """The same of (value, weight) in the order of values. None without weight."""
+    total, so_far = sum(weight for _, weight in ordered), 0
+    for value, weight in ordered if total else ():
+        so_far += weight
+        if weight and so_far >= share * total:
+            return value
+    return None
+
+
 def mean(values):
     return sum(values) / len(values) if values else None
+
+
+def student_t(share, freedom):
+    """The t that |T| stays below with this probability, T of Student's distribution with so many degrees of freedom.
+
+    The probability is a finite sum for whole numbers of them (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+    """
+    def below(t):
+        angle = math.atan2(t, math.sqrt(freedom))
+        odd = freedom % 2
+        term = math.cos(angle) if odd else 1.0
+        total = term if freedom > 1 else 0.0
+        for k in range(2 + odd, freedom - 1, 2):
+            term *= (k - 1) / k * math.cos(angle) ** 2
+            total += term
+        return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+
+    low, high = 0.0, 1.0
+    while below(high) < share:
+        high *= 2
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) < share else (low, middle)
+    return (low + high) / 2
 
 
 def jain(rates):
@@ -33,26 +68,35 @@ def summary(values):
             "p95": rounded(percentile(ordered, 0.95)), "p99": rounded(percentile(ordered, 0.99))}
 
 
-def fct(flows):
-    """Slowdowns of complete transfers, overall and by size, and times in ns beside them."""
+def to_the_ack(flows):
+    """Slowdowns until the last ACK was at the sender."""
+    done = [f["slowdown_ack"] for f in flows if f["slowdown_ack"] is not None]
+    return {"count": len(done)} | summary(done)
+
+
+def fct(flows, edges=BIN_EDGES):
+    """Slowdowns of complete transfers, overall and by size up to each of `edges`, and times in ns beside them.
+
+    To the last byte at the receiving application; under "ack" to the last ACK at the sender.
+    """
     done = [f for f in flows if f["fct_ns"] is not None]
     result = {"count": len(done), "unfinished": sum(1 for f in flows if f["fct_ns"] is None and f["finite"])}
     result |= summary([f["slowdown"] for f in done])
     result |= {f"{k}_ns": v for k, v in summary([f["fct_ns"] for f in done]).items()}
+    result["ack"] = to_the_ack(done)
     bins = []
     low = 0
-    for edge in (*BIN_EDGES, None):
-        inside = [f["slowdown"] for f in done if f["bytes"] > low and (edge is None or f["bytes"] <= edge)]
+    for edge in (*edges, None):
+        inside = [f for f in done if f["bytes"] > low and (edge is None or f["bytes"] <= edge)]
         if inside:
-            entry = {"max_bytes": edge or max(f["bytes"] for f in done), "count": len(inside)}
-            s = summary(inside)
-            bins.append(entry | {k: s[k] for k in ("p50", "p95", "p99")})
+            entry = {"above_bytes": low, "max_bytes": edge or max(f["bytes"] for f in done), "count": len(inside)}
+            bins.append(entry | summary([f["slowdown"] for f in inside]) | {"ack": to_the_ack(inside)})
         if edge is not None:
             low = edge
     result["bins"] = bins
     kinds = sorted({f["kind"] for f in done})
     if len(kinds) > 1:
-        result["kinds"] = {k: fct([f for f in flows if f["kind"] == k]) for k in kinds}
+        result["kinds"] = {k: fct([f for f in flows if f["kind"] == k], edges) for k in kinds}
     return result
 
 
@@ -61,8 +105,55 @@ def goodput_jain(flows, window_ns):
     rates = []
     for f in flows:
         begin = max(0, f["start_ns"])
-        end = f["end_ns"] if f["end_ns"] is not None else f["stopped_ns"]
-        end = window_ns if end is None else end
+        end = window_ns if ended(f) is None else ended(f)
         if end > begin and f["bytes"]:
             rates.append(f["bytes"] / (end - f["start_ns"]))
     return rounded(jain(rates)) if rates else None
+
+
+EPOCH_STEPS = 10        # epochs begin so many times in one epoch
+
+
+def ended(f):
+    """When a flow had no more data, or None."""
+    return f["end_ns"] if f["end_ns"] is not None else f["stopped_ns"]
+
+
+def jain_epochs(flows, epoch, settle, duration):
+    """[(begin, Jain's index over the `epoch` ns from there)] wherever nobody came or went from `settle` ns before until its end.
+
+    `flows`: (start, end or None, times, bytes acknowledged by then), sampled at equal times.
+    """
+    if len(flows) < 2:
+        return []
+    times = flows[0][2]
+    step = times[1] - times[0]
+    width = max(1, epoch // step)
+    changes = sorted({t for start, end, *_ in flows for t in (start, end) if t is not None and 0 < t < duration})
+    result = []
+    for i in range(0, len(times) - width, max(1, width // EPOCH_STEPS)):
+        begin, until = times[i], times[i + width]
+        if any(begin - settle < t < until for t in changes):
+            continue
+        there = [acked[i + width] - acked[i] for start, end, _, acked in flows if start <= begin and (end is None or end >= until)]
+        index = jain(there) if len(there) > 1 else None
+        if index is not None:
+            result.append((begin, index))
+    return result
+
+
+def spread(values):
+    """Of the same number in several runs; of dicts and lists of them item by item, where all runs have the item.
+
+    Bins of sizes are matched by their lower end: the largest message differs from seed to seed.
+    """
+    if not values:
+        return None
+    if all(isinstance(v, dict) for v in values):
+        return {k: spread([v[k] for v in values]) for k in values[0] if all(k in v for v in values)}
+    if all(isinstance(v, list) for v in values):
+        lists = [{item["above_bytes"]: item for item in v} for v in values]
+        return [{"above_bytes": low} | {k: v for k, v in spread([one[low] for one in lists]).items() if k != "above_bytes"}
+                for low in lists[0] if all(low in one for one in lists)]
+    known = sorted(v for v in values if v is not None)
+    return {"median": percentile(known, 0.5), "min": known[0], "max": known[-1]} if known else None

@@ -217,7 +217,7 @@ def expand_qdisc(line, s, where, k):
 
     result = _EXPR.sub(fill, line)
     if "{" in result or "}" in result:
-        raise ScenarioError(f"{where}: {k}: \"{line}\": a brace holds one of {', '.join(known)}, times or over a number")
+        raise ScenarioError(f"{where}: {k}: \"{line}\": braces hold one of {', '.join(known)}, multiplied or divided by a number")
     words = result.split()
     kind = words[0]
     if "limit" not in words[1:]:
@@ -245,6 +245,11 @@ def ideal_ns(size, path, mtu, ip):
         nbytes = wire if i == slowest else last
         total += -(-nbytes * 8 * 10**9 // port.rate)
     return total
+
+
+def ideal_ack_ns(wire, path):
+    """Until the last ACK is back, as Bolt's authors reckon: the base RTT, and the bytes on the wire at line rate."""
+    return 2 * sum(p.delay for p in path) + -(-wire * 8 * 10**9 // min(p.rate for p in path))
 
 
 def describe(s, net):

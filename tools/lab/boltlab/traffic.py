@@ -39,6 +39,7 @@ class Message:
     bytes: int              # None: forever
     kind: str               # flow, workload or incast
     ideal: int = None
+    ideal_ack: int = None
 
 
 @dataclass
@@ -82,7 +83,7 @@ def read_cdf(value, s, where, k):
     try:
         lines = path.read_text().splitlines()
     except OSError:
-        raise ScenarioError(f"{where}: {k}: \"{value}\" is no file, and not one of {', '.join(shipped)}") from None
+        raise ScenarioError(f"{where}: {k}: \"{value}\" is neither a file nor one of {', '.join(shipped)}") from None
     points = []
     for n, line in enumerate(lines, 1):
         line = line.split("#")[0].strip()
@@ -93,18 +94,22 @@ def read_cdf(value, s, where, k):
         except ValueError:
             raise ScenarioError(f"{where}: {k}: {value} line {n}: is not SIZE PERCENT") from None
         if points and (size < points[-1][0] or percent < points[-1][1]):
-            raise ScenarioError(f"{where}: {k}: {value} line {n}: goes down")
+            raise ScenarioError(f"{where}: {k}: {value} line {n}: decreases")
         points.append((size, percent))
     if len(points) < 2 or points[-1][1] != 100:
         raise ScenarioError(f"{where}: {k}: {value}: must end at 100 percent")
     return Cdf(points)
 
 
+def segment(s):
+    """Most bytes of a message in a packet, without Bolt's option."""
+    return s.topology.mtu - (40 if s.topology.ip == 4 else 60) - 12
+
+
 def wire_bytes(payload, s):
     """With headers, as links count it."""
-    t = s.topology
-    mss = t.mtu - (40 if t.ip == 4 else 60) - 12
-    return payload + -(-payload // mss) * (t.mtu - mss + topology.FRAME_BYTES)
+    mss = segment(s)
+    return payload + -(-payload // mss) * (s.topology.mtu - mss + topology.FRAME_BYTES)
 
 
 def build(s, net, where):
@@ -133,14 +138,15 @@ def build(s, net, where):
         if len(traffic.messages) >= MAX_MESSAGES:
             raise ScenarioError(f"{where}: workload.messages: more than {MAX_MESSAGES} messages")
         p = traffic.pairs[pair]
-        ideal = None
+        ideal = ideal_ack = None
         if size is not None:
             key = (p.src, p.dst, size)
-            ideal = ideals.get(key)
-            if ideal is None:
-                ideal = topology.ideal_ns(size, net.path(p.src, p.dst), s.topology.mtu, s.topology.ip)
-                ideals[key] = ideal
-        traffic.messages.append(Message(len(traffic.messages), pair, start, size, kind, ideal))
+            if key not in ideals:
+                path = net.path(p.src, p.dst)
+                ideals[key] = (topology.ideal_ns(size, path, s.topology.mtu, s.topology.ip),
+                               topology.ideal_ack_ns(wire_bytes(size, s), path))
+            ideal, ideal_ack = ideals[key]
+        traffic.messages.append(Message(len(traffic.messages), pair, start, size, kind, ideal, ideal_ack))
 
     ideals = {}
     for i, f in enumerate(s.flow):
@@ -161,7 +167,7 @@ def build(s, net, where):
         shared.clear()
         for src, dst, start in incasts(s, net):
             send(shared_pair(src, dst, s.incast.connections), start, s.incast.bytes, "incast")
-    if not traffic.messages:
+    if not traffic.messages and not s.program and (s.workload or s.incast):
         raise ScenarioError(f"{where}: workload: nothing would be sent within the duration")
     return traffic
 

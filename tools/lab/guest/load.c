@@ -18,6 +18,10 @@
  * when a message is complete: virtual time stands still while this runs, but for the
  * nanosecond that every reading costs.
  *
+ * When the last byte was acknowledged the kernel says itself (SCM_TSTAMP_ACK), in the
+ * nanosecond in which the ACK is processed.  It stamps the end of what one call hands over,
+ * 64 KB of sendfile() at most; of two messages in one packet only the later end.
+ *
  * A stopped flow is reset (SO_LINGER 0): what is queued is discarded at once, so
  * the transport never sees "nothing left to send" coming and cannot announce it.
  */
@@ -25,6 +29,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -38,6 +44,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "guest.h"
@@ -47,6 +54,7 @@
 #define SETTLE_NS	(50 * NSEC_PER_MSEC)	/* the first timers after boot fire late */
 #define WARM_BYTES	100
 #define WARM_QUIET_NS	(2 * NSEC_PER_MSEC)
+#define STAMPS		16
 #define END_GAP_NS	10		/* leaves the nanosecond of the end to the link device */
 #define START_GRID_NS	(100 * NSEC_PER_MSEC)
 #define WRITE_BYTES	(4 << 20)
@@ -54,13 +62,16 @@
 #define FOREVER		INT64_MAX
 #define NO_MSG		UINT32_MAX
 #define EPOLL_TIMER	UINT64_MAX
+#define EPOLL_PROGRAM	(1ULL << 63)	/* | its number */
+#define STOP_GRACE_NS	(100 * NSEC_PER_MSEC)	/* from SIGTERM to SIGKILL */
 
 struct msg {
-	uint32_t id, next_tx, next_rx;
+	uint32_t id, next_tx, next_rx, next_ack;
+	uint32_t last_byte;		/* in the numbers of SOF_TIMESTAMPING_OPT_ID */
 	int pair, conn;
 	int64_t at_ns;			/* offset from the start of the measurement */
 	int64_t bytes, tx_left, rx_left;
-	uint64_t start_ns, end_ns, stop_ns;
+	uint64_t start_ns, end_ns, end_ack_ns, stop_ns;
 	uint64_t acked_base, acked;	/* what the sender knows to have arrived */
 	uint32_t retrans_base, retrans;
 	bool forever, started, done;
@@ -69,6 +80,8 @@ struct msg {
 struct conn {
 	int tx, rx, pair;
 	uint32_t tx_head, rx_head, tail; /* messages, oldest first: one list, two places in it */
+	uint32_t ack_head, ack_tail;	/* those of a known size that are not acknowledged */
+	uint32_t handed_over;		/* bytes, in the numbers of SOF_TIMESTAMPING_OPT_ID */
 	unsigned int pending;		/* messages not yet arrived whole */
 	unsigned int lowat;
 };
@@ -79,6 +92,7 @@ struct pair {
 	uint16_t sport, port;
 	char dst[48], cc[16];
 	int sample_id, dscp;
+	unsigned int follow_mb;		/* 0: not followed */
 	bool fresh;
 };
 
@@ -94,12 +108,14 @@ struct ccname {
 struct event {
 	int64_t at_ns;
 	uint32_t order, arg;
-	enum { EV_MESSAGE, EV_STOP, EV_COMMAND, EV_END } type;
+	enum { EV_MESSAGE, EV_STOP, EV_COMMAND, EV_PROGRAM, EV_PROGRAM_STOP, EV_PROGRAM_KILL,
+	       EV_END } type;
 };
 
 struct command {
 	int ns;
 	char *text;
+	bool to_links;			/* for /proc/lablink */
 };
 
 /* A growing array: GROWING(pair, pairs); then struct pair *p = PUSH(pairs). */
@@ -130,7 +146,8 @@ static int sndbuf = 8 << 20, rcvbuf = 16 << 20;
 static unsigned int need_window;
 static int epfd, timer;
 static uint64_t start_ns, end_ns;
-static unsigned int unfinished;		/* messages of a known size */
+static unsigned int unfinished, unacked; /* messages of a known size */
+static uint64_t real_minus_mono_ns;	/* CLOCK_REALTIME, which stamps are in */
 static int payload;			/* a file of WRITE_BYTES */
 
 /* ---- sockets ---- */
@@ -278,6 +295,8 @@ void load_pair(int from, int to, const char *dst, unsigned int connections, cons
 		c->tx_head = NO_MSG;
 		c->rx_head = NO_MSG;
 		c->tail = NO_MSG;
+		c->ack_head = NO_MSG;
+		c->ack_tail = NO_MSG;
 		c->lowat = 1;
 	}
 	p->listener = -1;
@@ -318,6 +337,17 @@ static int open_tx(struct pair *p, uint16_t sport, bool wait)
 		die("connecting %s to %s: %s", net_ns_name(p->from), net_ns_name(p->to),
 		    strerror(errno));
 	return fd;
+}
+
+/*
+ * Before any data: bytes count from here.  (Where this finds the SYN unanswered they are one more,
+ * which is no matter: the end of a message is what is at or beyond it.)
+ */
+static void stamp_acks(int fd)
+{
+	set_int(fd, SOL_SOCKET, SO_TIMESTAMPING,
+		SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_OPT_ID |
+		SOF_TIMESTAMPING_OPT_TSONLY, "SO_TIMESTAMPING");
 }
 
 static int accept_on(int listener, int ns)
@@ -446,6 +476,29 @@ static void sample_conn(const struct conn *c)
 		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
 }
 
+/* On whose connections a message is that `lab explain` is to explain. */
+void load_follow(unsigned int pair, unsigned int buffer_mb)
+{
+	if (pair >= pairs.n)
+		die("connection %u is followed, which the plan did not open", pair);
+	pairs.v[pair].follow_mb = buffer_mb;
+}
+
+/* From the next byte on. */
+static void follow_conn(const struct conn *c)
+{
+	const struct pair *p = &pairs.v[c->pair];
+	char line[64];
+	int len, fd = net_lablink_fd();
+
+	if (!p->follow_mb || fd < 0)
+		return;
+	len = snprintf(line, sizeof(line), "follow %d %d %u", c->tx, (int)(c - conns.v),
+		       p->follow_mb);
+	if (write(fd, line, len) != len)
+		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
+}
+
 /*
  * Written: what has never been is read as the kernel's one page of zeros, the last of UML's memory,
  * and csum_partial() looks a few bytes beyond what it is given.
@@ -486,9 +539,12 @@ void load_connect(void)
 			continue;
 		c->tx = open_tx(p, conn_sport(c), true);
 		c->rx = accept_on(find_listener(p->to, family_of(p), p->cc)->fd, p->to);
+		stamp_acks(c->tx);
 		warm(c);
+		c->handed_over = WARM_BYTES;
 		never_wait(c->tx);
 		sample_conn(c);
+		follow_conn(c);
 		watch_conn(i);
 	}
 	sleep_until(now_ns() + WARM_QUIET_NS);
@@ -522,7 +578,9 @@ void load_message(unsigned int id, int pair, int64_t at_ns, int64_t bytes)
 	m->rx_left = m->bytes;
 	m->next_tx = NO_MSG;
 	m->next_rx = NO_MSG;
+	m->next_ack = NO_MSG;
 	unfinished += !m->forever;
+	unacked += !m->forever;
 	add_event(at_ns, EV_MESSAGE, msgs.n - 1);
 }
 
@@ -544,6 +602,22 @@ void load_command(int ns, int64_t at_ns, const char *command)
 	c->ns = ns;
 	c->text = strdup(command);
 	add_event(at_ns, EV_COMMAND, commands.n - 1);
+}
+
+/* What the link device is told then. */
+void load_fault(int64_t at_ns, const char *command)
+{
+	load_command(NS_INIT, at_ns, command);
+	commands.v[commands.n - 1].to_links = true;
+}
+
+void load_program(int program, int64_t at_ns, int64_t stop_ns)
+{
+	add_event(at_ns, EV_PROGRAM, program);
+	if (stop_ns == PROGRAM_NEVER)
+		return;
+	add_event(stop_ns, EV_PROGRAM_STOP, program);
+	add_event(stop_ns + STOP_GRACE_NS, EV_PROGRAM_KILL, program);
 }
 
 static int event_cmp(const void *pa, const void *pb)
@@ -631,6 +705,71 @@ static struct conn *choose_conn(const struct pair *p)
 	return best;
 }
 
+static void await_ack(struct conn *c, struct msg *m)
+{
+	uint32_t index = m - msgs.v;
+
+	c->handed_over += m->bytes;
+	m->last_byte = c->handed_over - 1;
+	if (c->ack_head == NO_MSG)
+		c->ack_head = index;
+	else
+		msgs.v[c->ack_tail].next_ack = index;
+	c->ack_tail = index;
+}
+
+/* All up to and including the byte `acked` arrived at `ns`. */
+static void note_ack(struct conn *c, uint32_t acked, uint64_t ns)
+{
+	while (c->ack_head != NO_MSG) {
+		struct msg *m = &msgs.v[c->ack_head];
+
+		if ((int32_t)(acked - m->last_byte) < 0)
+			return;
+		m->end_ack_ns = ns;
+		unacked--;
+		c->ack_head = m->next_ack;
+	}
+}
+
+static void read_stamp(struct conn *c, struct msghdr *hdr)
+{
+	const struct scm_timestamping *stamp = NULL;
+	const struct sock_extended_err *err = NULL;
+	struct cmsghdr *cmsg;
+
+	for (cmsg = CMSG_FIRSTHDR(hdr); cmsg; cmsg = CMSG_NXTHDR(hdr, cmsg)) {
+		if (cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_TIMESTAMPING)
+			stamp = (const void *)CMSG_DATA(cmsg);
+		else if ((cmsg->cmsg_level == SOL_IP && cmsg->cmsg_type == IP_RECVERR) ||
+			 (cmsg->cmsg_level == SOL_IPV6 && cmsg->cmsg_type == IPV6_RECVERR))
+			err = (const void *)CMSG_DATA(cmsg);
+	}
+	if (stamp && err && err->ee_origin == SO_EE_ORIGIN_TIMESTAMPING &&
+	    err->ee_info == SCM_TSTAMP_ACK)
+		note_ack(c, err->ee_data, stamp->ts[0].tv_sec * NSEC_PER_SEC +
+			 stamp->ts[0].tv_nsec - real_minus_mono_ns);
+}
+
+/* A call that finds nothing would cost a nanosecond of the lab's time: ask for many at once. */
+static void read_stamps(struct conn *c)
+{
+	char control[STAMPS][256];
+	struct mmsghdr v[STAMPS];
+	int n;
+
+	do {
+		memset(v, 0, sizeof(v));
+		for (n = 0; n < STAMPS; n++) {
+			v[n].msg_hdr.msg_control = control[n];
+			v[n].msg_hdr.msg_controllen = sizeof(control[n]);
+		}
+		n = recvmmsg(c->tx, v, STAMPS, MSG_ERRQUEUE | MSG_DONTWAIT, NULL);
+		for (int i = 0; i < n; i++)
+			read_stamp(c, &v[i].msg_hdr);
+	} while (n == STAMPS);
+}
+
 static void start_message(unsigned int index, uint64_t now)
 {
 	struct msg *m = &msgs.v[index];
@@ -645,6 +784,8 @@ static void start_message(unsigned int index, uint64_t now)
 		struct epoll_event ev = { .events = EPOLLIN, .data.u64 = 2 * m->conn + 1 };
 
 		c->tx = open_tx(p, conn_sport(c), false);
+		stamp_acks(c->tx);
+		follow_conn(c);
 		watch_conn(m->conn);
 		if (epoll_ctl(epfd, EPOLL_CTL_ADD, p->listener, &ev))
 			die("epoll: %s", strerror(errno));
@@ -661,6 +802,8 @@ static void start_message(unsigned int index, uint64_t now)
 	}
 	c->tail = index;
 	c->pending++;
+	if (!m->forever)
+		await_ack(c, m);
 	if (c->rx_head == NO_MSG) {
 		c->rx_head = index;
 		set_lowat(c);
@@ -742,24 +885,49 @@ static void stop_message(struct msg *m, uint64_t now)
 	note_progress(m, c);
 	m->stop_ns = now;
 	m->done = true;
-	if (!m->forever)
+	if (!m->forever) {
 		unfinished--;
+		unacked--;
+	}
 	close(c->tx);
 	c->tx = -1;
 	c->tx_head = NO_MSG;
 	c->rx_head = NO_MSG;
+	c->ack_head = NO_MSG;
+}
+
+static void sender_ready(struct conn *c, uint32_t what)
+{
+	if (c->tx >= 0 && (what & EPOLLERR))
+		read_stamps(c);
+	if (c->tx_head != NO_MSG)
+		pump(c);
 }
 
 /* ---- running ---- */
 
 static void mark_wall(const char *name)
 {
-	/* The file's time of creation is the machine's own; virtual time cannot tell. */
+	/*
+	 * The file's time of creation is the machine's own; virtual time cannot tell.
+	 * What it holds is for who follows virtual time from outside.
+	 */
 	FILE *f = fopen(name, "w");
 
-	if (!f)
+	if (!f || fprintf(f, "%llu\n", (unsigned long long)start_ns) < 0)
 		die("%s: %s", name, strerror(errno));
 	fclose(f);
+}
+
+/* To the nanosecond where a reading costs one. */
+static void compare_clocks(void)
+{
+	struct timespec real;
+	uint64_t before = now_ns(), after;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	after = now_ns();
+	real_minus_mono_ns = real.tv_sec * NSEC_PER_SEC + real.tv_nsec - (before + after) / 2;
 }
 
 static void begin_measure(uint64_t duration_ns, uint64_t interval_ns)
@@ -782,10 +950,43 @@ static void note_all_progress(void)
 			note_progress(&msgs.v[i], &conns.v[msgs.v[i].conn]);
 }
 
+static void start_program(int program, uint64_t now)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLONESHOT };
+
+	ev.data.u64 = EPOLL_PROGRAM | program;
+	if (epoll_ctl(epfd, EPOLL_CTL_ADD, program_start(program, now), &ev))
+		die("epoll: %s", strerror(errno));
+}
+
+/* All programs that end the run have ended: the window ends here, not after its duration. */
+static void finish_measure(void)
+{
+	int fd = net_lablink_fd();
+
+	if (now_ns() <= start_ns)
+		die("the programs that end the run ended before the measurement began");
+	if (fd >= 0 && write(fd, "finish", 6) != 6)
+		die("/proc/lablink refused \"finish\": %s", strerror(errno));
+	note_all_progress();
+}
+
+static void carry_out(const struct command *c, int64_t at_ns)
+{
+	size_t len = strlen(c->text);
+	bool ok;
+
+	if (c->to_links)
+		ok = net_lablink_fd() < 0 || write(net_lablink_fd(), c->text, len) == (ssize_t)len;
+	else
+		ok = !run_command(c->ns, c->text, NULL);
+	if (!ok)
+		die("\"%s\" in namespace %s at %lld ns failed", c->text, net_ns_name(c->ns),
+		    (long long)at_ns);
+}
+
 static bool run_event(const struct event *e, uint64_t now)
 {
-	const struct command *c;
-
 	switch (e->type) {
 	case EV_MESSAGE:
 		start_message(e->arg, now);
@@ -794,10 +995,16 @@ static bool run_event(const struct event *e, uint64_t now)
 		stop_message(&msgs.v[e->arg], now);
 		return true;
 	case EV_COMMAND:
-		c = &commands.v[e->arg];
-		if (run_command(c->ns, c->text, NULL))
-			die("\"%s\" in namespace %s at %lld ns failed", c->text,
-			    net_ns_name(c->ns), (long long)e->at_ns);
+		carry_out(&commands.v[e->arg], e->at_ns);
+		return true;
+	case EV_PROGRAM:
+		start_program(e->arg, now);
+		return true;
+	case EV_PROGRAM_STOP:
+		program_stop(e->arg);
+		return true;
+	case EV_PROGRAM_KILL:
+		program_kill(e->arg);
 		return true;
 	case EV_END:
 		note_all_progress();
@@ -816,20 +1023,24 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 
 	add_event(duration_ns + END_GAP_NS, EV_END, 0);
 	qsort(events.v, events.n, sizeof(*events.v), event_cmp);
+	compare_clocks();
 	/* On a fixed grid of virtual time: the same timer ticks fall into every run. */
 	start_ns = now_ns() + lead_ns + NSEC_PER_MSEC;
 	start_ns += START_GRID_NS - start_ns % START_GRID_NS;
 	end_ns = start_ns + duration_ns;
 	until = end_ns + END_GAP_NS + drain_ns;
-	begin_measure(duration_ns, interval_ns);
+	if (!serve_wanted())
+		begin_measure(duration_ns, interval_ns);
 	if (epoll_ctl(epfd, EPOLL_CTL_ADD, timer, &tick))
 		die("epoll: %s", strerror(errno));
 	arm_timer(start_ns + events.v[0].at_ns);
 	/* no files from here on: where idle time is skipped, waiting for one takes any time */
 	mark_wall("wall.begin");
 	sleep_until(start_ns + (events.v[0].at_ns < 0 ? events.v[0].at_ns : 0) - 1000);
+	if (serve_wanted())
+		serve_begin(epfd);
 
-	while (measuring || unfinished) {
+	while (measuring || unfinished || unacked) {
 		int n = epoll_wait(epfd, ready, 64, -1);
 		bool due = false;
 
@@ -838,13 +1049,26 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 		for (int i = 0; i < n; i++) {
 			struct conn *c = &conns.v[ready[i].data.u64 / 2];
 
-			if (ready[i].data.u64 == EPOLL_TIMER)
+			if (ready[i].data.u64 == EPOLL_TIMER) {
 				due = true;
-			else if (ready[i].data.u64 & 1)
+			} else if (ready[i].data.u64 & EPOLL_PROGRAM) {
+				if (program_ended((int)ready[i].data.u64) && measuring) {
+					finish_measure();
+					measuring = false;
+					next = events.n;
+					until = now_ns() + drain_ns;
+					arm_timer(until);
+				}
+			} else if (ready[i].data.u64 & EPOLL_SERVE) {
+				serve_ready(ready[i].data.u64);
+			} else if (ready[i].data.u64 & 1) {
 				receive(c);
-			else if (c->tx_head != NO_MSG)
-				pump(c);
+			} else {
+				sender_ready(c, ready[i].events);
+			}
 		}
+		if (serve_wanted())
+			serve_rest();
 		if (!due)
 			continue;
 		/*
@@ -862,6 +1086,26 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 		arm_timer(next < events.n ? start_ns + events.v[next].at_ns : until);
 	}
 	mark_wall("wall.end");
+	program_end_all();
+}
+
+uint64_t load_start_ns(void)
+{
+	return start_ns;
+}
+
+static void write_time(FILE *out, uint64_t ns)
+{
+	if (ns)
+		fprintf(out, " %lld", (long long)(ns - start_ns));
+	else
+		fprintf(out, " -");
+}
+
+/* Where its connection has it, from the first byte that is followed on, modulo 2^32. */
+static uint32_t first_byte(const struct msg *m)
+{
+	return m->last_byte + 1 - m->bytes - (pairs.v[m->pair].fresh ? 0 : WARM_BYTES);
 }
 
 void load_write(const char *path)
@@ -870,22 +1114,19 @@ void load_write(const char *path)
 
 	if (!out)
 		die("%s: %s", path, strerror(errno));
-	fprintf(out, "# id start_ns end_ns stop_ns acked_bytes retransmits; - is never\n");
+	fprintf(out, "# id start_ns end_ns end_ack_ns stop_ns acked_bytes retransmits");
+	fprintf(out, " connection first_byte; - is never\n");
 	for (unsigned int i = 0; i < msgs.n; i++) {
 		const struct msg *m = &msgs.v[i];
 
 		if (!m->started)
 			continue;
 		fprintf(out, "%u %lld", m->id, (long long)(m->start_ns - start_ns));
-		if (m->end_ns)
-			fprintf(out, " %lld", (long long)(m->end_ns - start_ns));
-		else
-			fprintf(out, " -");
-		if (m->stop_ns)
-			fprintf(out, " %lld", (long long)(m->stop_ns - start_ns));
-		else
-			fprintf(out, " -");
-		fprintf(out, " %llu %u\n", (unsigned long long)m->acked, m->retrans);
+		write_time(out, m->end_ns);
+		write_time(out, m->end_ack_ns);
+		write_time(out, m->stop_ns);
+		fprintf(out, " %llu %u %d %u\n", (unsigned long long)m->acked, m->retrans, m->conn,
+			first_byte(m));
 	}
 	if (fclose(out))
 		die("%s: %s", path, strerror(errno));

@@ -248,25 +248,26 @@ static void do_lablink(const char *command)
 		die("/proc/lablink refused \"%s\": %s", command, strerror(errno));
 }
 
-static void do_watch(char **rest)
-{
-	char line[128];
-	int ns = take_ns(rest);
-
-	snprintf(line, sizeof(line), "watch %d %s", net_fd(ns), take_word(rest));
-	do_lablink(line);
-}
-
-static void do_capture(char **rest)
+/* NS DEV, and what else the link device's command takes */
+static void do_link(const char *command, char **rest)
 {
 	char line[128];
 	int ns = take_ns(rest);
 	const char *dev = take_word(rest);
-	long long bytes = take_number(rest);
 
-	snprintf(line, sizeof(line), "capture %d %s %lld %lld", net_fd(ns), dev, bytes,
-		 take_number(rest));
+	snprintf(line, sizeof(line), "%s %d %s %s", command, net_fd(ns), dev, *rest ? *rest : "");
 	do_lablink(line);
+}
+
+/* What /proc/lablink takes, with a namespace for the descriptor. */
+static void do_fault(char **rest)
+{
+	char line[128];
+	int ns = take_ns(rest);
+	int64_t at = take_number(rest);
+
+	snprintf(line, sizeof(line), "fault %d %s", net_fd(ns), *rest ? *rest : "");
+	load_fault(at, line);
 }
 
 static void do_dev(char **rest)
@@ -290,6 +291,17 @@ static void do_conn(char **rest)
 	int sample_id = take_number(rest);
 
 	load_pair(from, to, dst, n, cc, sport, fresh, sample_id, take_number(rest));
+}
+
+static void do_program(char **rest)
+{
+	int ns = take_ns(rest);
+	int64_t start = take_number(rest);
+	const char *stop = take_word(rest);
+	bool ends_run = take_number(rest);
+	int64_t stop_ns = strcmp(stop, "-") ? strtoll(stop, NULL, 10) : PROGRAM_NEVER;
+
+	load_program(program_add(ns, ends_run, take_word(rest)), start, stop_ns);
 }
 
 static void run_line(char *line)
@@ -331,9 +343,11 @@ static void run_line(char *line)
 
 		must_run(ns, rest, strcmp(out, "-") ? out : NULL);
 	} else if (IS("watch")) {		/* NS DEV */
-		do_watch(&rest);
+		do_link("watch", &rest);
 	} else if (IS("capture")) {		/* NS DEV BYTES BUFFER_MB */
-		do_capture(&rest);
+		do_link("capture", &rest);
+	} else if (IS("completions")) {		/* NS DEV BQL COALESCE_NS */
+		do_link("completions", &rest);
 	} else if (IS("buffers")) {		/* SNDBUF RCVBUF WINDOW_NEEDED */
 		int snd = take_number(&rest), rcv = take_number(&rest);
 
@@ -345,6 +359,10 @@ static void run_line(char *line)
 		load_listen(ns, family, take_word(&rest));
 	} else if (IS("conn")) {		/* FROM TO ADDRESS N CC SPORT FRESH SAMPLE DSCP */
 		do_conn(&rest);
+	} else if (IS("follow")) {		/* CONN BUFFER_MB: for `lab explain` */
+		unsigned int conn = take_number(&rest);
+
+		load_follow(conn, take_number(&rest));
 	} else if (IS("settle")) {		/* lets the timers of the boot pass */
 		load_settle();
 	} else if (IS("lock")) {		/* our memory: no page is read from a file later */
@@ -369,6 +387,18 @@ static void run_line(char *line)
 		int64_t at = take_number(&rest);
 
 		load_command(ns, at, rest);
+	} else if (IS("fault")) {		/* NS AT_NS DEV ID KIND SHARE LATE_NS SEED */
+		do_fault(&rest);
+	} else if (IS("allow")) {		/* programs any congestion control */
+		program_allow_cc();
+	} else if (IS("node")) {		/* NS JOB: programs can run on it */
+		int ns = take_ns(&rest);
+
+		program_node(ns, take_word(&rest));
+	} else if (IS("program")) {		/* NS START_NS STOP_NS|- ENDS_RUN JOB */
+		do_program(&rest);
+	} else if (IS("serve")) {		/* takes commands, and measures nothing */
+		serve_on();
 	} else if (IS("go")) {			/* DURATION_NS INTERVAL_NS DRAIN_NS LEAD_NS */
 		uint64_t duration = take_number(&rest), interval = take_number(&rest);
 		uint64_t drain = take_number(&rest);
@@ -376,6 +406,8 @@ static void run_line(char *line)
 		load_run(duration, interval, drain, take_number(&rest));
 	} else if (IS("flows")) {		/* OUTPUT */
 		load_write(take_word(&rest));
+	} else if (IS("programs")) {		/* OUTPUT */
+		program_write(take_word(&rest), load_start_ns());
 	} else if (IS("save")) {		/* OUTPUT PATH */
 		const char *out = take_word(&rest);
 

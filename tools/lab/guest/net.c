@@ -262,6 +262,7 @@ void net_route(const struct net_route *route)
 	struct nlmsghdr *nlh = batch_add(RTM_NEWROUTE, NLM_F_CREATE, "ip route add", route->dst);
 	struct rtmsg *rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
 	struct nlattr *metrics;
+	uint32_t lock = 0;
 	uint8_t bytes[16];
 
 	rtm->rtm_table = RT_TABLE_MAIN;
@@ -285,14 +286,19 @@ void net_route(const struct net_route *route)
 
 	if (route->rto_min_ms || route->initcwnd || route->cwnd) {
 		metrics = mnl_attr_nest_start(nlh, RTA_METRICS);
-		if (route->rto_min_ms)
+		/* The kernel heeds no least RTO, and no window, but one that is locked. */
+		if (route->rto_min_ms) {
 			mnl_attr_put_u32(nlh, RTAX_RTO_MIN, route->rto_min_ms);
+			lock |= 1U << RTAX_RTO_MIN;
+		}
 		if (route->initcwnd)
 			mnl_attr_put_u32(nlh, RTAX_INITCWND, route->initcwnd);
 		if (route->cwnd) {
 			mnl_attr_put_u32(nlh, RTAX_CWND, route->cwnd);
-			mnl_attr_put_u32(nlh, RTAX_LOCK, 1U << RTAX_CWND);
+			lock |= 1U << RTAX_CWND;
 		}
+		if (lock)
+			mnl_attr_put_u32(nlh, RTAX_LOCK, lock);
 		mnl_attr_nest_end(nlh, metrics);
 	}
 	batch_done(nlh);

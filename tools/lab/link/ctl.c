@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * /proc/lablink: commands in, results out. /proc/lablink_samples: samples out,
- * /proc/lablink_capture: packets.
+ * /proc/lablink_capture: packets, /proc/lablink_follow: what connections went through.
  *
  * The files are those of every namespace (links cross them), so only root of the
  * initial user namespace may write. Commands are serialized by RTNL, which
@@ -80,7 +80,7 @@ static int lab_direction(struct lab_cmd *c, int i, int skip, u64 *rate, u64 *del
 	if (!err)
 		err = lab_number(c, i + 1, 0, LAB_DELAY_MAX, delay, "delay (0 to 1e10 ns)");
 	if (!err)
-		err = lab_number(c, i + 2 + skip, 1, LAB_RING_MAX, ring, "ring (1 to 1024)");
+		err = lab_number(c, i + 2 + skip, 1, LAB_RING_MAX, ring, "ring (1 to 4096)");
 	return err;
 }
 
@@ -144,6 +144,22 @@ static int lab_do_set(struct lab_cmd *c, struct lablink *l)
 	return err ? err : lab_link_set(l, rate, delay, ring);
 }
 
+static int lab_do_completions(struct lab_cmd *c, struct lablink *l)
+{
+	u64 bql, coalesce;
+	int err;
+
+	err = lab_number(c, 3, 0, 1, &bql, "byte queue limits (0 or 1)");
+	if (!err)
+		err = lab_number(c, 4, 0, LAB_COALESCE_MAX, &coalesce, "coalescing (0 to 1e9 ns)");
+	if (err)
+		return err;
+	if (bql && !IS_ENABLED(CONFIG_BQL))
+		return lab_refuse(c, "this kernel has no byte queue limits");
+	lab_link_set_completions(l, bql, coalesce);
+	return 0;
+}
+
 static int lab_do_watch(struct lab_cmd *c, struct lablink *l)
 {
 	return lab_watch(l);
@@ -153,6 +169,12 @@ static int lab_do_watch(struct lab_cmd *c, struct lablink *l)
 static int lab_cmd_set(struct lab_cmd *c)
 {
 	return lab_for_link(c, lab_do_set);
+}
+
+/* completions FD NAME BQL COALESCE_NS */
+static int lab_cmd_completions(struct lab_cmd *c)
+{
+	return lab_for_link(c, lab_do_completions);
 }
 
 /* watch FD NAME */
@@ -185,6 +207,31 @@ static int lab_cmd_capture(struct lab_cmd *c)
 	return lab_for_link(c, lab_do_capture);
 }
 
+static int lab_do_fault(struct lab_cmd *c, struct lablink *l)
+{
+	u64 id, share, late, seed;
+	int kind, err;
+
+	err = lab_number(c, 3, 0, U32_MAX, &id, "ID (0 to 2^32 - 1)");
+	if (err)
+		return err;
+	kind = lab_fault_find(c->argv[4]);
+	if (kind < 0)
+		return lab_refuse(c, "fault (loss, corrupt, duplicate, reorder, down, stop)");
+	err = lab_number(c, 5, 0, BIT_ULL(32), &share, "share (0 to 2^32)");
+	if (!err)
+		err = lab_number(c, 6, 0, LAB_DELAY_MAX, &late, "lateness (0 to 1e10 ns)");
+	if (!err)
+		err = lab_number(c, 7, 0, U64_MAX, &seed, "seed");
+	return err ? err : lab_fault_set(l, id, kind, share, late, seed);
+}
+
+/* fault FD NAME ID KIND SHARE LATE_NS SEED */
+static int lab_cmd_fault(struct lab_cmd *c)
+{
+	return lab_for_link(c, lab_do_fault);
+}
+
 static int lab_cmd_uncapture(struct lab_cmd *c)
 {
 	struct lablink *l;
@@ -214,32 +261,68 @@ static int lab_cmd_unwatch(struct lab_cmd *c)
 	return 0;
 }
 
-/* sock FD_SOCKET ID */
-static int lab_cmd_sock(struct lab_cmd *c)
+/* FD_SOCKET ID, words 1 and 2, with a reference. */
+static struct sock *lab_tcp_sock(struct lab_cmd *c, u64 *id)
 {
 	struct socket *socket;
 	struct sock *sk;
-	u64 fd, id;
+	u64 fd;
 	int err;
 
 	err = lab_number(c, 1, 0, INT_MAX, &fd, "descriptor");
 	if (!err)
-		err = lab_number(c, 2, 0, U32_MAX, &id, "ID (0 to 2^32 - 1)");
+		err = lab_number(c, 2, 0, U32_MAX, id, "ID (0 to 2^32 - 1)");
 	if (err)
-		return err;
+		return ERR_PTR(err);
 	socket = sockfd_lookup(fd, &err);
 	if (!socket)
-		return err;
+		return ERR_PTR(err);
 	sk = socket->sk;
 	if (!sk || !sk_is_tcp(sk)) {
 		sockfd_put(socket);
-		return lab_refuse(c, "descriptor is not a TCP socket");
+		return ERR_PTR(lab_refuse(c, "descriptor is not a TCP socket"));
 	}
 	sock_hold(sk);
 	sockfd_put(socket);
+	return sk;
+}
+
+/* sock FD_SOCKET ID */
+static int lab_cmd_sock(struct lab_cmd *c)
+{
+	struct sock *sk;
+	u64 id;
+	int err;
+
+	sk = lab_tcp_sock(c, &id);
+	if (IS_ERR(sk))
+		return PTR_ERR(sk);
 	rtnl_lock();
 	err = lab_sock(sk, id);
 	rtnl_unlock();
+	return err;
+}
+
+/* follow FD_SOCKET ID BUFFER_MB */
+static int lab_cmd_follow(struct lab_cmd *c)
+{
+	struct sock *sk;
+	u64 id, mb;
+	int err;
+
+	err = lab_number(c, 3, 1, LAB_CAPTURE_MB_MAX, &mb, "buffer (1 to 4096 MB)");
+	if (err)
+		return err;
+	sk = lab_tcp_sock(c, &id);
+	if (IS_ERR(sk))
+		return PTR_ERR(sk);
+	rtnl_lock();
+	err = lab_follow(sk, id, mb << 20);
+	rtnl_unlock();
+	if (err == -ENODEV)
+		c->why = "does not send through a lab device";
+	else if (err == -EOPNOTSUPP)
+		c->why = "this kernel has several CPUs, or no egress hook";
 	return err;
 }
 
@@ -275,6 +358,18 @@ static int lab_cmd_measure(struct lab_cmd *c)
 	return err;
 }
 
+static int lab_cmd_finish(struct lab_cmd *c)
+{
+	int err;
+
+	rtnl_lock();
+	err = lab_finish();
+	rtnl_unlock();
+	if (err)
+		c->why = "no window is open";
+	return err;
+}
+
 static int lab_cmd_reset(struct lab_cmd *c)
 {
 	rtnl_lock();
@@ -284,6 +379,7 @@ static int lab_cmd_reset(struct lab_cmd *c)
 	lab_remove_all();
 	rtnl_lock();
 	lab_capture_forget();
+	lab_follow_forget();
 	rtnl_unlock();
 	return 0;
 }
@@ -295,13 +391,17 @@ static const struct {
 } lab_cmds[] = {
 	{ "pair",	9,	lab_cmd_pair },
 	{ "set",	6,	lab_cmd_set },
+	{ "completions", 5,	lab_cmd_completions },
 	{ "watch",	3,	lab_cmd_watch },
 	{ "unwatch",	1,	lab_cmd_unwatch },
 	{ "sock",	3,	lab_cmd_sock },
 	{ "unsock",	1,	lab_cmd_unsock },
+	{ "follow",	4,	lab_cmd_follow },
 	{ "capture",	5,	lab_cmd_capture },
 	{ "uncapture",	1,	lab_cmd_uncapture },
+	{ "fault",	8,	lab_cmd_fault },
 	{ "measure",	4,	lab_cmd_measure },
+	{ "finish",	1,	lab_cmd_finish },
 	{ "reset",	1,	lab_cmd_reset },
 };
 
@@ -380,10 +480,14 @@ static void lab_seq_stop(struct seq_file *m, void *v)
 
 static int lab_seq_show(struct seq_file *m, void *v)
 {
-	if (v == &lab_links)
+	struct lablink *l = list_entry(v, struct lablink, list);
+
+	if (v == &lab_links) {
 		lab_show_global(m);
-	else
-		lab_show_link(m, list_entry(v, struct lablink, list));
+		return 0;
+	}
+	lab_show_link(m, l);
+	lab_show_faults(m, l);
 	return 0;
 }
 
@@ -427,6 +531,16 @@ static const struct proc_ops lab_capture_ops = {
 	.proc_lseek	= default_llseek,
 };
 
+static ssize_t lab_read_follow(struct file *file, char __user *to, size_t count, loff_t *pos)
+{
+	return lab_follow_read(to, count, pos);
+}
+
+static const struct proc_ops lab_follow_ops = {
+	.proc_read	= lab_read_follow,
+	.proc_lseek	= default_llseek,
+};
+
 int lab_ctl_init(void)
 {
 	if (!proc_create("lablink", 0600, NULL, &lab_ctl_ops))
@@ -435,8 +549,12 @@ int lab_ctl_init(void)
 		goto remove_ctl;
 	if (!proc_create("lablink_capture", 0400, NULL, &lab_capture_ops))
 		goto remove_samples;
+	if (!proc_create("lablink_follow", 0400, NULL, &lab_follow_ops))
+		goto remove_capture;
 	return 0;
 
+remove_capture:
+	remove_proc_entry("lablink_capture", NULL);
 remove_samples:
 	remove_proc_entry("lablink_samples", NULL);
 remove_ctl:
@@ -446,6 +564,7 @@ remove_ctl:
 
 void lab_ctl_exit(void)
 {
+	remove_proc_entry("lablink_follow", NULL);
 	remove_proc_entry("lablink_capture", NULL);
 	remove_proc_entry("lablink_samples", NULL);
 	remove_proc_entry("lablink", NULL);

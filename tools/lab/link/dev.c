@@ -7,8 +7,10 @@
  *	   |		end = begin + length / rate, arrival = end + delay
  *	   |		(counted in ps; events happen at full ns, see below)
  *	   |		stop the queue when the ring is full
- *	TX_DONE		the last byte of a ring entry is serialized: release the socket's
- *	   |		memory (in softirq), wake the queue
+ *	TX_DONE		the last byte of a ring entry is serialized
+ *	COMPLETION	the driver is told, at once or with those that follow: release
+ *	   |		the place in the ring and (in softirq) the socket's memory,
+ *	   |		report to byte queue limits, wake the queue
  *	ARRIVAL		the last byte of a packet is at the peer: hash it, count it,
  *	   |		hand it to the peer's NAPI
  *	poll		strip what a wire does not carry, pass it up
@@ -47,19 +49,6 @@ MODULE_PARM_DESC(txqs, "transmit queues of a device (1), for mq and mqprio");
 LIST_HEAD(lab_links);
 
 static u32 lab_next_id;
-
-/* From ndo_start_xmit() to the peer's poll, the packet is ours. */
-struct lab_cb {
-	u64 arrival_ns;
-	u32 len;
-	bool tcp_data;
-};
-
-static struct lab_cb *lab_cb(const struct sk_buff *skb)
-{
-	BUILD_BUG_ON(sizeof(struct lab_cb) > sizeof_field(struct sk_buff, cb));
-	return (struct lab_cb *)skb->cb;
-}
 
 /* ---- FIFO ---- */
 
@@ -153,7 +142,7 @@ static u64 lab_begin_ps(const struct lablink *l, u64 now)
 {
 	u64 now_ps = now * LAB_PS_PER_NS;
 
-	if (l->slots_used || l->busy_until_ps >= now_ps)
+	if (l->slots_used > l->slots_sent || l->busy_until_ps >= now_ps)
 		return l->busy_until_ps;
 	if (l->resume_ns && now - l->resume_ns <= lab_catch_up_ns())
 		return l->busy_until_ps;
@@ -224,7 +213,8 @@ static void lab_put_on_line(struct lablink *l, struct sk_buff *skb)
 	u32 len = skb->len;
 	u64 ps = lab_serialize_ps(l, len);
 
-	lab_capture_packet(l, skb, div_u64(l->busy_until_ps, LAB_PS_PER_NS), LABLINK_CAPTURE_WIRE);
+	cb->begin_ns = div_u64(l->busy_until_ps, LAB_PS_PER_NS);
+	lab_capture_packet(l, skb, cb->begin_ns, LABLINK_CAPTURE_WIRE);
 	l->busy_until_ps += ps;
 	l->count.tx_busy_ps += ps;
 	l->count.tx_bytes += len;
@@ -233,9 +223,43 @@ static void lab_put_on_line(struct lablink *l, struct sk_buff *skb)
 
 	cb->len = len;
 	cb->tcp_data = kind.tcp_data;
+	cb->fate = 0;
+	if (unlikely(l->faulty))
+		lab_fault_decide(l, cb);
+	if (unlikely(cb->fate & BIT(LAB_FAULT_REORDER))) {
+		cb->arrival_ns = max(lab_arrival_ns(l->busy_until_ps, l->delay_ns + cb->late_ns),
+				     l->last_late_ns);
+		l->last_late_ns = cb->arrival_ns;
+		lab_fifo_add(&l->late, skb);
+		return;
+	}
 	cb->arrival_ns = max(lab_arrival_ns(l->busy_until_ps, l->delay_ns), l->last_arrival_ns);
 	l->last_arrival_ns = cb->arrival_ns;
 	lab_fifo_add(&l->flight, skb);
+}
+
+/* Of the two the one whose first packet arrives first. */
+static struct lab_fifo *lab_next_flight(struct lablink *l)
+{
+	const struct sk_buff *skb = l->flight.head, *late = l->late.head;
+
+	if (likely(!late) || (skb && lab_cb(skb)->arrival_ns <= lab_cb(late)->arrival_ns))
+		return &l->flight;
+	return &l->late;
+}
+
+static void lab_arm_arrival(struct lablink *l)
+{
+	const struct sk_buff *skb = lab_next_flight(l)->head;
+
+	if (skb && (l->arrival.pos < 0 || lab_cb(skb)->arrival_ns < l->arrival.ns))
+		lab_event_set(&l->arrival, lab_cb(skb)->arrival_ns);
+}
+
+/* There is no place in the ring, or the end stands still. */
+static bool lab_ring_full(const struct lablink *l)
+{
+	return l->slots_used >= l->ring || l->fault[LAB_FAULT_STOP];
 }
 
 static void lab_stop_queues(struct lablink *l)
@@ -244,14 +268,34 @@ static void lab_stop_queues(struct lablink *l)
 	netif_tx_stop_all_queues(l->dev);
 }
 
+/* What was put on the line since @before is one entry; it is the newest. */
+static void lab_take_slot(struct lablink *l, struct sk_buff *done, u64 before,
+			  struct netdev_queue *txq)
+{
+	struct lab_slot *slot = &l->slots[(l->slot_head + l->slots_used) % l->slots_size];
+
+	slot->done = done;
+	slot->end_ps = l->busy_until_ps;
+	slot->bytes = l->count.tx_bytes - before;
+	slot->bql = l->bql ? txq : NULL;
+	if (slot->bql)
+		netdev_tx_sent_queue(slot->bql, slot->bytes);
+	if (l->slots_used > l->slots_sent)
+		l->waiting_bytes += slot->bytes;
+	if (++l->slots_used >= l->ring)
+		lab_stop_queues(l);
+	if (l->tx_done.pos < 0)
+		lab_event_set(&l->tx_done, lab_tx_done_ns(slot->end_ps));
+}
+
 static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 {
+	struct netdev_queue *txq = skb_get_tx_queue(dev, skb);
 	struct lablink *l = netdev_priv(dev);
 	u32 queued_bytes = qdisc_skb_cb(skb)->pkt_len;
 	struct sk_buff *segs = skb, *done = NULL, *next;
-	struct lab_slot *slot;
 	unsigned long flags;
-	u64 now;
+	u64 now, before;
 
 	if (skb_is_gso(skb)) {
 		segs = lab_segment(skb);
@@ -270,7 +314,7 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 	skb_tx_timestamp(skb);
 
 	raw_spin_lock_irqsave(&lab_lock, flags);
-	if (unlikely(l->slots_used >= l->ring)) {
+	if (unlikely(lab_ring_full(l))) {
 		/* Several queues raced for the last place. */
 		lab_stop_queues(l);
 		raw_spin_unlock_irqrestore(&lab_lock, flags);
@@ -286,6 +330,7 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 	l->busy_until_ps = lab_begin_ps(l, now);
 	l->resume_ns = 0;
 	l->count.tx_skbs++;
+	before = l->count.tx_bytes;
 	if (!done)
 		done = lab_claim(l, skb);
 	for (; segs; segs = next) {
@@ -293,15 +338,8 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 		lab_put_on_line(l, segs);
 	}
 
-	slot = &l->slots[(l->slot_head + l->slots_used++) % LAB_RING_MAX];
-	slot->done = done;
-	slot->end_ps = l->busy_until_ps;
-	if (l->slots_used >= l->ring)
-		lab_stop_queues(l);
-	if (l->tx_done.pos < 0)
-		lab_event_set(&l->tx_done, lab_tx_done_ns(slot->end_ps));
-	if (l->arrival.pos < 0)
-		lab_event_set(&l->arrival, lab_cb(l->flight.head)->arrival_ns);
+	lab_take_slot(l, done, before, txq);
+	lab_arm_arrival(l);
 	lab_events_arm(now);
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
 	return NETDEV_TX_OK;
@@ -333,24 +371,80 @@ static bool lab_wake_queues(struct lablink *l)
 	return any;
 }
 
-/* Under lab_lock, in hard interrupt context. */
-void lab_dev_tx_done(struct lablink *l, u64 now)
+/* The oldest place of the ring is free again.  Returns it until then. */
+static struct lab_slot lab_release_slot(struct lablink *l)
 {
 	struct lab_slot *slot = &l->slots[l->slot_head];
 
-	lab_observe(l, now, 0);
 	if (slot->done) {
 		lab_fifo_add(&l->done, slot->done);
-		slot->done = NULL;
 		if (l->up)
 			napi_schedule(&l->napi);
 	}
-	l->slot_head = (l->slot_head + 1) % LAB_RING_MAX;
+	l->slot_head = (l->slot_head + 1) % l->slots_size;
 	l->slots_used--;
-	if (l->slots_used)
-		lab_event_set(&l->tx_done, lab_tx_done_ns(l->slots[l->slot_head].end_ps));
-	if (l->stopped && l->slots_used < l->ring && lab_wake_queues(l) && !l->slots_used)
+	l->slots_sent--;
+	return *slot;
+}
+
+/*
+ * Under lab_lock, in hard interrupt context: the driver is told what has been sent. Byte queue
+ * limits learn from how much one report has, so a queue's packets are reported together.
+ */
+void lab_dev_completion(struct lablink *l, u64 now)
+{
+	bool went_idle = l->slots_sent == l->slots_used;
+	struct netdev_queue *bql = NULL;
+	unsigned int packets = 0, bytes = 0;
+
+	while (l->slots_sent) {
+		struct lab_slot slot = lab_release_slot(l);
+
+		if (slot.bql != bql) {
+			if (bql)
+				netdev_tx_completed_queue(bql, packets, bytes);
+			bql = slot.bql;
+			packets = 0;
+			bytes = 0;
+		}
+		packets++;
+		bytes += slot.bytes;
+	}
+	if (bql)
+		netdev_tx_completed_queue(bql, packets, bytes);
+	if (l->stopped && !lab_ring_full(l) && lab_wake_queues(l) && went_idle && !l->coalesce_ns)
 		l->resume_ns = now;
+}
+
+/* Under lab_lock, in hard interrupt context: the line is through with an entry. */
+void lab_dev_tx_done(struct lablink *l, u64 now)
+{
+	const struct lab_slot *next;
+
+	lab_observe(l, now, 0);
+	lab_follow_look(l, now, false);
+	if (++l->slots_sent < l->slots_used) {
+		next = &l->slots[(l->slot_head + l->slots_sent) % l->slots_size];
+		l->waiting_bytes -= next->bytes;
+		lab_event_set(&l->tx_done, lab_tx_done_ns(next->end_ps));
+	}
+	if (!l->coalesce_ns)
+		lab_dev_completion(l, now);
+	else if (l->completion.pos < 0)
+		lab_event_set(&l->completion, now + l->coalesce_ns);
+}
+
+/* Under lab_lock: the end stands still from now on, or goes on. */
+void lab_dev_update_stop(struct lablink *l)
+{
+	if (!l->up)
+		return;
+	if (lab_ring_full(l))
+		lab_stop_queues(l);
+	else if (l->stopped)
+		lab_wake_queues(l);
+	if (!l->fault[LAB_FAULT_STOP] && l->rx.head)
+		napi_schedule(&l->napi);
 }
 
 /* ---- receive ---- */
@@ -366,12 +460,19 @@ static void lab_hash(u64 word)
 void lab_dev_arrival(struct lablink *l)
 {
 	struct lablink *to = l->peer;
+	struct lab_fifo *flight;
 	u64 ns = l->arrival.ns;
 
-	while (l->flight.head && lab_cb(l->flight.head)->arrival_ns <= ns) {
-		struct sk_buff *skb = lab_fifo_take(&l->flight);
+	lab_follow_look(to, ns, false);
+	while ((flight = lab_next_flight(l))->head && lab_cb(flight->head)->arrival_ns <= ns) {
+		struct sk_buff *skb = lab_fifo_take(flight);
 		const struct lab_cb *cb = lab_cb(skb);
 
+		if (unlikely(cb->fate & LAB_FATE_LOST)) {
+			lab_capture_packet(l, skb, cb->arrival_ns, LABLINK_CAPTURE_LOST);
+			dev_kfree_skb_any(skb);
+			continue;
+		}
 		if (lab_window.state == LAB_RUNNING) {
 			lab_hash(cb->arrival_ns);
 			lab_hash((u64)to->id << 32 | cb->len);
@@ -379,7 +480,10 @@ void lab_dev_arrival(struct lablink *l)
 		to->count.rx_packets++;
 		to->count.rx_bytes += cb->len;
 		to->count.rx_data_packets += cb->tcp_data;
-		if (likely(to->up)) {
+		if (likely(to->up) &&
+		    (likely(!to->fault[LAB_FAULT_STOP]) || !lab_fault_overflows(to))) {
+			if (unlikely(lab_following))
+				lab_follow_arrival(l, skb);
 			lab_fifo_add(&to->rx, skb);
 			napi_schedule(&to->napi);
 		} else {
@@ -388,8 +492,7 @@ void lab_dev_arrival(struct lablink *l)
 			dev_kfree_skb_any(skb);
 		}
 	}
-	if (l->flight.head)
-		lab_event_set(&l->arrival, lab_cb(l->flight.head)->arrival_ns);
+	lab_arm_arrival(l);
 }
 
 /* What is left of a packet after a wire: its bytes. As veth, and a little more. */
@@ -437,20 +540,48 @@ static void lab_complete(struct lablink *l, struct lab_fifo *done, int budget)
 	}
 }
 
+static void lab_receive(struct lablink *l, struct sk_buff *skb)
+{
+	lab_strip(skb, l);
+	if (l->dev->features & NETIF_F_GRO)
+		napi_gro_receive(&l->napi, skb);
+	else
+		netif_receive_skb(skb);
+}
+
+/* A packet that a fault has changed or doubled. */
+static void lab_receive_faulty(struct lablink *l, struct sk_buff *skb)
+{
+	struct sk_buff *twin = NULL;
+	u8 fate = lab_cb(skb)->fate;
+
+	if (fate & BIT(LAB_FAULT_CORRUPT)) {
+		skb = lab_fault_corrupt(skb);
+		if (!skb)
+			return;
+	}
+	if (fate & BIT(LAB_FAULT_DUPLICATE))
+		twin = skb_clone(skb, GFP_ATOMIC);
+	lab_receive(l, skb);
+	if (twin)
+		lab_receive(l, twin);
+}
+
 static int lab_poll(struct napi_struct *napi, int budget)
 {
 	struct lablink *l = container_of(napi, struct lablink, napi);
-	struct lab_fifo done, rx;
-	bool gro = l->dev->features & NETIF_F_GRO;
+	struct lab_fifo done, rx = { };
 	struct sk_buff *skb;
 	unsigned long flags;
 	int n = 0;
 
 	raw_spin_lock_irqsave(&lab_lock, flags);
 	done = l->done;
-	rx = l->rx;
 	l->done.head = NULL;
-	l->rx.head = NULL;
+	if (likely(!l->fault[LAB_FAULT_STOP])) {
+		rx = l->rx;
+		l->rx.head = NULL;
+	}
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
 
 	if (done.head)
@@ -461,13 +592,17 @@ static int lab_poll(struct napi_struct *napi, int budget)
 			kfree_skb(skb);
 			continue;
 		}
-		lab_strip(skb, l);
-		if (gro)
-			napi_gro_receive(napi, skb);
+		if (unlikely(lab_cb(skb)->fate))
+			lab_receive_faulty(l, skb);
 		else
-			netif_receive_skb(skb);
+			lab_receive(l, skb);
 	}
 
+	if (unlikely(lab_following)) {
+		raw_spin_lock_irqsave(&lab_lock, flags);
+		lab_follow_look(l, lab_now(), true);
+		raw_spin_unlock_irqrestore(&lab_lock, flags);
+	}
 	if (rx.head) {
 		/* Over budget: what is left comes before what arrived meanwhile. */
 		raw_spin_lock_irqsave(&lab_lock, flags);
@@ -495,7 +630,7 @@ static int lab_open(struct net_device *dev)
 	l->up = true;
 	if (l->done.head)
 		napi_schedule(&l->napi);
-	l->stopped = l->slots_used >= l->ring;
+	l->stopped = lab_ring_full(l);
 	if (l->stopped)
 		netif_tx_stop_all_queues(dev);
 	else
@@ -529,7 +664,7 @@ static int lab_stop(struct net_device *dev)
 
 	raw_spin_lock_irqsave(&lab_lock, flags);
 	for (i = 0; i < l->slots_used; i++) {
-		struct lab_slot *slot = &l->slots[(l->slot_head + i) % LAB_RING_MAX];
+		struct lab_slot *slot = &l->slots[(l->slot_head + i) % l->slots_size];
 
 		if (slot->done)
 			lab_fifo_add(&l->done, slot->done);
@@ -559,7 +694,32 @@ static void lab_free(struct lablink *l)
 		proxy->next = NULL;
 		kfree_skb(proxy);
 	}
+	lab_fault_forget(l);
 	kvfree(l->slots);
+}
+
+/* Under RTNL. What the ring holds now comes first in the new one. */
+static int lab_resize_ring(struct lablink *l, u32 ring)
+{
+	struct lab_slot *slots, *old;
+	unsigned long flags;
+	u32 i;
+
+	if (ring <= l->slots_size)
+		return 0;
+	slots = kvcalloc(ring, sizeof(*slots), GFP_KERNEL);
+	if (!slots)
+		return -ENOMEM;
+	raw_spin_lock_irqsave(&lab_lock, flags);
+	for (i = 0; i < l->slots_used; i++)
+		slots[i] = l->slots[(l->slot_head + i) % l->slots_size];
+	old = l->slots;
+	l->slots = slots;
+	l->slots_size = ring;
+	l->slot_head = 0;
+	raw_spin_unlock_irqrestore(&lab_lock, flags);
+	kvfree(old);
+	return 0;
 }
 
 /* As many proxies as wait in a full ring and for one softirq after. */
@@ -585,8 +745,8 @@ static int lab_init(struct net_device *dev)
 {
 	struct lablink *l = netdev_priv(dev);
 
-	l->slots = kvcalloc(LAB_RING_MAX, sizeof(*l->slots), GFP_KERNEL);
-	if (!l->slots || lab_add_proxies(l, l->ring + 1) || lab_events_reserve(2)) {
+	if (lab_resize_ring(l, l->ring) || lab_add_proxies(l, l->ring + 1) ||
+	    lab_events_reserve(3)) {
 		lab_free(l);
 		return -ENOMEM;
 	}
@@ -597,22 +757,29 @@ static int lab_init(struct net_device *dev)
 static void lab_uninit(struct net_device *dev)
 {
 	struct lablink *l = netdev_priv(dev);
-	struct lab_fifo flight;
+	struct lab_fifo flight, late;
 	unsigned long flags;
 
 	lab_unwatch(l);
 	lab_uncapture(l);
+	lab_unfollow(l);
 	raw_spin_lock_irqsave(&lab_lock, flags);
 	lab_event_cancel(&l->tx_done);
+	lab_event_cancel(&l->completion);
 	lab_event_cancel(&l->arrival);
 	flight = l->flight;
+	late = l->late;
 	l->flight.head = NULL;
+	l->late.head = NULL;
 	l->slots_used = 0;
+	l->slots_sent = 0;
+	l->waiting_bytes = 0;
 	if (!list_empty(&l->list))
 		list_del_init(&l->list);
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
-	lab_events_unreserve(2);
+	lab_events_unreserve(3);
 	lab_purge(&flight);
+	lab_purge(&late);
 }
 
 static void lab_destructor(struct net_device *dev)
@@ -751,6 +918,7 @@ static struct lablink *lab_alloc(struct net *net, const char *name, u32 mtu)
 	l = netdev_priv(dev);
 	l->dev = dev;
 	INIT_LIST_HEAD(&l->list);
+	INIT_LIST_HEAD(&l->faults);
 	return l;
 }
 
@@ -776,6 +944,7 @@ static int lab_register(struct lablink *l)
 	raw_spin_lock_irqsave(&lab_lock, flags);
 	l->id = lab_next_id++;
 	lab_event_init(&l->tx_done, LAB_EVENT_TX_DONE, l->id);
+	lab_event_init(&l->completion, LAB_EVENT_COMPLETION, l->id);
 	lab_event_init(&l->arrival, LAB_EVENT_ARRIVAL, l->id);
 	list_add_tail(&l->list, &lab_links);
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
@@ -803,8 +972,10 @@ int lab_pair_create(struct net *net_a, const char *name_a, struct net *net_b, co
 
 	rtnl_lock();
 	a->tx_done.pos = -1;
+	a->completion.pos = -1;
 	a->arrival.pos = -1;
 	b->tx_done.pos = -1;
+	b->completion.pos = -1;
 	b->arrival.pos = -1;
 	err = lab_register(a);
 	if (err)
@@ -845,12 +1016,23 @@ int lab_link_set(struct lablink *l, u64 rate_bps, u64 delay_ns, u32 ring)
 {
 	unsigned long flags;
 
-	if (ring > l->ring && lab_add_proxies(l, ring - l->ring))
+	if (ring > l->ring && (lab_resize_ring(l, ring) || lab_add_proxies(l, ring - l->ring)))
 		return -ENOMEM;
 	raw_spin_lock_irqsave(&lab_lock, flags);
 	lab_set_direction(l, rate_bps, delay_ns, ring);
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
 	return 0;
+}
+
+/* Under RTNL.  Packets that the ring has by now complete as they were counted. */
+void lab_link_set_completions(struct lablink *l, bool bql, u32 coalesce_ns)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&lab_lock, flags);
+	l->bql = bql;
+	l->coalesce_ns = coalesce_ns;
+	raw_spin_unlock_irqrestore(&lab_lock, flags);
 }
 
 void lab_remove_all(void)

@@ -12,6 +12,7 @@
  * their bookkeeping would cost twice as much. Elsewhere it is an hrtimer that
  * expires in hard interrupt context, also on PREEMPT_RT.
  */
+#include <linux/hash.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -108,7 +109,13 @@ static void lab_heap_place(unsigned int pos, struct lab_key key)
 /* Under lab_lock; the caller arms the time source when it has set all it wants. */
 void lab_event_set(struct lab_event *ev, u64 ns)
 {
-	struct lab_key key = { .ns = ns, .order = ev->order, .ev = ev };
+	/*
+	 * Which link is first changes from moment to moment.  Hosts of equal links meet at a port
+	 * in the same ns all the time, and whoever is always first hears of the shorter queue.
+	 */
+	struct lab_key key = {
+		.ns = ns, .order = ev->order ^ hash_64(ns, LAB_EVENT_ID_BITS), .ev = ev,
+	};
 
 	ev->ns = ns;
 	if (ev->pos >= 0)
@@ -151,6 +158,9 @@ static void lab_event_deliver(struct lab_event *ev, u64 now)
 		break;
 	case LAB_EVENT_TX_DONE:
 		lab_dev_tx_done(container_of(ev, struct lablink, tx_done), now);
+		break;
+	case LAB_EVENT_COMPLETION:
+		lab_dev_completion(container_of(ev, struct lablink, completion), now);
 		break;
 	case LAB_EVENT_ARRIVAL:
 		lab_dev_arrival(container_of(ev, struct lablink, arrival));

@@ -7,7 +7,10 @@
  *	event.c		the event heap and the two time sources below it
  *	measure.c	the window: counters, hash, queue statistics, samples
  *	capture.c	packets as they are on the wire
- *	ctl.c		/proc/lablink, /proc/lablink_samples, /proc/lablink_capture
+ *	fault.c		packets that are lost, changed, doubled or late; ends that stand still
+ *	follow.c	what single connections went through
+ *	ctl.c		/proc/lablink and what is read beside it: lablink_samples, lablink_capture,
+ *			lablink_follow
  *
  * One lock, lab_lock, serializes all that happens on any link: an event is short
  * and their order is the point. It is taken with interrupts off.
@@ -23,7 +26,8 @@
 
 #define LAB_PS_PER_NS		1000ULL
 #define LAB_PS_BITS_PER_S	8000000000000ULL	/* ps * bit/s in one byte */
-#define LAB_RING_MAX		1024
+#define LAB_RING_MAX		4096
+#define LAB_COALESCE_MAX	NSEC_PER_SEC
 #define LAB_MTU_MAX		65521			/* 65535 with the Ethernet header */
 
 extern raw_spinlock_t lab_lock;
@@ -35,6 +39,7 @@ enum lab_event_kind {
 	LAB_EVENT_WINDOW_BEGIN,
 	LAB_EVENT_WINDOW_END,
 	LAB_EVENT_TX_DONE,
+	LAB_EVENT_COMPLETION,
 	LAB_EVENT_ARRIVAL,
 };
 
@@ -43,7 +48,7 @@ enum lab_event_kind {
 /**
  * struct lab_event - a point in time, a node of the heap
  * @ns: ktime_get() time
- * @order: kind, then link id: decides among events of one nanosecond
+ * @order: kind, then link id: decides among events of one nanosecond, see lab_event_set()
  * @pos: index in the heap, or -1
  */
 struct lab_event {
@@ -106,14 +111,56 @@ struct lab_fifo {
  * @done: what its completion frees: the unsplit GSO packet, or a proxy that holds
  *	the socket's claim on a packet which travels on; NULL for nobody's packet
  * @end_ps: end of serialization
+ * @bytes: as the line carries them
+ * @bql: transmit queue whose byte queue limits count it, or NULL
  */
 struct lab_slot {
 	struct sk_buff *done;
 	u64 end_ps;
+	struct netdev_queue *bql;
+	u32 bytes;
 };
+
+/* In this order they are asked about each packet; the last is no packet's but the end's. */
+enum lab_fault_kind {
+	LAB_FAULT_DOWN,
+	LAB_FAULT_LOSS,
+	LAB_FAULT_CORRUPT,
+	LAB_FAULT_DUPLICATE,
+	LAB_FAULT_REORDER,
+	LAB_FAULT_STOP,
+	LAB_FAULTS
+};
+
+#define LAB_FATE_LOST	(BIT(LAB_FAULT_DOWN) | BIT(LAB_FAULT_LOSS))
+
+/**
+ * struct lab_cb - of a packet, which is ours from ndo_start_xmit() to the peer's poll
+ * @begin_ns: its first bit leaves
+ * @fate: bits of enum lab_fault_kind
+ * @flip: corrupt: a random number, which bit
+ * @late_ns: reorder
+ */
+struct lab_cb {
+	u64 begin_ns;
+	u64 arrival_ns;
+	u32 len;
+	u32 flip;
+	u64 late_ns;
+	u8 fate;
+	bool tcp_data;
+};
+
+static inline struct lab_cb *lab_cb(const struct sk_buff *skb)
+{
+	BUILD_BUG_ON(sizeof(struct lab_cb) > sizeof_field(struct sk_buff, cb));
+	return (struct lab_cb *)skb->cb;
+}
 
 struct lab_watch;
 struct lab_capture;
+struct lab_fault;
+struct lab_follow;
 
 /**
  * struct lablink - one end: transmits towards @peer, receives from it
@@ -130,15 +177,21 @@ struct lablink {
 	u64 delay_ns;
 	u32 ps_per_byte;	/* 0: not a whole number */
 	u32 ring;
+	u32 coalesce_ns;	/* a completion is told at most so late */
+	bool bql;		/* byte queue limits */
 
 	/* transmitter */
 	u64 busy_until_ps;
 	u64 rounding;		/* remainder of the division, when ps_per_byte is 0 */
 	u64 resume_ns;		/* TX_DONE that found packets waiting: they go on from end_ps */
 	struct lab_event tx_done;
-	struct lab_slot *slots;	/* LAB_RING_MAX of them, head first */
+	struct lab_event completion;
+	struct lab_slot *slots;	/* slots_size of them, a ring from slot_head on */
+	u32 slots_size;
 	u32 slot_head;
 	u32 slots_used;
+	u32 slots_sent;		/* the first of these: serialized, and not told yet */
+	u32 waiting_bytes;	/* behind the one that is being serialized */
 	u32 wake_first;		/* transmit queue to wake first */
 	bool stopped;
 
@@ -146,6 +199,11 @@ struct lablink {
 	struct lab_event arrival;
 	struct lab_fifo flight;
 	u64 last_arrival_ns;
+	struct lab_fifo late;	/* what the rest overtakes */
+	u64 last_late_ns;
+	struct lab_fault *fault[LAB_FAULTS];	/* that is so now, or NULL */
+	struct list_head faults;		/* all there were */
+	bool faulty;		/* some packet may have a fate */
 
 	/* for the softirq */
 	bool up;
@@ -159,6 +217,7 @@ struct lablink {
 	struct lab_counters at_end;
 	struct lab_watch __rcu *watch;
 	struct lab_capture __rcu *capture;
+	struct lab_follow __rcu *follow;
 	struct list_head list;	/* of all ends, under RTNL and lab_lock */
 };
 
@@ -172,8 +231,11 @@ int lab_pair_create(struct net *net_a, const char *name_a, struct net *net_b, co
 struct lablink *lab_link_find(struct net *net, const char *name);
 int lab_link_set(struct lablink *l, u64 rate_bps, u64 delay_ns, u32 ring);
 void lab_remove_all(void);
+void lab_link_set_completions(struct lablink *l, bool bql, u32 coalesce_ns);
 void lab_dev_tx_done(struct lablink *l, u64 now);
+void lab_dev_completion(struct lablink *l, u64 now);
 void lab_dev_arrival(struct lablink *l);
+void lab_dev_update_stop(struct lablink *l);
 
 /* ---- measure.c ---- */
 
@@ -202,6 +264,7 @@ extern struct lab_window lab_window;
 int lab_measure_init(void);
 void lab_measure_exit(void);
 int lab_measure(u64 begin_ns, u64 duration_ns, u64 interval_ns);
+int lab_finish(void);
 int lab_watch(struct lablink *l);
 void lab_unwatch(struct lablink *l);
 int lab_sock(struct sock *sk, u32 id);
@@ -241,6 +304,28 @@ void lab_capture_packet(struct lablink *l, const struct sk_buff *skb, u64 ns,
 			enum lablink_capture_what what);
 void lab_capture_look(struct lablink *l);
 ssize_t lab_capture_read(char __user *to, size_t count, loff_t *pos);
+
+/* ---- fault.c ---- */
+
+int lab_fault_find(const char *name);
+int lab_fault_set(struct lablink *l, u32 id, enum lab_fault_kind kind, u64 share, u64 late_ns,
+		  u64 seed);
+void lab_fault_forget(struct lablink *l);
+void lab_fault_decide(struct lablink *l, struct lab_cb *cb);
+bool lab_fault_overflows(struct lablink *to);
+struct sk_buff *lab_fault_corrupt(struct sk_buff *skb);
+void lab_show_faults(struct seq_file *m, struct lablink *l);
+
+/* ---- follow.c ---- */
+
+extern bool lab_following;
+
+int lab_follow(struct sock *sk, u32 id, u64 bytes);
+void lab_unfollow(struct lablink *l);
+void lab_follow_forget(void);
+void lab_follow_arrival(const struct lablink *l, const struct sk_buff *skb);
+void lab_follow_look(struct lablink *l, u64 now, bool after);
+ssize_t lab_follow_read(char __user *to, size_t count, loff_t *pos);
 
 /* ---- ctl.c ---- */
 

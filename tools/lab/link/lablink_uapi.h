@@ -51,11 +51,11 @@ struct lablink_sample {
 		__u64 acked_bytes;	/* socket: since the window began */
 	};
 	union {
-		__u32 queue_bytes;	/* device: backlog of its root qdisc */
+		__u32 queue_bytes;	/* device: in its root qdisc, and in its ring */
 		__u32 cwnd_bytes;	/* socket: snd_cwnd * mss */
 	};
 	union {
-		__u32 queue_packets;	/* device: of its root qdisc */
+		__u32 queue_packets;	/* device: likewise */
 		__u32 inflight_bytes;	/* socket */
 	};
 };
@@ -74,6 +74,7 @@ enum lablink_capture_what {
 	LABLINK_CAPTURE_QDISC_DROP	= 1,	/* ns: it came to the qdisc, unsplit */
 	LABLINK_CAPTURE_TX_DROP		= 2,	/* no memory to split it */
 	LABLINK_CAPTURE_RX_DROP		= 3,	/* ns: it arrived, at a device that is down */
+	LABLINK_CAPTURE_LOST		= 4,	/* ns: it would have arrived, but for a fault */
 };
 
 struct lablink_capture_hdr {
@@ -93,6 +94,55 @@ struct lablink_capture_rec {
 	__u32 what;		/* enum lablink_capture_what */
 	__u32 len;
 	__u32 caplen;
+};
+
+/*
+ * What /proc/lablink_follow holds: a header, then one record after the other, of
+ * connections that `follow` named. Bytes are counted from the first that was written
+ * afterwards, modulo 2^32.
+ */
+#define LABLINK_FOLLOW_MAGIC	0x574f4c46	/* "FLOW" */
+#define LABLINK_FOLLOW_VERSION	1
+
+enum lablink_follow_what {
+	LABLINK_FOLLOW_SENT	= 0,	/* given to the qdisc of the sender's port, unsplit */
+	LABLINK_FOLLOW_WIRE	= 1,	/* it has arrived; ns: its first bit left; until_ns: then */
+	LABLINK_FOLLOW_WAITS	= 2,	/* ns: from then on */
+};
+
+/* Why the head of the send queue is not sent: all of them that hold */
+enum lablink_follow_waits {
+	LABLINK_WAIT_APPLICATION = 1,	/* there is none */
+	LABLINK_WAIT_CONNECT	= 2,	/* the handshake */
+	LABLINK_WAIT_WINDOW	= 4,	/* congestion window */
+	LABLINK_WAIT_RECEIVER	= 8,	/* receive window */
+	LABLINK_WAIT_DEPARTURE	= 16,	/* pacing: until_ns has not come */
+	LABLINK_WAIT_PAUSE	= 32,	/* likewise, set by a BTS */
+	LABLINK_WAIT_DEVICE	= 64,	/* TCP small queues */
+	LABLINK_WAIT_RECOVERY	= 128,	/* what was lost comes first */
+};
+
+struct lablink_follow_hdr {
+	__u32 magic;
+	__u16 version;
+	__u16 header_bytes;	/* sizeof(struct lablink_follow_hdr) */
+	__u32 record_bytes;	/* sizeof(struct lablink_follow_rec) */
+	__u32 reserved;
+	__u64 records;
+	__u64 lost;		/* that found no room, the last ones */
+	__u64 start_ns;		/* ktime_get() time the window began */
+};
+
+struct lablink_follow_rec {
+	__u64 ns;		/* ktime_get() time */
+	__u64 until_ns;
+	__u32 connection;	/* the given ID */
+	__u32 link;		/* id of the end that sends */
+	__u32 offset;		/* of the first byte */
+	__u32 len;		/* bytes of data */
+	__u32 waits;		/* enum lablink_follow_waits */
+	__u16 what;		/* enum lablink_follow_what */
+	__u16 ip_id;		/* IPv4: tells copies of a packet apart */
 };
 
 #endif /* _LABLINK_UAPI_H */

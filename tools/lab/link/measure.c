@@ -8,8 +8,9 @@
  *
  * - Queues. The backlog of a root qdisc changes when a packet is enqueued, which
  *   netfilter's egress hook sees before it happens, and when one is dequeued,
- *   which follows TX_DONE or is seen by ndo_start_xmit(). At each of these the
- *   backlog found has lasted since the one before: that piece goes into a
+ *   which follows TX_DONE or is seen by ndo_start_xmit(). What waits in the ring
+ *   behind the packet on the wire is queue as well. At each of these the
+ *   queue found has lasted since the one before: that piece goes into a
  *   histogram. The maximum is the largest value that lasted at all: what is
  *   enqueued and dequeued in the same nanosecond was no queue.
  * - Samples. Before each event, and each packet that meets an idle line, rows that are
@@ -122,6 +123,16 @@ static u32 lab_backlog(const struct net_device *dev, u32 *packets)
 	return bytes;
 }
 
+/* ... and what the ring holds behind the packet on the wire. Under lab_lock. */
+static u32 lab_queue(const struct lablink *l, u32 *packets)
+{
+	u32 bytes = lab_backlog(l->dev, packets), waiting = l->slots_used - l->slots_sent;
+
+	if (waiting)
+		*packets += waiting - 1;
+	return bytes + l->waiting_bytes;
+}
+
 static u64 lab_qdisc_drops_one(const struct Qdisc *q)
 {
 	u64 drops = q->qstats.drops;
@@ -174,7 +185,7 @@ static void lab_observe_watch(struct lab_watch *w, u64 now, u32 bytes)
 }
 
 /*
- * The backlog, and extra_bytes that were part of it until now, has lasted since
+ * The queue, and extra_bytes that were part of it until now, has lasted since
  * the last look. Under lab_lock.
  */
 void lab_observe(struct lablink *l, u64 now, u32 extra_bytes)
@@ -186,7 +197,7 @@ void lab_observe(struct lablink *l, u64 now, u32 extra_bytes)
 		return;
 	if (now > lab_window.end_ns)
 		now = lab_window.end_ns;
-	lab_observe_watch(w, now, lab_backlog(l->dev, &packets) + extra_bytes);
+	lab_observe_watch(w, now, lab_queue(l, &packets) + extra_bytes);
 }
 
 static unsigned int lab_egress(void *priv, struct sk_buff *skb,
@@ -372,7 +383,7 @@ void lab_window_end(void)
 	list_for_each_entry(w, &lab_watches, list) {
 		u32 packets;
 
-		w->last = lab_backlog(w->link->dev, &packets);
+		w->last = lab_queue(w->link, &packets);
 	}
 	list_for_each_entry(l, &lab_links, list)
 		l->at_end = lab_counters_at(l, lab_window.end_ns);
@@ -410,7 +421,7 @@ static void lab_sample_device(struct lablink_sample *to, struct lablink *l, u64 
 			mul_u64_u64_div_u64(left_ps, l->rate_bps, LAB_PS_BITS_PER_S) + 1;
 	}
 	to->tx_bytes = bytes - l->at_begin.tx_bytes;
-	to->queue_bytes = lab_backlog(l->dev, &packets);
+	to->queue_bytes = lab_queue(l, &packets);
 	to->queue_packets = packets;
 }
 
@@ -565,6 +576,26 @@ int lab_measure(u64 begin_ns, u64 duration_ns, u64 interval_ns)
 	return err;
 }
 
+/* Under RTNL. The window that is open ends now, before its duration has passed. */
+int lab_finish(void)
+{
+	unsigned long flags;
+	int err = -EINVAL;
+	u64 now;
+
+	raw_spin_lock_irqsave(&lab_lock, flags);
+	now = lab_now();
+	lab_before_change(now);
+	if (lab_window.state == LAB_RUNNING) {
+		lab_event_cancel(&end_event);
+		lab_window.end_ns = now;
+		lab_window_end();
+		err = 0;
+	}
+	raw_spin_unlock_irqrestore(&lab_lock, flags);
+	return err;
+}
+
 /* ---- showing ---- */
 
 static const char * const lab_state_name[] = {
@@ -599,10 +630,11 @@ static struct lab_counters lab_counters_shown(struct lablink *l, u64 now)
 	return c;
 }
 
-/* The value below which the queue was for so much of the time. */
-static u32 lab_percentile(const struct lab_watch *w, u64 total_ns, unsigned int percent)
+/* The value below which the queue was for so much of the time, less @idle_ns without a queue. */
+static u32 lab_percentile(const struct lab_watch *w, u64 total_ns, u64 idle_ns,
+			  unsigned int percent)
 {
-	u64 sum = 0, want = div_u64(total_ns * percent + 99, 100);
+	u64 sum = 0, want = idle_ns + div_u64((total_ns - idle_ns) * percent + 99, 100);
 	unsigned int i;
 
 	for (i = 0; i < LAB_BINS; i++) {
@@ -649,8 +681,8 @@ void lab_show_global(struct seq_file *m)
 /* Under RTNL. */
 void lab_show_link(struct seq_file *m, struct lablink *l)
 {
-	u32 max = 0, end = 0, p50 = 0, p99 = 0, packets, rest = 0;
-	u64 now, ns = 0, byte_ns = 0, mean = 0;
+	u32 max = 0, end = 0, p50 = 0, p99 = 0, busy_p50 = 0, busy_p99 = 0, packets, rest = 0;
+	u64 now, ns = 0, byte_ns = 0, mean = 0, busy_mean = 0;
 	struct lab_counters c;
 	struct lab_watch *w;
 	unsigned long flags;
@@ -668,14 +700,21 @@ void lab_show_link(struct seq_file *m, struct lablink *l)
 			byte_ns += w->bin[i].byte_ns;
 		}
 		max = w->max;
-		end = lab_window.state == LAB_DONE ? w->last : lab_backlog(l->dev, &packets);
-		p50 = lab_percentile(w, ns, 50);
-		p99 = lab_percentile(w, ns, 99);
+		end = lab_window.state == LAB_DONE ? w->last : lab_queue(l, &packets);
+		p50 = lab_percentile(w, ns, 0, 50);
+		p99 = lab_percentile(w, ns, 0, 99);
 		if (ns) {
-			u64 left;
+			u64 left, busy_ns, idle_ns;
 
 			mean = div64_u64_rem(byte_ns, ns, &left);
 			rest = div64_u64(left * 1000, ns);
+			/* nothing waits while the line is idle: that much of bin 0 */
+			busy_ns = min(div_u64(c.tx_busy_ps, LAB_PS_PER_NS), ns);
+			idle_ns = min(ns - busy_ns, w->bin[0].ns);
+			busy_p50 = lab_percentile(w, ns, idle_ns, 50);
+			busy_p99 = lab_percentile(w, ns, idle_ns, 99);
+			if (ns > idle_ns)
+				busy_mean = div64_u64(byte_ns, ns - idle_ns);
 		}
 	}
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
@@ -690,8 +729,11 @@ void lab_show_link(struct seq_file *m, struct lablink *l)
 		   c.rx_bytes, c.rx_packets, c.rx_data_packets, c.ce_packets);
 	seq_printf(m, " drops=%llu tx_drops=%llu rx_drops=%llu",
 		   c.qdisc_drops, c.tx_drops, c.rx_drops);
-	seq_printf(m, " queue_max=%u queue_mean=%llu.%03u queue_p50=%u queue_p99=%u queue_end=%u\n",
+	seq_printf(m, " queue_max=%u queue_mean=%llu.%03u queue_p50=%u queue_p99=%u queue_end=%u",
 		   max, mean, rest, p50, p99, end);
+	seq_printf(m, " queue_busy_mean=%llu queue_busy_p50=%u queue_busy_p99=%u",
+		   busy_mean, busy_p50, busy_p99);
+	seq_printf(m, " bql=%d coalesce_ns=%u\n", l->bql, l->coalesce_ns);
 }
 
 /* One part of the file: copy what of it lies at the position. */

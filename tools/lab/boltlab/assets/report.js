@@ -8,7 +8,8 @@ const HEIGHT = 300;
 const PAGE = 50;
 const all = [];				// charts
 const hidden = new Set();		// runs
-let zoom = null;			// [from, to] in the unit of the axis
+const zooms = [];			// of each panel: [from, to] in the unit of the axis, null for all of it
+let current = 0;			// the panel that the bar's buttons move
 
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const colour = i => css("--c" + i % COLOURS);
@@ -30,8 +31,8 @@ function timesOf(table, spec) {
 	return Array.from({ length: t[2] }, (_, i) => scaleX(t[0] + i * t[1], spec));
 }
 
-const scaleX = (v, spec) => spec.x === "time" ? v / report.time.div : v;
-const AXIS = { size: "size of message, bytes", slowdown: "time over ideal" };
+const scaleX = (v, spec) => spec.x === "time" ? v / report.time.div : spec.x === "queue" ? v / spec.x_div : v;
+const AXIS = { size: "message size, bytes", slowdown: "FCT slowdown" };
 
 function size(v) {
 	return v >= 1e6 ? +(v / 1e6).toPrecision(3) + " MB" : v >= 1e3 ? +(v / 1e3).toPrecision(3) + " KB" : v + " B";
@@ -45,12 +46,11 @@ function Chart(spec) {
 	const seen = {};
 	this.lines.forEach((l, i) => {
 		const nth = seen[l.run] = (seen[l.run] ?? -1) + 1;
-		l.colour = several ? l.run : i;
-		l.dash = DASHES[several || spec.x === "size" ? nth % DASHES.length : Math.floor(i / COLOURS) % DASHES.length];
+		const run = report.runs[l.run], byRun = several || spec.x === "size";
+		l.colour = byRun ? run.colour : i;
+		l.dash = DASHES[(byRun ? run.dash + nth : Math.floor(i / COLOURS)) % DASHES.length];
 		l.on = this.lines.length <= SHOWN_AT_FIRST || nth < SHOWN_AT_FIRST / report.runs.length;
 	});
-	if (spec.x === "size")
-		this.lines.forEach(l => { if (!several) l.colour = l.run; });
 	const tables = spec.tables.map(t => [timesOf(t, spec), ...t.lines.map(l => l.v.map(v => v / spec.div))]);
 	this.joined = tables.length > 1;
 	this.data = this.joined ? uPlot.join(tables) : tables[0];
@@ -58,6 +58,7 @@ function Chart(spec) {
 	if (this.lines.length > SHOWN_AT_FIRST)
 		this.choose();
 	this.build();
+	this.offer();
 }
 
 // Too many lines for one look
@@ -89,35 +90,40 @@ Chart.prototype.said = function () {
 };
 
 Chart.prototype.build = function () {
-	const spec = this.spec, time = spec.x === "time", log = !time;
-	const show = v => v === null ? "–" : time ? short(v) + " " + report.time.unit : spec.x === "size" ? size(v) : short(v) + " x";
+	const spec = this.spec, time = spec.x === "time", log = spec.x === "size" || spec.x === "slowdown";
+	const show = v => v === null ? "–" : time ? short(v) + " " + report.time.unit : spec.x === "size" ? size(v) : short(v) + " " + (spec.x_unit ?? "x");
 	const axis = { stroke: () => css("--soft"), grid: { stroke: () => css("--grid"), width: 1 }, ticks: { stroke: () => css("--line"), width: 1 },
 		font: "12px system-ui, sans-serif", labelFont: "13px system-ui, sans-serif" };
+	// the same axis once more, on the other side
+	const inBdp = spec.bdp ? spec.bdp / (spec.x_div ?? spec.div) : 0;
 	const old = this.u;
 	const opts = {
 		width: this.width(), height: HEIGHT,
-		padding: [14, 22, 0, 0],
+		padding: [14, time && !inBdp && report.charts.some(c => c.bdp) ? 22 + 64 : 22, 0, 0],	// times stand below each other
 		cursor: { drag: { x: time, y: false, setScale: false }, points: { size: 6 }, focus: { prox: 24 },
-			sync: time ? { key: "time", setSeries: false, scales: ["x", null], filters: { pub: type => type === "mousemove" || type === "mouseleave" } } : undefined,
-			bind: { dblclick: () => () => { if (time) setZoom(null); } } },
+			sync: time ? { key: "time-" + spec.panel, setSeries: false, scales: ["x", null], filters: { pub: type => type === "mousemove" || type === "mouseleave" } } : undefined,
+			bind: { dblclick: () => () => { if (time) setZoom(null, spec.panel); } } },
 		legend: { markers: { width: 3, stroke: (u, i) => i ? colour(this.lines[i - 1].colour) : null,
 			dash: (u, i) => i && this.lines[i - 1].dash.length ? this.lines[i - 1].dash[0] < 3 ? "dotted" : "dashed" : "solid" } },
 		scales: {
 			x: { time: false, distr: log ? 3 : 1, range: (u, lo, hi) => this.xRange(lo, hi) },
 			y: spec.x === "size" ? { distr: 3, range: (u, lo, hi) => [Math.min(1, lo ?? 1), Math.max(2, (hi ?? 1) * 1.2)] }
-				: { range: (u, lo, hi) => [0, spec.x === "slowdown" ? 100 : (hi || 1) * 1.06] },
+				: { range: (u, lo, hi) => [0, spec.unit === "%" ? 100 : (hi || 1) * 1.06] },
+			bdp: inBdp ? { from: spec.x === "queue" ? "x" : "y", range: (u, lo, hi) => [lo / inBdp, hi / inBdp] } : {},
 		},
 		axes: [
-			{ ...axis, label: time ? "time, " + report.time.unit : AXIS[spec.x], labelSize: 22, size: 34,
+			{ ...axis, label: time ? "time, " + report.time.unit : AXIS[spec.x] ?? "queue, " + spec.x_unit, labelSize: 22, size: 34,
 				values: (u, vals) => vals.map(v => v === null ? "" : spec.x === "size" ? size(v) : +v.toPrecision(8)) },
 			{ ...axis, label: spec.what + (spec.unit === "x" ? "" : ", " + spec.unit), labelSize: 24, size: 58,
 				values: (u, vals) => vals.map(v => v === null ? "" : +v.toPrecision(6)) },
+			...(inBdp ? [{ ...axis, scale: "bdp", side: spec.x === "queue" ? 0 : 1, label: "BDP", grid: { show: false }, space: 60, labelSize: 20, size: spec.x === "queue" ? 26 : 44,
+				values: (u, vals) => vals.map(v => v === null ? "" : +v.toPrecision(4)) }] : []),
 		],
 		series: [
-			{ label: time ? "at" : spec.x === "size" ? "up to" : "over ideal", value: (u, v) => show(v) },
+			{ label: time ? "at" : spec.x === "size" ? "up to" : spec.x, value: (u, v) => show(v) },
 			...this.lines.map((l, i) => ({
 				label: l.label, show: this.visible(i), stroke: colour(l.colour), dash: l.dash, width: 1.5, spanGaps: this.joined,
-				paths: spec.x === "slowdown" ? uPlot.paths.stepped({ align: 1 }) : undefined,
+				paths: spec.unit === "%" ? uPlot.paths.stepped({ align: 1 }) : undefined,
 				points: { show: spec.x === "size", size: 6 },
 				value: (u, v) => v === null || v === undefined ? "–" : short(v) + (spec.unit === "x" ? " x" : " " + spec.unit),
 			})),
@@ -141,14 +147,16 @@ Chart.prototype.width = function () {
 
 Chart.prototype.xRange = function (lo, hi) {
 	if (this.spec.x === "time")
-		return zoom ?? timeBounds();
+		return zooms[this.spec.panel] ?? timeBounds(this.spec.panel);
+	if (this.spec.x === "queue")
+		return [0, (hi || 1) * 1.05];
 	return this.spec.x === "slowdown" ? [Math.min(1, lo ?? 1), (hi ?? 2) * 1.05] : [(lo ?? 1) * 0.8, (hi ?? 10) * 1.25];
 };
 
 Chart.prototype.selected = function (u) {
 	if (u.select.width < 4)
 		return;
-	setZoom([u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")]);
+	setZoom([u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")], this.spec.panel);
 	u.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
 };
 
@@ -206,15 +214,16 @@ Chart.prototype.drawMarks = function (u) {
 
 const timed = () => all.filter(c => c.spec.x === "time");
 
-function timeBounds() {
-	return report.charts.filter(c => c.x === "time").flatMap(c => c.tables).reduce(([lo, hi], { t }) => {
-		const ends = t.list ? [t.list[0], t.list[t.list.length - 1]] : [t[0], t[0] + (t[2] - 1) * t[1]];
+// Runs of unlike length are in panels, each with a time of its own
+function timeBounds(panel) {
+	return report.charts.filter(c => c.x === "time" && c.panel === panel).flatMap(c => c.tables).reduce(([lo, hi], { t }) => {
+		const list = t.list, ends = list ? [list[0], list[list.length - 1]] : [t[0], t[0] + (t[2] - 1) * t[1]];
 		return [Math.min(lo, ends[0] / report.time.div), Math.max(hi, ends[1] / report.time.div)];
 	}, [Infinity, -Infinity]);
 }
 
-function setZoom(range) {
-	const [lo, hi] = timeBounds();
+function setZoom(range, panel = current) {
+	const [lo, hi] = timeBounds(panel);
 	if (range) {
 		// one sample is as near as it gets
 		const least = Math.max((hi - lo) * 1e-5, 1e-3), middle = (range[0] + range[1]) / 2;
@@ -223,16 +232,17 @@ function setZoom(range) {
 		if (!(range[1] > range[0]) || range[0] <= lo && range[1] >= hi)
 			range = null;
 	}
-	zoom = range;
-	for (const c of timed())
+	zooms[panel] = range;
+	current = panel;
+	for (const c of timed().filter(c => c.spec.panel === panel))
 		c.u.setData(c.data, true);
-	const now = zoom ?? [lo, hi];
+	const now = range ?? [lo, hi];
 	document.getElementById("zoom-from").value = short(now[0]);
 	document.getElementById("zoom-to").value = short(now[1]);
 }
 
 function moveZoom(how) {
-	const bounds = timeBounds(), [lo, hi] = zoom ?? bounds, span = hi - lo, middle = (lo + hi) / 2;
+	const zoom = zooms[current], bounds = timeBounds(current), [lo, hi] = zoom ?? bounds, span = hi - lo, middle = (lo + hi) / 2;
 	const half = { in: span / 4, out: span }[how];
 	if (half)
 		return setZoom([middle - half, middle + half]);
@@ -241,6 +251,129 @@ function moveZoom(how) {
 	const step = how === "left" ? Math.max(-span / 2, bounds[0] - lo) : Math.min(span / 2, bounds[1] - hi);
 	setZoom([lo + step, hi + step]);
 }
+
+// ---- downloads: what is to be seen of a chart ----
+
+const LEGEND_ROW = 18;
+const xml = text => String(text).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;" })[c]);
+
+Chart.prototype.offer = function () {
+	const row = this.box.parentNode.appendChild(document.createElement("p"));
+	row.className = "save hint";
+	row.append("Save as ");
+	for (const kind of ["SVG", "PNG", "CSV"]) {
+		const b = row.appendChild(document.createElement("button"));
+		b.textContent = kind;
+		b.title = "the lines that are shown, " + (kind === "CSV" ? "all of their points" : "as they are zoomed");
+		b.onclick = () => this.save(kind.toLowerCase());
+	}
+};
+
+Chart.prototype.save = async function (kind) {
+	const blob = kind === "csv" ? new Blob([this.csv()], { type: "text/csv" }) : kind === "svg" ? new Blob([this.svg()], { type: "image/svg+xml" }) : await this.png();
+	const a = document.createElement("a");
+	a.href = URL.createObjectURL(blob);
+	a.download = report.name + "-" + this.spec.id + "." + kind;
+	a.click();
+	setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+};
+
+// Times of lines that have none in common leave the others' fields empty
+Chart.prototype.csv = function () {
+	const spec = this.spec, field = text => /[",\n]/.test(text) ? "\"" + text.replaceAll("\"", "\"\"") + "\"" : text;
+	const unit = u => u === "x" || !u ? "" : " (" + u + ")";
+	const chosen = this.lines.map((_, i) => i).filter(i => this.visible(i));
+	const head = [(spec.x === "time" ? "time" + unit(report.time.unit) : spec.x + unit(spec.x === "size" ? "bytes" : spec.x_unit)), ...chosen.map(i => this.lines[i].label + unit(spec.unit))];
+	const lines = [head.map(field).join(",")];
+	this.data[0].forEach((x, k) => {
+		const values = chosen.map(i => this.data[i + 1][k] ?? "");
+		if (values.some(v => v !== ""))
+			lines.push([+x.toPrecision(12), ...values.map(v => v === "" ? "" : +v.toPrecision(12))].join(","));
+	});
+	return lines.join("\n") + "\n";
+};
+
+// uPlot has only a canvas, so this draws once more what it laid out: its axes' places and words, its scales
+Chart.prototype.svg = function () {
+	const u = this.u, spec = this.spec, px = devicePixelRatio || 1;
+	const box = { x: u.bbox.left / px, y: u.bbox.top / px + 24, w: u.bbox.width / px, h: u.bbox.height / px };
+	const at = (v, scale) => u.valToPos(v, scale, false) + (u.scales[scale].ori ? box.y : box.x);
+	const shown = this.lines.filter((_, i) => this.visible(i));
+	const height = u.height + 34 + LEGEND_ROW * shown.length, out = [];
+	const text = (x, y, what, more = "") => out.push(`<text x="${x.toFixed(1)}" y="${y.toFixed(1)}"${more}>${xml(what)}</text>`);
+	const path = (d, stroke, more = "") => out.push(`<path d="${d}" fill="none" stroke="${stroke}"${more}/>`);
+	const soft = css("--soft"), faint = css("--grid");
+
+	text(box.x, 18, spec.title, ` font-size="15" font-weight="600" fill="${css("--ink")}"`);
+	u.axes.forEach((a, n) => {
+		const across = a.side % 2 === 0, far = a.side === 1 || a.side === 0;
+		(a._splits ?? []).forEach((v, k) => {
+			const word = a._values?.[k], p = at(v, a.scale);
+			if (p < (across ? box.x : box.y) - 1 || p > (across ? box.x + box.w : box.y + box.h) + 1)
+				return;
+			if (n < 2)
+				path(across ? `M${p.toFixed(1)} ${box.y}v${box.h}` : `M${box.x} ${p.toFixed(1)}h${box.w}`, faint);
+			if (word === "" || word === null || word === undefined)
+				return;
+			if (across)
+				text(p, far ? box.y - 6 : box.y + box.h + 18, word, ` text-anchor="middle" fill="${soft}"`);
+			else
+				text(far ? box.x + box.w + 8 : box.x - 8, p + 4, word, ` text-anchor="${far ? "start" : "end"}" fill="${soft}"`);
+		});
+		const middle = box.y + box.h / 2;
+		if (across)
+			text(far ? box.x + box.w + 4 : box.x + box.w / 2, far ? box.y - 6 : box.y + box.h + 38, a.label, ` text-anchor="${far ? "start" : "middle"}" fill="${soft}"`);
+		else
+			out.push(`<text transform="translate(${far ? box.x + box.w + 56 : 14} ${middle}) rotate(-90)" text-anchor="middle" fill="${soft}">${xml(a.label)}</text>`);
+	});
+	// an svg in the svg cuts off what a zoom leaves outside
+	out.push(`<svg x="${box.x}" y="${box.y}" width="${box.w}" height="${box.h}" viewBox="${box.x} ${box.y} ${box.w} ${box.h}">`);
+	const [least, greatest] = [u.scales.x.min, u.scales.x.max];
+	this.lines.forEach((l, i) => {
+		if (!this.visible(i))
+			return;
+		const xs = this.data[0], ys = this.data[i + 1], points = [];
+		for (let k = 0; k < xs.length; k++) {
+			if (ys[k] === null || ys[k] === undefined || xs[k + 1] < least || xs[k - 1] > greatest)
+				continue;
+			const y = at(ys[k], "y").toFixed(2), x = at(xs[k], "x").toFixed(2);
+			points.push(points.length && spec.unit === "%" ? `H${x}V${y}` : (points.length ? "L" : "M") + x + " " + y);
+		}
+		path(points.join(""), colour(l.colour), ` stroke-width="1.5"${l.dash.length ? ` stroke-dasharray="${l.dash.join(" ")}"` : ""}`);
+	});
+	const ends = [];		// of the marks' texts, as drawMarks() has them
+	for (const [t, what] of spec.x === "time" ? report.marks : []) {
+		const x = at(t * 1e3 / report.time.div, "x"), wide = 6 * what.length, left = x + wide + 4 < box.x + box.w ? x + 4 : x - wide - 4;
+		if (x < box.x || x > box.x + box.w)
+			continue;
+		let row = 0;
+		while (ends[row] > left)
+			row++;
+		ends[row] = left + wide + 6;
+		path(`M${x.toFixed(1)} ${box.y}v${box.h}`, soft, " stroke-dasharray=\"2 3\"");
+		text(left, box.y + 11 + 13 * row, what, ` font-size="11" fill="${soft}"`);
+	}
+	out.push("</svg>");
+	shown.forEach((l, k) => {
+		const y = u.height + 34 + LEGEND_ROW * k;
+		path(`M${box.x} ${y}h26`, colour(l.colour), ` stroke-width="2"${l.dash.length ? ` stroke-dasharray="${l.dash.join(" ")}"` : ""}`);
+		text(box.x + 34, y + 4, l.label, ` fill="${css("--ink")}"`);
+	});
+	return `<svg xmlns="http://www.w3.org/2000/svg" width="${u.width}" height="${height}" viewBox="0 0 ${u.width} ${height}" font-family="sans-serif" font-size="12">` +
+		`<rect width="100%" height="100%" fill="${css("--paper")}"/>${out.join("")}</svg>\n`;
+};
+
+Chart.prototype.png = async function () {
+	const text = this.svg(), image = new Image(), canvas = document.createElement("canvas");
+	image.src = "data:image/svg+xml;base64," + btoa(unescape(encodeURIComponent(text)));
+	await image.decode();
+	canvas.width = 2 * image.width;
+	canvas.height = 2 * image.height;
+	const g = canvas.getContext("2d");
+	g.scale(2, 2);
+	g.drawImage(image, 0, 0);
+	return new Promise(done => canvas.toBlob(done, "image/png"));
+};
 
 // ---- runs ----
 
@@ -267,8 +400,8 @@ const FLOW_COLUMNS = [
 	["end", (f, i) => f.end_ns[i], (v, f, i) => v === null && f.stopped_ns[i] !== null ? "stopped" : ns(v)],
 	["delivered", (f, i) => f.bytes[i], size],
 	["took", (f, i) => f.fct_ns[i], ns],
-	["over ideal", (f, i) => f.slowdown[i], v => v === null ? "–" : v.toFixed(2) + " x"],
-	["sent again", (f, i) => f.retransmits[i], v => v],
+	["slowdown", (f, i) => f.slowdown[i], v => v === null ? "–" : v.toFixed(2) + " x"],
+	["retransmits", (f, i) => f.retransmits[i], v => v],
 ];
 
 function FlowTable(box) {
@@ -395,6 +528,9 @@ if (timed().length) {
 	document.querySelectorAll("[data-zoom]").forEach(b => { b.onclick = () => moveZoom(b.dataset.zoom); });
 	for (const id of ["zoom-from", "zoom-to"])
 		document.getElementById(id).onchange = () => setZoom(["zoom-from", "zoom-to"].map(e => parseFloat(document.getElementById(e).value)));
+	for (const panel of new Set(timed().map(c => c.spec.panel)))
+		setZoom(null, panel);
+	current = 0;
 	setZoom(null);
 }
 let resized;

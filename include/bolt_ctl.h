@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The control port of a namespace, which tcp_bolt and sch_sfc share: see tcp_bolt/ctl.c. */
+#ifndef _BOLT_CTL_H
+#define _BOLT_CTL_H
+
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <net/ip.h>
+
+struct net;
+
+/* In the order of the calls: sfc_hold takes its messages, tcp_bolt counts all others */
+enum bolt_ctl_listener {
+	BOLT_CTL_SFC_HOLD,
+	BOLT_CTL_TCP_BOLT,
+	BOLT_CTL_LISTENERS
+};
+
+/*
+ * A datagram arrived on @port (host byte order).  Called in softirq under RCU, with @skb at its
+ * UDP header and the checksum verified.  Returns false if it is not for this listener.  The caller
+ * frees @skb.
+ */
+typedef bool bolt_ctl_receive(struct net *net, u16 port, struct sk_buff *skb);
+
+void bolt_ctl_register(enum bolt_ctl_listener who, bolt_ctl_receive *receive);
+void bolt_ctl_unregister(enum bolt_ctl_listener who);
+int bolt_ctl_open(struct net *net, u16 port);
+void bolt_ctl_close(struct net *net, u16 port);
+
+/*
+ * Was the message sent by this host, which is not a switch?  A packet received in a VRF has the
+ * VRF's device, and in sdif the device by which it came in.  A packet sent within the VRF has no
+ * other device in sdif.
+ */
+static inline bool bolt_ctl_is_local(const struct sk_buff *skb)
+{
+	int sdif = skb->protocol == htons(ETH_P_IPV6) ? inet6_sdif(skb) : inet_sdif(skb);
+
+	return skb->dev->flags & IFF_LOOPBACK ||
+	       (netif_is_l3_master(skb->dev) && (!sdif || sdif == skb->dev->ifindex));
+}
+
+static inline u8 bolt_ctl_ttl(const struct sk_buff *skb)
+{
+	return skb->protocol == htons(ETH_P_IPV6) ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl;
+}
+
+#endif /* _BOLT_CTL_H */

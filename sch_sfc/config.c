@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The configuration of a port: validation, and the parameters derived from it and the device.
+ *
+ *	netlink.c ---> struct sfc_config ---> sfc_config_check()	is it possible?
+ *					 ---> sfc_config_derive()	rate, MTU, thresholds
+ *					 ---> sfc_config_commit()	with the tree locked
+ *	the device's speed or MTU changes --> sfc_config_refresh()
+ */
+#include <linux/ethtool.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+#include <linux/rtnetlink.h>
+#include <net/ipv6.h>
+
+#include "memory.h"
+#include "port.h"
+
+void sfc_config_default(struct sfc_config *cfg)
+{
+	*cfg = (struct sfc_config){
+		.flags = SFC_FLAGS_DEFAULT,
+		.limit = SFC_LIMIT_DEFAULT,
+		.msgrate = SFC_MSGRATE_DEFAULT,
+		.port = BOLT_CTL_PORT,
+		.ttl = SFC_TTL_DEFAULT,
+		.rtt_ns = SFC_RTT_DEFAULT_NS,
+		.maxpause_ns = SFC_PAUSE_MAX_NS,
+		.alpha = TC_SFC_ALPHA_ONE,
+		.pfc.stuck_ns = SFC_PFC_STUCK_NS,
+		.pfc.ignore_ns = SFC_PFC_IGNORE_NS,
+		.bands = 1,
+		.defband = 1,
+	};
+	memset(cfg->weights, 1, sizeof(cfg->weights));
+	memset(cfg->srcprob, 100, sizeof(cfg->srcprob));
+}
+
+/* Why a single value is invalid, or NULL */
+static const char *sfc_config_flaw(const struct sfc_config *cfg)
+{
+	const u64 rates[] = { cfg->rate_bps, cfg->link_bps, cfg->server_bps };
+	const int type6 = ipv6_addr_type(&cfg->addr6);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rates); i++)
+		if (rates[i] && (rates[i] < TC_SFC_RATE_MIN || rates[i] > TC_SFC_RATE_MAX))
+			return "rates go from 8 kbit/s to 4294 Gbit/s";
+	if (cfg->addr4 && (ipv4_is_multicast(cfg->addr4) || ipv4_is_lbcast(cfg->addr4) ||
+			   ipv4_is_zeronet(cfg->addr4) || ipv4_is_loopback(cfg->addr4)))
+		return "addr must be a unicast address";
+	if (type6 != IPV6_ADDR_ANY && (!(type6 & IPV6_ADDR_UNICAST) ||
+				       type6 & (IPV6_ADDR_LOOPBACK | IPV6_ADDR_LINKLOCAL)))
+		return "addr must be a unicast address that can be routed";
+	for (i = 0; i < cfg->bands; i++)
+		if (!cfg->weights[i] || !cfg->srcprob[i] || cfg->srcprob[i] > 100)
+			return "weights go from 1 to 255, srcprob from 1 to 100";
+	if (cfg->tau_ns && (cfg->tau_ns < SFC_TAU_MIN_NS || cfg->tau_ns > SFC_TAU_MAX_NS))
+		return "estimator goes from 1 us to 1 s";
+	return NULL;
+}
+
+/* ... with bands */
+static const char *sfc_config_bands_flaw(const struct sfc_config *cfg, const struct net_device *dev)
+{
+	u8 least = U8_MAX;
+	u32 sum = 0;
+	int i;
+
+	if (!cfg->defband || cfg->defband > cfg->bands)
+		return "default names a band that does not exist";
+	for (i = 0; i < TC_SFC_DSCPS; i++)
+		if (cfg->dscp[i] > cfg->bands)
+			return "dscp names a band that does not exist";
+	if (cfg->bands == 1 && cfg->srcprob[0] != 100)
+		return "srcprob sets bands apart: there is one only";
+	for (i = 0; i < cfg->bands; i++) {
+		sum += cfg->weights[i];
+		least = min(least, cfg->weights[i]);
+	}
+	if (div_u64((u64)cfg->limit * least, sum) < psched_mtu(dev))
+		return "limit leaves a band less than one packet of the device's MTU";
+	return NULL;
+}
+
+/* ... with values beside each other and on the device */
+static const char *sfc_config_conflict(const struct sfc_config *cfg, const struct net_device *dev)
+{
+	if (cfg->limit < psched_mtu(dev))
+		return "limit is below one packet of the device's MTU";
+	if (cfg->ccthresh > cfg->limit)
+		return "ccthresh is beyond limit";
+	if (cfg->pruthresh > cfg->limit)
+		return "pruthresh is beyond limit";
+	if (cfg->qth > cfg->limit)
+		return "qth is beyond limit";
+	/* Algorithm 4, not 1, is about bands */
+	if (cfg->flags & TC_SFC_F_PAPER && cfg->bands > 1)
+		return "paper and bands are mutually exclusive: it has one queue";
+	if (cfg->ecn > cfg->limit)
+		return "ecn is beyond limit";
+	if (cfg->qth && cfg->qtg >= cfg->qth)
+		return "qtg must be below qth";
+	if (cfg->qtg >= cfg->limit)
+		return "qtg must be below limit";
+	if (cfg->flags & TC_SFC_F_CACHE && !cfg->cacheable)
+		return "cache needs a switchkey: else anybody could pause senders by UDP";
+	if (cfg->tagged && cfg->cacheable &&
+	    (!memcmp(&cfg->tagkey.sign, &cfg->switchkey.sign, sizeof(siphash_key_t)) ||
+	     !memcmp(&cfg->tagkey.sign, &cfg->switchkey.other, sizeof(siphash_key_t))))
+		return "switchkey and tagkey must differ: hosts know the tagkey";
+	return sfc_config_bands_flaw(cfg, dev);
+}
+
+/* Clear the keys before the memory is reused. */
+void sfc_config_forget_keys(struct sfc_config *cfg)
+{
+	memzero_explicit(&cfg->tagkey, sizeof(cfg->tagkey));
+	memzero_explicit(&cfg->switchkey, sizeof(cfg->switchkey));
+}
+
+/* ... of the switch's memory */
+static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
+					  const struct net_device *dev)
+{
+	const struct sfc_pfc_config *pfc = &cfg->pfc;
+
+	if (!cfg->alpha || cfg->alpha > TC_SFC_ALPHA_MAX)
+		return "alpha goes from 1/128 to 128";
+	if (cfg->buffer && cfg->buffer < psched_mtu(dev))
+		return "buffer is below one packet of the device's MTU";
+	if (cfg->flags & TC_SFC_F_SFCP &&
+	    (!pfc->prios || ~cfg->flags & (TC_SFC_F_PAUSE | TC_SFC_F_CACHE)))
+		return "sfc-p needs pfc, pause and cache: else anybody could pause hosts by UDP";
+	if (!pfc->prios)
+		return NULL;
+	if (dev->type != ARPHRD_ETHER || is_vlan_dev(dev))
+		return "pfc needs an Ethernet device, the one below a VLAN";
+	if (!pfc->xoff)
+		return "pfc needs xoff";
+	if (pfc->xoff > cfg->limit)
+		return "xoff is beyond limit";
+	if (pfc->xon > pfc->xoff)
+		return "xon is beyond xoff";
+	return NULL;
+}
+
+/* Why a configuration is invalid, or NULL */
+const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev)
+{
+	return sfc_config_flaw(cfg) ?: sfc_config_conflict(cfg, dev) ?:
+	       sfc_config_memory_flaw(cfg, dev);
+}
+
+/*
+ * Bytes/s of the device by its own account, 0 when it has none.  RTNL and, since 6.15, the device's
+ * own lock, which __ethtool_get_link_ksettings() takes in some kernels.  May sleep.
+ */
+static u64 sfc_link_speed(struct net_device *dev)
+{
+	struct ethtool_link_ksettings k = { };
+
+	ASSERT_RTNL();
+	if (!dev->ethtool_ops->get_link_ksettings || !netif_device_present(dev) ||
+	    dev->ethtool_ops->get_link_ksettings(dev, &k) ||
+	    k.base.speed == (u32)SPEED_UNKNOWN)
+		return 0;
+	return min_t(u64, (u64)k.base.speed * 125000, TC_SFC_RATE_MAX);
+}
+
+/* A quarter of what the link carries in @rtt_ns; without a rate the paper's threshold */
+static u32 sfc_config_pruthresh(const struct sfc_config *cfg, const struct sfc_alg_cfg *alg)
+{
+	u64 bdp = 0;
+
+	if (cfg->pruthresh)
+		bdp = 4ULL * cfg->pruthresh;
+	else if (alg->rate.bytes_ps)
+		bdp = sfc_supply(&alg->rate, cfg->rtt_ns) >> SFC_TOKEN_SHIFT;
+	return max_t(u64, min_t(u64, bdp / 4, cfg->limit), alg->ccthresh);
+}
+
+/* Derive the algorithm's parameters from the configuration and the device.  Context: RTNL */
+void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
+		       struct sfc_alg_cfg *alg)
+{
+	/* dummy and its like take any MTU */
+	u32 mtu = min_t(u32, psched_mtu(dev), SFC_MTU_MAX);
+
+	*alg = (struct sfc_alg_cfg){
+		.mtu = mtu + cfg->overhead,
+		.ccthresh = cfg->ccthresh ?: min(2 * mtu, cfg->limit),
+		.floor = cfg->limit,
+		.pru = cfg->flags & TC_SFC_F_PRU,
+		.paper = cfg->flags & TC_SFC_F_BOLT && cfg->flags & TC_SFC_F_PAPER,
+	};
+	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: sfc_link_speed(dev));
+	alg->sm = alg->rate.bytes_ps && cfg->flags & TC_SFC_F_SM;
+	alg->pruthresh = sfc_config_pruthresh(cfg, alg);
+	alg->smcap = cfg->smcap;
+	if (!alg->smcap && alg->rate.bytes_ps)
+		alg->smcap = clamp_t(u64, sfc_supply(&alg->rate, SFC_SMCAP_NS) >>
+				     SFC_TOKEN_SHIFT, alg->mtu, cfg->limit);
+}
+
+/* Likewise for SFC, which is off without a rate, since there is no pause time. */
+static void sfc_config_derive_pause(const struct sfc_config *cfg, const struct sfc_alg_cfg *alg,
+				    struct sfc_pause_cfg *pause)
+{
+	u32 qth = cfg->qth;
+
+	*pause = (struct sfc_pause_cfg){
+		.qth_in = SFC_QUEUE_NEVER,
+		.qth_out = SFC_QUEUE_NEVER,
+		.qtg = cfg->qtg,
+		.max_ns = cfg->maxpause_ns,
+		.cacheable = cfg->flags & TC_SFC_F_EDGE && cfg->cacheable,
+	};
+	if (!(cfg->flags & TC_SFC_F_PAUSE) || !alg->rate.bytes_ps)
+		return;
+
+	if (cfg->suppress_ns != TC_SFC_SUPPRESS_OFF)
+		pause->suppress_ns = cfg->suppress_ns ?: cfg->rtt_ns / 2;
+	sfc_pause_thresholds(&alg->rate, cfg->rtt_ns, alg->mtu, cfg->limit, &qth, &pause->qtg);
+	if (cfg->bts == TC_SFC_BTS_INGRESS)
+		pause->qth_in = qth;
+	else if (cfg->bts == TC_SFC_BTS_EGRESS)
+		pause->qth_out = qth;
+}
+
+/*
+ * At the last hop there is nothing to estimate, because the queue is here.  Elsewhere the queue is
+ * that of another port, with its own rate and thresholds.
+ */
+static void sfc_config_derive_dre(const struct sfc_config *cfg, const struct sfc_alg_cfg *alg,
+				  struct sfc_dre_cfg *dre)
+{
+	bool on = cfg->flags & TC_SFC_F_PAUSE && !(cfg->flags & TC_SFC_F_EDGE) &&
+		  alg->rate.bytes_ps;
+	u32 qth = cfg->qth, qtg = cfg->qtg;
+	struct sfc_rate server = alg->rate;
+
+	if (cfg->server_bps)
+		sfc_rate_set(&server, cfg->server_bps);
+	sfc_pause_thresholds(&server, cfg->rtt_ns, alg->mtu, cfg->limit, &qth, &qtg);
+	sfc_dre_set(dre, &server, on ? cfg->tau_ns : 0, qtg);
+}
+
+/*
+ * Largest backlog, including the packet that arrives, for the fast path: sfc_fastpath_check().  0:
+ * no fast path.
+ */
+static u32 sfc_config_uncongested(const struct sfc_sched *q)
+{
+	u32 bytes = q->cfg.limit;
+
+	if (q->dre.decay || q->multi || q->alg.paper || q->mem)
+		return 0;
+	if (q->cfg.flags & TC_SFC_F_BOLT)
+		bytes = min(bytes, q->alg.ccthresh);
+	return min3(bytes, q->pause.qth_in, q->ecn);
+}
+
+/* @alg, and what follows from it and the configuration, is in force from now on.  Tree locked. */
+static void sfc_config_apply(struct Qdisc *sch, const struct sfc_alg_cfg *alg)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	q->alg = *alg;
+	sfc_config_derive_pause(&q->cfg, alg, &q->pause);
+	sfc_config_derive_dre(&q->cfg, alg, &q->dre);
+	sfc_qos_update(sch, &q->cfg, alg->mtu);
+	q->books = q->multi || q->mem;
+	q->uncongested_bytes = sfc_config_uncongested(q);
+	/* sfc_port_find_ring() enables it again */
+	q->ring = (struct sfc_ring){ };
+	sfc_port_look(q);
+	sfc_port_tune(sch);
+}
+
+/* The device's MTU or speed may have changed.  RTNL, and no device is locked. */
+void sfc_config_refresh(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct net_device *dev = qdisc_dev(sch);
+	struct sfc_alg_cfg alg;
+	const char *why;
+
+	why = sfc_config_check(&q->cfg, dev);
+	if (why)
+		netdev_warn(dev, "sfc: %s: larger ones are dropped\n", why);
+	netdev_lock_ops(dev);
+	sfc_config_derive(&q->cfg, dev, &alg);
+	netdev_unlock_ops(dev);
+	sch_tree_lock(sch);
+	sfc_config_apply(sch, &alg);
+	sch_tree_unlock(sch);
+	sfc_memory_settle(sch);
+}
+
+/*
+ * A new configuration, which has been checked, with what sfc_config_derive() and sfc_port_prepare()
+ * made of it.  RTNL, behind sfc_switch_prepare().
+ */
+void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
+		       const struct sfc_alg_cfg *alg, struct sfc_port *port)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	bool unedge = q->cfg.flags & ~cfg->flags & TC_SFC_F_EDGE;
+	u64 now = ktime_get_ns();
+	int i;
+
+	sch_tree_lock(sch);
+	sfc_switch_commit(sch, cfg);
+	if (cfg->msgrate != q->cfg.msgrate)
+		sfc_limiter_set(&q->msg_limiter, cfg->msgrate, now);
+	if (cfg->rate_bps != q->cfg.rate_bps) {
+		/* what the old rate has left on the wire may be hours of it */
+		q->next_ns = 0;
+		q->next_frac = 0;
+		if (sch->q.qlen)
+			qdisc_watchdog_schedule_ns(&q->watchdog, now);
+	}
+	/* tokens may exceed the maximum of the other algorithm */
+	if (alg->paper != q->alg.paper)
+		q->state = (struct sfc_alg_state){ };
+	q->cfg = *cfg;
+	q->ecn = cfg->ecn ?: SFC_QUEUE_NEVER;
+	memset(&q->suppress, 0, sizeof(q->suppress));
+	sfc_config_apply(sch, alg);
+	sfc_queue_shrink(sch);
+	q->stats.backlog_peak = sch->qstats.backlog - q->excluded_bytes;
+	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
+		q->band_stats[i].app.backlog_peak = q->qos.band[i].bytes;
+	sch_tree_unlock(sch);
+	sfc_memory_settle(sch);
+	sfc_port_update(sch, port);
+	if (unedge)
+		sfc_switch_remove_edge(sch);
+}

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The path of a packet into the port, a function per stage.  The path out is at the end of queue.c.
+ *
+ *	enqueue: filter, split super-packets; then each packet
+ *	  parse -> classify -> decide -> admit -> queue		 dequeue
+ *	  |        |           |         |        +-> high: ACK, control -+
+ *	  |        |           |         +- drop  +-> data ---------------+-> shaper -> device
+ *	  |        +- band     +- Algorithm 1: tokens, INC, DEC, SRC; pause
+ *	  +- struct sfc_pkt             |
+ *					+- control message --> input of this CPU --> routing
+ *
+ * The queue the algorithm sees is what waits in both bands (of several bands of data the packet's
+ * own, and the high one), in the other transmit queues of the port and in the device (port.c),
+ * without the packet that is arriving, the one on the wire, and what the shaper has taken.  Hence a
+ * device below that takes many packets at once and has no byte queue limits hides its queue from
+ * the algorithm; see Documentation/sch_sfc.rst.
+ */
+#include <linux/netdevice.h>
+#include <linux/prandom.h>
+#include <net/inet_ecn.h>
+#include <net/pkt_cls.h>
+
+#include "memory.h"
+#include "parse.h"
+#include "port.h"
+
+/*
+ * Packets wait for a CPU: one that runs the qdisc, or since 6.19 the one that enqueues a batch of
+ * other CPUs' packets before any is dequeued.  A leaf of a classful qdisc waits for its parent.
+ */
+static bool sfc_waits_for_cpu(struct Qdisc *sch)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	if (q->wait == SFC_WAIT_BATCH)
+		return rcu_access_pointer(sch->dev_queue->qdisc) == sch;
+	return q->wait == SFC_WAIT_UNKNOWN && qdisc_is_running(sch);
+}
+
+/*
+ * The backlog exceeds @uncongested_bytes.  Do the packets wait for the link, or for a CPU?
+ * Packets that arrive while another CPU runs the qdisc, with the device's queue open, wait for
+ * that CPU: this is lock contention, not congestion, and is not signalled.  The backlog counts
+ * as the link's as soon as the device's queue is found stopped or a packet was requeued, and
+ * from then on until the queue is empty.  A port that shapes, or is the leaf of a classful
+ * qdisc, always waits for the link.  The paper has no such distinction.
+ */
+static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u64 len = qdisc_pkt_len(skb);
+
+	sfc_port_find_ring(sch, now);
+	if (q->alg.paper || !skb_queue_empty(&sch->gso_skb) ||
+	    netif_xmit_frozen_or_stopped(skb_get_tx_queue(qdisc_dev(sch), skb)))
+		q->wait = SFC_WAIT_LINK;
+	else if (!q->cfg.rate_bps && sfc_waits_for_cpu(sch))
+		q->wait = SFC_WAIT_CPU;
+	return q->wait == SFC_WAIT_CPU && sfc_backlog(sch) + len <= q->uncongested_bytes &&
+	       sch->qstats.backlog + len <= q->cfg.limit;
+}
+
+/*
+ * The backlog including this packet is below every threshold, no pause is known, there is one band
+ * of data, and "paper" is off.  Fast path: no threshold can be crossed, so Algorithm 1 may treat
+ * the queue as empty, and the limit cannot be exceeded.
+ */
+static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct sk_buff *skb,
+					       u64 now)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+	u32 queue = sch->qstats.backlog - q->excluded_bytes;
+
+	return ((u64)queue + qdisc_pkt_len(skb) <= q->uncongested_bytes ||
+		sfc_contended(sch, skb, now)) &&
+	       now >= READ_ONCE(*q->until_ns);
+}
+
+/* Set the packet's band; @band is the result of sfc_filter(). */
+static __always_inline void sfc_classify(const struct sfc_sched *q, struct sfc_pkt *pkt, u8 band,
+					 bool fast)
+{
+	if (pkt->high)
+		pkt->band = SFC_BAND_HIGH;
+	else if (!fast && sfc_has_bands(q))
+		pkt->band = sfc_band_of(q, pkt->family, pkt->dscp, band);
+	else
+		pkt->band = SFC_BAND_DATA;
+}
+
+/* --- decide --- */
+
+/*
+ * Algorithm 1 with bands.  Each data band has its own tokens.  The high band has none; its bytes
+ * are taken off every band's supply.
+ */
+static noinline struct sfc_decision sfc_decide_band(struct sfc_sched *q, unsigned int band,
+						    struct sfc_alg_in in)
+{
+	struct sfc_decision out = { .flags = in.flags };
+	unsigned int i = band - SFC_BAND_DATA;
+
+	if (band == SFC_BAND_HIGH) {
+		q->qos.strict += in.size;
+		return out;
+	}
+	if (q->alg.sm)							/* line 3 */
+		sfc_qos_supply(&q->qos, i, &q->alg, &in);
+	sfc_decide(&q->alg, &q->qos.band[i].state, &in, &out);
+
+	/* Bolt, B.2: srcprob thins out a band's SRC.  Without an SRC, DEC stays clear. */
+	if (out.src && q->cfg.srcprob[i] < 100 &&
+	    prandom_u32_state(&q->prng) % 100 >= q->cfg.srcprob[i]) {
+		q->band_stats[i].app.src_sampled_out += in.segs;
+		out.src = false;
+		out.flags &= ~BOLT_F_DEC;
+	}
+	return out;
+}
+
+static noinline struct sfc_decision sfc_decide_paper(struct sfc_sched *q, struct sfc_alg_in in)
+{
+	struct sfc_decision out;
+
+	sfc_paper_decide(&q->alg, &q->state, &in, &out);
+	return out;
+}
+
+/*
+ * Algorithm 1 with one band.  If several transmit queues share a link (port.c), they share its
+ * tokens: a queue takes PRU tokens only for an INC that is certain to use them (line 14).
+ */
+static __always_inline void sfc_decide_port(struct sfc_sched *q, const struct sfc_alg_in *in,
+					    struct sfc_decision *out)
+{
+	const bool shared = q->queue.port;
+
+	if (!shared)							/* line 3 */
+		sfc_decide_supply(&q->alg, &q->state, in);
+	else if (q->alg.sm && sfc_share_add(&q->queue.share, in->size, in->now))
+		sfc_port_settle(q, in->segs, in->now);
+	if (shared && sfc_wants_grant(in) && sfc_pru_counts(&q->alg, in))
+		q->state.pru_token = sfc_port_pru_take(q, in->segs);
+	sfc_decide(&q->alg, &q->state, in, out);
+	if (shared && out->pru_added) {					/* line 12 */
+		out->pru_added = sfc_port_pru_add(q, out->pru_added);
+		q->state.pru_token = 0;
+	}
+}
+
+static noinline void sfc_count_band(struct sfc_sched *q, unsigned int band, u32 segs,
+				    struct sfc_decision out)
+{
+	struct tc_sfc_band *st = &q->band_stats[band - SFC_BAND_DATA].app;
+
+	st->data += segs;
+	st->congested += out.congested ? segs : 0;
+	st->src_sent += out.src && out.flags & BOLT_F_DEC;
+	st->pru_added += out.pru_added;
+	st->inc_pru += out.grant == SFC_GRANT_PRU ? segs : 0;
+	st->inc_sm += out.grant == SFC_GRANT_SM ? segs : 0;
+}
+
+/* Run Algorithm 1, send the SRC and count.  Returns the option's new flags. */
+static __always_inline u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
+				       const struct sfc_pkt *pkt, bool fast, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_decision out = { };
+	struct sfc_alg_in in = {
+		.now = now,
+		.queue = fast ? 0 : sfc_backlog_of(sch, pkt->band),
+		.segs = fast ? 1 : sfc_segs(skb),
+		.flags = pkt->flags,
+		.can_src = !fast && sfc_can_src(q, pkt),
+	};
+
+	in.size = qdisc_pkt_len(skb) + in.segs * q->cfg.overhead;
+	/* the slow paths take arguments by value: a pointer would spill them to the stack */
+	if (!fast && sfc_has_bands(q))
+		out = sfc_decide_band(q, pkt->band, in);
+	else if (!fast && q->alg.paper)
+		out = sfc_decide_paper(q, in);
+	else
+		sfc_decide_port(q, &in, &out);
+	if (!out.data)
+		return pkt->flags;
+
+	q->stats.data += in.segs;
+	if (out.pru_added)
+		q->stats.pru_added += out.pru_added;
+	if (out.grant == SFC_GRANT_PRU)
+		q->stats.inc_pru += in.segs;
+	else if (out.grant == SFC_GRANT_SM)
+		q->stats.inc_sm += in.segs;
+	if (out.congested) {
+		q->stats.congested += in.segs;
+		if (pkt->flags & BOLT_F_DEC)
+			q->stats.dec_seen += in.segs;
+		else if (out.src && !sfc_send_src(sch, skb, pkt, in.queue, out.flags, now))
+			out.flags &= ~BOLT_F_DEC;
+	}
+	if (!fast && sfc_has_bands(q))
+		sfc_count_band(q, pkt->band, in.segs, out);
+	return out.flags;
+}
+
+/* Write @flags to the option at @opt_off; @changed are the flags that differ. */
+static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, int l4_off, int opt_off,
+			      u8 flags, u8 changed)
+{
+	u32 segs = sfc_segs(skb);
+
+	if (!sfc_write_flags(skb, l4_off, opt_off, flags)) {
+		q->stats.mark_failed += segs;
+		return;
+	}
+	if (changed & BOLT_F_DEC)
+		q->stats.dec_set += segs;
+	if (changed & BOLT_F_INC)
+		q->stats.inc_cleared += segs;
+}
+
+/* Run Algorithm 1 of the Bolt paper and of the SFC paper.  Returns the option's new flags. */
+static __always_inline u8 sfc_run(struct Qdisc *sch, const struct sk_buff *skb,
+				  const struct sfc_pkt *pkt, bool fast, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u8 flags = pkt->flags;
+
+	if (q->cfg.flags & TC_SFC_F_BOLT)
+		flags = sfc_run_bolt(sch, skb, pkt, fast, now);
+	if (fast)
+		return flags;
+	if (unlikely(pkt->control) && q->cache)
+		sfc_cache_feed(sch, skb, pkt, now);
+	if (sfc_pause_armed(sch, pkt->band, now))
+		sfc_pause_arrival(sch, skb, pkt, now);
+	return flags;
+}
+
+/* --- admit, and queue --- */
+
+/*
+ * An action of a filter, or SFC-P, has dropped the packet or taken it.  @err says whether it counts
+ * as a drop.
+ */
+static int sfc_enqueue_refused(struct sk_buff *skb, struct Qdisc *sch, int err,
+			       struct sk_buff **to_free)
+{
+	if (err & __NET_XMIT_BYPASS)
+		qdisc_qstats_drop(sch);
+	__qdisc_drop(skb, to_free);
+	return err;
+}
+
+/* Is it a BTS to a host whose NIC is told instead? */
+static bool sfc_converts(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+			 u64 now)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	return unlikely(pkt->control) && q->cfg.flags & TC_SFC_F_SFCP && q->pfc &&
+	       sfc_pfc_convert(sch, skb, pkt, now);
+}
+
+static noinline void sfc_drop(struct sk_buff *skb, struct Qdisc *sch, unsigned int band,
+			      struct sk_buff **to_free)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (band == SFC_BAND_HIGH)
+		q->stats.drop_high++;
+	else
+		q->stats.drop_data++;
+	if (band != SFC_BAND_HIGH && sfc_has_bands(q))
+		q->band_stats[band - SFC_BAND_DATA].qstats.drops++;
+	qdisc_drop(skb, sch, to_free);
+}
+
+/*
+ * Set CE by the instantaneous queue, as a data center switch does, and drop nothing (DCTCP, section
+ * 3.1).  Returns true if CE was set here, false if it was set before or cannot be.
+ */
+static noinline bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	u32 hlen = pkt->family == AF_INET ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+	void *l3;
+	u8 tos;
+
+	if (!pkt->family || skb_shared(skb) || skb_ensure_writable(skb, pkt->l3_off + hlen))
+		return false;
+	l3 = skb->data + pkt->l3_off;
+	tos = pkt->family == AF_INET ? ipv4_get_dsfield(l3) : ipv6_get_dsfield(l3);
+	if (INET_ECN_is_not_ect(tos) || INET_ECN_is_ce(tos))
+		return false;
+	return pkt->family == AF_INET ? IP_ECN_set_ce(l3) : IP6_ECN_set_ce(skb, l3);
+}
+
+static __always_inline void sfc_join(struct sk_buff *skb, struct Qdisc *sch,
+				     const struct sfc_pkt *pkt, u8 flags, bool fast)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (unlikely(flags != pkt->flags))
+		sfc_mark(q, skb, pkt->l4_off, pkt->opt_off, flags, flags ^ pkt->flags);
+	if (!fast && q->mem)
+		sfc_memory_tag(sch, skb, pkt);
+	if (pkt->band == SFC_BAND_HIGH) {
+		q->stats.high++;
+		sfc_queue_add(sch, SFC_BAND_HIGH, skb);
+		return;
+	}
+	if (!fast && sfc_backlog_of(sch, pkt->band) > q->ecn && sfc_mark_ce(skb, pkt))
+		q->stats.ecn_marked += sfc_segs(skb);
+	sfc_queue_add(sch, fast ? SFC_BAND_DATA : pkt->band, skb);
+}
+
+/*
+ * All stages behind the parser.  An SRC is sent even for a packet that finds no room, and before it
+ * joins the queue.  Returns NET_XMIT_DROP when the packet was dropped; it is on @to_free then, and
+ * counted; with __NET_XMIT_STOLEN when something else says what it said.
+ * @band is the result of sfc_filter().  @fast is a constant: without the slow paths the compiler
+ * keeps the packet in registers.
+ */
+static __always_inline int sfc_process(struct sk_buff *skb, struct Qdisc *sch, u8 band,
+				       struct sfc_pkt *pkt, bool fast, u64 now,
+				       struct sk_buff **to_free)
+{
+	u8 flags;
+
+	sfc_classify(qdisc_priv(sch), pkt, band, fast);
+	flags = sfc_run(sch, skb, pkt, fast, now);
+	if (!fast && sfc_converts(sch, skb, pkt, now))
+		return sfc_enqueue_refused(skb, sch, NET_XMIT_SUCCESS | __NET_XMIT_STOLEN, to_free);
+	if (!fast && !sfc_queue_has_room(sch, pkt->band, qdisc_pkt_len(skb))) {
+		sfc_drop(skb, sch, pkt->band, to_free);
+		return NET_XMIT_DROP;
+	}
+	sfc_join(skb, sch, pkt, flags, fast);
+	return NET_XMIT_SUCCESS;
+}
+
+static noinline int sfc_process_slow(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 now,
+				     struct sk_buff **to_free)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_pkt pkt;
+
+	if (!sfc_parse_in_place(skb, &pkt))
+		sfc_parse(skb, q->cfg.port, &pkt);
+	if (unlikely(pkt.form == BOLT_OPT_BAD))
+		q->stats.opt_bad++;
+	return sfc_process(skb, sch, band, &pkt, false, now, to_free);
+}
+
+/* One packet, or one super-packet that is not split: see sfc_process(). */
+static __always_inline int sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band,
+					   bool gso, u64 now, struct sk_buff **to_free)
+{
+	struct sfc_pkt pkt = { };
+
+	if (!gso && sfc_fastpath_check(sch, skb, now) && sfc_parse_in_place(skb, &pkt))
+		return sfc_process(skb, sch, band, &pkt, true, now, to_free);
+	return sfc_process_slow(skb, sch, band, now, to_free);
+}
+
+/* A shaper gets no credit for the time it was idle. */
+static __always_inline void sfc_shape_idle(struct Qdisc *sch, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (q->cfg.rate_bps && !sch->q.qlen && q->next_ns < now) {
+		q->next_ns = now;
+		q->next_frac = 0;
+	}
+}
+
+/*
+ * Split a super-packet into segments with a decision each, as a switch would receive them.  Parents
+ * count one packet of @len on success; correct that to the segments that were queued.
+ */
+static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 now,
+				      struct sk_buff **to_free)
+{
+	netdev_features_t features = netif_skb_features(skb);
+	unsigned int len = qdisc_pkt_len(skb), slen = 0;
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sk_buff *segs, *next;
+	int queued = 0;
+
+	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segs)) {
+		q->stats.gso_failed++;
+		return qdisc_drop(skb, sch, to_free);
+	}
+
+	q->stats.gso_split++;
+	/*
+	 * The segments do not refer to the super-packet.  With rx-gro-list it is its own first
+	 * segment: drop the extra reference, or that would count as shared and not be marked.
+	 */
+	consume_skb(skb);
+	skb_list_walk_safe(segs, segs, next) {
+		unsigned int seg_len = segs->len;
+
+		skb_mark_not_on_list(segs);
+		qdisc_skb_cb(segs)->pkt_len = seg_len;
+		bolt_set_one_segment(segs);
+		q->stats.gso_segs++;
+		if (sfc_enqueue_one(segs, sch, band, false, now, to_free) == NET_XMIT_SUCCESS) {
+			queued++;
+			slen += seg_len;
+		}
+	}
+	/* each segment was counted as a drop */
+	if (!queued)
+		return NET_XMIT_DROP;
+	qdisc_tree_reduce_backlog(sch, 1 - queued, len - slen);
+	return NET_XMIT_SUCCESS;
+}
+
+int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	bool gso = skb_is_gso(skb);
+	u64 now = ktime_get_ns();
+	int band = SFC_BAND_HIGH;
+
+	if (!q->fifo) {
+		if (q->queue.port)
+			sfc_port_arrival(sch);
+		if (q->ring.on)
+			sfc_port_look_below(sch, now);
+		if (sfc_has_bands(q))
+			band = sfc_filter(skb, sch);
+		if (band >= SFC_BANDS)
+			return sfc_enqueue_refused(skb, sch, band, to_free);
+		sfc_shape_idle(sch, now);
+	}
+	/* with rx-gro-list each packet of the list has its own option, so mark them one by one */
+	if (unlikely(gso) && (q->cfg.flags & TC_SFC_F_SPLIT_GSO ||
+			      skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST))
+		return sfc_enqueue_split(skb, sch, band, now, to_free);
+	return sfc_enqueue_one(skb, sch, band, gso, now, to_free);
+}

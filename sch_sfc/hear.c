@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reception of BTS by an sfc_hold, about flows of this host that are not TCP.
+ * Context: softirq, RCU
+ */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/rculist.h>
+#include <linux/rtnetlink.h>
+#include <linux/udp.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+
+#include <bolt_ctl.h>
+#include <bolt_msg.h>
+#include "hold.h"
+#include "packet.h"
+
+static void sfc_hold_report(const struct sfc_hold *h, const struct sfc_flow *flow)
+{
+	struct in6_addr to;
+
+	sfc_flow_addr6(&to, flow, flow->daddr);
+	net_warn_ratelimited("sch_sfc: %s: watchdog: a flow to [%pI6c]:%u was held for %u %% of %lu ms\n",
+			     qdisc_dev(h->watchdog.qdisc)->name, &to, ntohs(flow->dport),
+			     h->cfg.share, SFC_HOLD_INTERVAL_NS / NSEC_PER_MSEC);
+}
+
+/* Pause @f, the entry of @flow, from @now on; 0 ends its pause.  Context: @lock held */
+static void sfc_hold_pause(struct sfc_hold *h, struct sfc_hold_flow *f,
+			   const struct sfc_flow *flow, u32 pause_ns, u64 now)
+{
+	u64 old_ns = max(f->clock.until_ns, now);
+
+	if (!pause_ns && old_ns == now)
+		return;
+	switch (bolt_pause_set(&f->clock, &h->pause, now, pause_ns)) {
+	case BOLT_PAUSE_TRIPPED:
+		h->stats.trips++;
+		sfc_hold_report(h, flow);
+		fallthrough;
+	case BOLT_PAUSE_IGNORED:
+		h->stats.ignored++;
+		break;
+	case BOLT_PAUSE_BEGUN:
+		h->stats.pauses++;
+		fallthrough;
+	case BOLT_PAUSE_REPLACED:
+		/* wraps to a subtraction if the new end is earlier */
+		h->stats.pause_ns += f->clock.until_ns - old_ns;
+		h->stats.clamped += f->clock.until_ns - now < pause_ns;
+		break;
+	}
+	/* run the timer now: the pause may have become shorter, or ended */
+	if (f->clock.until_ns < old_ns && f->held.qlen) {
+		h->next_ns = now;
+		qdisc_watchdog_schedule_ns(&h->watchdog, now);
+	}
+}
+
+/* Does the message quote a packet that its addressee has sent? */
+static bool sfc_hold_own(const struct sk_buff *skb, const struct bolt_msg *m)
+{
+	if (skb->protocol == htons(ETH_P_IPV6))
+		return m->family == 6 &&
+		       !memcmp(&ipv6_hdr(skb)->daddr, m->saddr, sizeof(m->saddr));
+	return m->family == 4 && ip_hdr(skb)->daddr == m->saddr[0];
+}
+
+/*
+ * A BTS @m, of @len bytes at @p, about a flow that is not TCP.  It is accepted if it was not sent
+ * by this host, its tag and TTL are valid, it is addressed to the sender of the quoted packet, and
+ * the flow has sent a packet by this port within a second.  Returns the counter to increment; no
+ * message is ever answered.  Context: @lock held
+ */
+static u64 *sfc_hold_hear(struct sfc_hold *h, const struct sk_buff *skb, const u8 *p,
+			  unsigned int len, const struct bolt_msg *m)
+{
+	struct sfc_flow flow = sfc_msg_flow(m);
+	u64 now = ktime_get_ns(), hash = sfc_hold_hash(h, &flow);
+	struct sfc_hold_flow *f;
+
+	if (bolt_ctl_is_local(skb) || !sfc_hold_own(skb, m) || !sfc_flow_has_answer(&flow) ||
+	    bolt_ctl_ttl(skb) < h->cfg.minttl ||
+	    (h->cfg.tagged && !bolt_msg_tag_ok(p, len, &h->cfg.keys)))
+		return &h->stats.refused;
+	if (m->pause_ns > BOLT_PAUSE_ABSURD_NS)
+		return &h->stats.oversize;
+	f = sfc_hold_find(h->flows, &h->pause, hash, now);
+	if (!f)
+		return &h->stats.full;
+	if (!sfc_hold_has_sent(f, hash, now))
+		return &h->stats.stale;
+	sfc_hold_pause(h, f, &flow, m->pause_ns, now);
+	return &h->stats.bts;
+}
+
+/* A bolt_ctl_receive.  Each sfc_hold with this control port handles the message. */
+bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb)
+{
+	unsigned int len = skb->len - sizeof(struct udphdr);
+	struct sfc_hold *h;
+	struct bolt_msg m;
+	bool ours = false;
+	const u8 *p;
+
+	if (len > BOLT_CTL_LEN_MAX || skb_linearize(skb))
+		return false;
+	p = (const u8 *)(udp_hdr(skb) + 1);
+	if (udp_hdr(skb)->source != udp_hdr(skb)->dest ||
+	    bolt_msg_parse(p, len, &m) != BOLT_MSG_OK ||
+	    m.type != BOLT_CTL_BTS || m.protocol == IPPROTO_TCP)
+		return false;
+	list_for_each_entry_rcu(h, &sfc_switch_of(net)->holds, list) {
+		if (READ_ONCE(h->cfg.port) != port)
+			continue;
+		spin_lock(&h->lock);
+		++*sfc_hold_hear(h, skb, p, len, &m);
+		spin_unlock(&h->lock);
+		ours = true;
+	}
+	return ours;
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory of a switch: "buffer", which its ports share, and "pfc", for which what waits is
+ * counted by who sent it.
+ *
+ *	packet joins a queue ---> what this port holds ----> all ports, in grains	buffer
+ *	             leaves  ---> bytes of its ingress and priority ---> pfc.c		pfc
+ *
+ * The ingress is a device with "pfc", or the one below a VLAN.  What this host sends itself, what
+ * came in elsewhere, ACKs and control messages are not counted for an ingress: the last two use the
+ * high band, and drain queues.  The bytes of an ingress are exact, so that XOFF is not late; those
+ * of the buffer are off by a 64th at most.
+ *
+ * Locking: what packets use of struct sfc_sched changes with the tree locked; slots of the switch
+ * and who uses them are RTNL's.
+ */
+#include <linux/if_vlan.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+
+#include "memory.h"
+#include "queue.h"
+
+static void sfc_buffer_publish(struct sfc_sched *q)
+{
+	struct sfc_memory *mem = q->mem;
+	u32 used;
+
+	used = atomic_add_return(q->buffer.bytes - q->buffer.published, &mem->used);
+	q->buffer.published = q->buffer.bytes;
+	/* the account may be less than nothing by its error */
+	if ((s32)used > (s32)READ_ONCE(mem->peak))
+		WRITE_ONCE(mem->peak, used);
+}
+
+static u32 sfc_buffer_used(const struct sfc_memory *mem)
+{
+	return max(atomic_read(&mem->used), 0);
+}
+
+static bool sfc_buffer_changed(const struct sfc_sched *q)
+{
+	return q->buffer.size && sfc_buffer_news(q->buffer.bytes, q->buffer.published,
+						 READ_ONCE(q->mem->grain));
+}
+
+/*
+ * The high band may use an eighth of its port's limit more, as without a shared buffer, and of the
+ * buffer what there is.
+ */
+bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len)
+{
+	u32 used = sfc_buffer_used(q->mem);
+
+	if (!q->buffer.size)
+		return true;
+	if (used + (u64)len > q->buffer.size)
+		return false;
+	return band == SFC_BAND_HIGH ||
+	       backlog + (u64)len <= sfc_buffer_limit(q->buffer.size, used, q->buffer.alpha);
+}
+
+/* By which device with "pfc" a packet came in, or NULL */
+struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb)
+{
+	struct sfc_memory *mem = READ_ONCE(sfc_switch_of(net)->mem);
+	const struct net_device *dev;
+	struct sfc_pfc *pfc;
+
+	if (!mem || !skb->skb_iif)
+		return NULL;
+	pfc = xa_load(&mem->devices, skb->skb_iif);
+	if (pfc)
+		return pfc;
+	dev = sfc_switch_below_vlan(net, skb->skb_iif);
+	return dev ? xa_load(&mem->devices, dev->ifindex) : NULL;
+}
+
+/* Store ingress and priority of a packet that is about to be queued. */
+void sfc_memory_tag(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	const struct sfc_pfc *pfc = pkt->band == SFC_BAND_HIGH ? NULL :
+				    sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
+
+	sfc_skb_cb(skb)->ingress = pfc ? pfc->slot : 0;
+	sfc_skb_cb(skb)->prio = sfc_prio_of(skb, pkt);
+}
+
+/* A packet was queued. */
+void sfc_memory_add(struct sfc_sched *q, const struct sk_buff *skb)
+{
+	struct sfc_pfc *pfc = q->mem->pfc[sfc_skb_cb(skb)->ingress];
+	u8 prio = sfc_skb_cb(skb)->prio;
+	u32 len = qdisc_pkt_len(skb), bytes;
+
+	q->buffer.bytes += len;
+	if (sfc_buffer_changed(q))
+		sfc_buffer_publish(q);
+	if (!pfc)
+		return;
+	bytes = atomic_add_return(len, &pfc->bytes[prio]);
+	if (bytes > READ_ONCE(pfc->peak))
+		WRITE_ONCE(pfc->peak, bytes);
+	/* who finds the bit set before may have come too late for the task: it looks itself */
+	if (unlikely(bytes > READ_ONCE(pfc->cfg.xoff)) && READ_ONCE(pfc->cfg.prios) & BIT(prio) &&
+	    !test_and_set_bit(prio, &pfc->full))
+		tasklet_schedule(&pfc->task);
+}
+
+/* A packet was dequeued or dropped. */
+void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb)
+{
+	struct sfc_pfc *pfc = q->mem->pfc[sfc_skb_cb(skb)->ingress];
+	u8 prio = sfc_skb_cb(skb)->prio;
+	u32 len = qdisc_pkt_len(skb), bytes;
+
+	q->buffer.bytes -= len;
+	if (sfc_buffer_changed(q))
+		sfc_buffer_publish(q);
+	if (!pfc)
+		return;
+	bytes = atomic_sub_return(len, &pfc->bytes[prio]);
+	if (test_bit(prio, &pfc->full) && bytes < READ_ONCE(pfc->cfg.xon))
+		tasklet_schedule(&pfc->task);
+}
+
+/* Count all queued packets, or uncount them if !@in.  Context: tree locked */
+static void sfc_memory_recount(struct Qdisc *sch, bool in)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_pkt pkt;
+	struct sk_buff *skb;
+
+	for (pkt.band = 0; pkt.band < SFC_BANDS; pkt.band++)
+		for (skb = q->bands[pkt.band].head; skb; skb = skb->next) {
+			unsigned int band = pkt.band;
+
+			if (!in) {
+				sfc_memory_remove(q, skb);
+				continue;
+			}
+			sfc_parse(skb, q->cfg.port, &pkt);
+			pkt.band = band;
+			sfc_memory_tag(sch, skb, &pkt);
+			sfc_memory_add(q, skb);
+		}
+}
+
+/* The device's place: the one that it has, one that another has left, a new one */
+static int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
+{
+	struct sfc_pfc *pfc;
+	int i, err;
+
+	if (xa_load(&mem->devices, dev->ifindex))
+		return 0;
+	for (i = 1; i <= SFC_PFC_MAX; i++)
+		if (!mem->pfc[i] || !mem->pfc[i]->users)
+			break;
+	if (i > SFC_PFC_MAX)
+		return -ENOSPC;
+	pfc = mem->pfc[i] ?: kzalloc(sizeof(*pfc), GFP_KERNEL);
+	if (!pfc)
+		return -ENOMEM;
+	if (!mem->pfc[i]) {
+		sfc_pfc_init(pfc);
+		pfc->slot = i;
+		WRITE_ONCE(mem->pfc[i], pfc);
+	} else {
+		/* one that was prepared, and never came to be configured */
+		xa_erase(&mem->devices, pfc->ifindex);
+	}
+	pfc->ifindex = dev->ifindex;
+	err = xa_err(xa_store(&mem->devices, dev->ifindex, pfc, GFP_KERNEL));
+	if (err)
+		pfc->ifindex = 0;
+	return err;
+}
+
+/**
+ * sfc_memory_prepare() - what the switch must have before a port is configured
+ * @sch:	the port
+ * @cfg:	what it is to have
+ *
+ * RTNL, may sleep.  Nothing has to be taken back when nothing comes of it.
+ */
+int sfc_memory_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
+{
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
+
+	if (!cfg->buffer && !cfg->pfc.prios)
+		return 0;
+	if (!sw->mem) {
+		struct sfc_memory *mem = kvzalloc(sizeof(*mem), GFP_KERNEL);
+
+		if (!mem)
+			return -ENOMEM;
+		mem->grain = 1;
+		xa_init(&mem->devices);
+		/* other ports' packets may look at once */
+		smp_store_release(&sw->mem, mem);
+	}
+	return cfg->pfc.prios ? sfc_memory_place(sw->mem, qdisc_dev(sch)) : 0;
+}
+
+/*
+ * The port's configuration is about to become @cfg; NULL: it is none any more.  Tree locked, RTNL.
+ */
+void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
+{
+	struct sfc_memory *mem = sfc_switch_of_port(sch)->mem;
+	struct sfc_sched *q = qdisc_priv(sch);
+	u32 buffer = cfg ? cfg->buffer : 0;
+	bool pfc = cfg && cfg->pfc.prios;
+
+	if (q->mem)
+		sfc_memory_recount(sch, false);
+	if (!!buffer != !!q->buffer.size)
+		mem->ports += buffer ? 1 : -1;
+	if (buffer || q->buffer.size)
+		WRITE_ONCE(mem->grain, sfc_buffer_grain(buffer ?: q->buffer.size, mem->ports));
+	q->buffer.size = buffer;
+	q->buffer.alpha = cfg ? cfg->alpha : 0;
+	q->mem = buffer || pfc ? mem : NULL;
+	q->pfc = pfc ? xa_load(&mem->devices, qdisc_dev(sch)->ifindex) : NULL;
+	if (q->mem)
+		sfc_memory_recount(sch, true);
+}
+
+/*
+ * Behind sfc_memory_set(), with the tree unlocked: the port's neighbour is told, or no more.  RTNL.
+ */
+void sfc_memory_settle(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_pfc *old = q->pfc_joined;
+	struct sfc_pfc_config cfg;
+
+	if (q->pfc && q->pfc != old && !q->pfc->users++)
+		sfc_pfc_begin(q->pfc, qdisc_dev(sch));
+	q->pfc_joined = q->pfc;
+	if (old && old != q->pfc && !--old->users) {
+		xa_erase(&sfc_switch_of_port(sch)->mem->devices, old->ifindex);
+		old->ifindex = 0;
+		sfc_pfc_end(old);
+	}
+	if (!q->pfc)
+		return;
+	cfg = q->cfg.pfc;
+	cfg.xon = cfg.xon ?: DIV_ROUND_UP(cfg.xoff, 2);
+	cfg.convert = q->cfg.flags & TC_SFC_F_SFCP;
+	sfc_pfc_configure(q->pfc, &cfg, &q->alg.rate);
+}
+
+/* The last port of the namespace has gone. */
+void sfc_memory_free(struct sfc_memory *mem)
+{
+	int i;
+
+	if (!mem)
+		return;
+	for (i = 1; i <= SFC_PFC_MAX && mem->pfc[i]; i++) {
+		/* a packet of its may have called after it */
+		tasklet_kill(&mem->pfc[i]->task);
+		kfree(mem->pfc[i]);
+	}
+	xa_destroy(&mem->devices);
+	kvfree(mem);
+}
+
+/* Tree locked */
+void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
+{
+	struct sfc_pfc *pfc = q->pfc;
+	struct sfc_memory *mem = q->mem;
+	int i;
+
+	if (!mem)
+		return;
+	if (q->buffer.size) {
+		st->buffer_used = sfc_buffer_used(mem);
+		st->buffer_peak = READ_ONCE(mem->peak);
+		st->buffer_limit = sfc_buffer_limit(q->buffer.size, st->buffer_used,
+						    q->buffer.alpha);
+	}
+	if (!pfc)
+		return;
+	for (i = 0; i < SFC_PFC_PRIOS; i++)
+		st->ingress_bytes += atomic_read(&pfc->bytes[i]);
+	st->ingress_peak = READ_ONCE(pfc->peak);
+	spin_lock_bh(&pfc->lock);
+	st->pfc_xoff = pfc->stats.xoff;
+	st->pfc_refresh = pfc->stats.refresh;
+	st->pfc_xon = pfc->stats.xon;
+	st->pfc_failed = pfc->stats.failed;
+	st->pfc_heard = pfc->stats.heard;
+	st->pfc_refused = pfc->stats.refused;
+	st->pfc_ignored = pfc->stats.ignored;
+	st->pfc_trips = pfc->stats.trips;
+	st->sfcp_asked = pfc->stats.asked;
+	st->sfcp_refused = pfc->stats.ask_refused;
+	spin_unlock_bh(&pfc->lock);
+	st->pfc_paused = READ_ONCE(pfc->paused);
+	st->pfc_unknown = atomic64_read(&mem->unknown);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The memory that the ports of a switch share, counted by port and by ingress: memory.c, pfc.c. */
+#ifndef _SFC_MEMORY_H
+#define _SFC_MEMORY_H
+
+#include <linux/atomic.h>
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/xarray.h>
+
+#include "packet.h"
+#include "pfc.h"
+
+#define SFC_PFC_MAX	255	/* devices with pfc in a namespace: sfc_skb_cb.ingress */
+
+/**
+ * struct sfc_pfc - a device with "pfc", and the neighbour at its other end
+ * @dev:	NULL: it is deleted, and the slot may be reused
+ * @ifindex:	of the device
+ * @slot:	its number in sfc_skb_cb.ingress of packets that came in by it
+ * @users:	sfc on it with "pfc"; RTNL
+ * @cfg:	of them; the last one configured
+ * @rate:	of the link, likewise
+ * @bytes:	queued bytes that came in by this device, by priority
+ * @peak:	most of any priority
+ * @full:	priorities beyond xoff, and not yet below xon
+ * @paused:	priorities that may have to wait
+ * @lock:	of what follows, and of writes to @dev and @cfg
+ * @told:	PAUSE frames sent to the neighbour
+ * @rx:		PAUSE frames received from it
+ * @stats:	of frames
+ * @task:	sends frames, because they are triggered with a qdisc locked
+ * @timer:	sends them again
+ *
+ * Allocated objects live as long as the namespace, so packets hold no reference.
+ */
+struct sfc_pfc {
+	struct net_device	*dev;
+	int			ifindex;
+	u8			slot;
+	unsigned int		users;
+	struct sfc_pfc_config	cfg;
+	struct sfc_rate		rate;
+
+	atomic_t		bytes[SFC_PFC_PRIOS] ____cacheline_aligned_in_smp;
+	u32			peak;
+	unsigned long		full;
+
+	unsigned long		paused ____cacheline_aligned_in_smp;
+	spinlock_t		lock;		/* of the neighbour */
+	struct sfc_told		told[SFC_PFC_PRIOS];
+	struct sfc_paused	rx[SFC_PFC_PRIOS];
+	struct sfc_pfc_stats {
+		u64		xoff, refresh, xon, failed;
+		u64		heard, refused, ignored, trips;
+		u64		asked, ask_refused;
+	}			stats;
+	struct tasklet_struct	task;
+	struct hrtimer		timer;
+};
+
+/**
+ * struct sfc_memory - of a switch
+ * @ports:	with "buffer"; RTNL
+ * @grain:	bytes that the account of each may be off
+ * @used:	bytes, of all: the sum of what they published
+ * @peak:	most of it
+ * @unknown:	PAUSE frames that came in by a device without "pfc"
+ * @devices:	with "pfc", by ifindex
+ * @pfc:	likewise by slot, from 1; those of devices that have gone as well
+ */
+struct sfc_memory {
+	u32			ports;
+	u32			grain;
+	atomic_t		used ____cacheline_aligned_in_smp;
+	u32			peak;
+	atomic64_t		unknown;
+	struct xarray		devices;
+	struct sfc_pfc		*pfc[SFC_PFC_MAX + 1];
+};
+
+/* memory.c */
+int sfc_memory_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
+void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg);
+void sfc_memory_settle(struct Qdisc *sch);
+void sfc_memory_free(struct sfc_memory *mem);
+void sfc_memory_tag(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pkt *pkt);
+void sfc_memory_add(struct sfc_sched *q, const struct sk_buff *skb);
+void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb);
+bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len);
+struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb);
+void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st);
+
+/* pfc.c */
+void sfc_pfc_init(struct sfc_pfc *pfc);
+void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
+		       const struct sfc_rate *rate);
+void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev);
+void sfc_pfc_end(struct sfc_pfc *pfc);
+u32 sfc_pfc_stopped(struct Qdisc *sch);
+void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio);
+bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
+bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		     u64 now);
+
+/* Of data; what is not IP has the priority that the host gave it */
+static inline u8 sfc_prio_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	return pkt->family ? pkt->dscp >> 3 : skb->priority & 7;
+}
+
+#endif /* _SFC_MEMORY_H */

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A parsed packet, its flow, and the functions that the stages of enqueue.c call for it */
+#ifndef _SFC_PACKET_H
+#define _SFC_PACKET_H
+
+#include <linux/skbuff.h>
+#include <net/ipv6.h>
+
+#include <bolt_msg.h>
+#include "sfc.h"
+
+/* A parsed packet */
+struct sfc_pkt {
+	int			l3_off;		/* of its headers, from skb->data */
+	int			l4_off;	/* likewise; valid when a TCP or UDP header is there */
+	/* of the full option; valid when @form is BOLT_OPT_FULL */
+	int			opt_off;
+	u32			t_data_tx;	/* of the option */
+	u8			family;		/* AF_INET, AF_INET6, or 0: not IP */
+	/* of L4, when a TCP header or one with ports is there, else 0 */
+	u8			proto;
+	u8			dscp;		/* 0..63 */
+	u8			band;	/* where it queues, an enum sfc_band_id; not parsed */
+	u8			flags;		/* of the option, 0 without */
+	enum bolt_opt_form	form;		/* of the option */
+	bool			high;		/* takes the high band */
+	bool			control;	/* is a control message */
+	bool			pausable;	/* is data of a flow that can be told to pause */
+};
+
+/* The flow of a packet, as a control message quotes it */
+struct sfc_flow {
+	__be32	saddr[4];	/* IPv4: the first word, the others zero */
+	__be32	daddr[4];	/* likewise */
+	__be16	sport;		/* 0 where there is no L4 header */
+	__be16	dport;		/* likewise */
+	u8	family;		/* 4 or 6 */
+	u8	proto;		/* as in struct sfc_pkt */
+	u8	dscp;		/* likewise */
+	u8	zero;		/* so that flows hash and compare as bytes */
+};
+
+/* Write an address of a flow as IPv6, IPv4 as ::ffff:a.b.c.d */
+static inline void sfc_flow_addr6(void *to, const struct sfc_flow *f, const __be32 *addr)
+{
+	if (f->family == 4)
+		ipv6_addr_set_v4mapped(addr[0], to);
+	else
+		memcpy(to, addr, sizeof(f->saddr));
+}
+
+/* The key of a flow's destination in the pause cache */
+static inline struct sfc_key sfc_flow_key(const struct sfc_flow *f)
+{
+	struct sfc_key key = { .family = f->family, .dscp = f->dscp };
+
+	memcpy(key.addr, f->daddr, sizeof(key.addr));
+	return key;
+}
+
+/* The flow that a control message is about */
+static inline struct sfc_flow sfc_msg_flow(const struct bolt_msg *m)
+{
+	struct sfc_flow f = {
+		.sport = m->sport, .dport = m->dport,
+		.family = m->family, .proto = m->protocol, .dscp = m->dscp,
+	};
+
+	memcpy(f.saddr, m->saddr, sizeof(f.saddr));
+	memcpy(f.daddr, m->daddr, sizeof(f.daddr));
+	return f;
+}
+
+/* A control message in transit */
+enum sfc_msg_verdict {
+	SFC_MSG_BAD,		/* malformed */
+	SFC_MSG_OTHER,		/* no BTS */
+	SFC_MSG_FALSE,		/* a BTS that quotes another host's packet, or with a wrong tag */
+	SFC_MSG_BTS,
+	SFC_MSG_CACHEABLE,	/* one that a switch has tagged as such */
+};
+
+/* The result of sending a control message */
+enum sfc_signal_verdict {
+	SFC_SIGNAL_SENT,
+	SFC_SIGNAL_LIMITED,	/* msgrate */
+	SFC_SIGNAL_NOMEM,
+	SFC_SIGNAL_DROPPED,	/* this CPU's input queue is full */
+	SFC_SIGNAL_UNFIT,	/* must not be answered, or is too short, or cannot be quoted */
+};
+
+/* ... of one that passes and is not remembered; tracepoints have either in one field */
+enum sfc_refusal {
+	SFC_REFUSED_MALFORMED = SFC_SIGNAL_UNFIT + 1,
+	SFC_REFUSED_FORGED,	/* about somebody else, or without a valid tag */
+	SFC_REFUSED_EDGE,	/* came in by an edge port */
+	SFC_REFUSED_STALE,	/* its pause is over */
+};
+
+/* parse.c */
+void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt);
+u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt);
+bool sfc_flow_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_flow *f);
+enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
+				  const struct bolt_keys *keys, struct bolt_msg *m);
+bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags);
+
+/* signal.c */
+bool sfc_flow_has_answer(const struct sfc_flow *f);
+enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
+				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now);
+bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
+		  const struct sfc_pkt *pkt, u32 queue, u8 flags, u64 now);
+void sfc_forward_init(struct sfc_forward *f);
+void sfc_forward_exit(struct sfc_forward *f);
+
+/* pause.c */
+void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
+		       const struct sfc_pkt *pkt, u64 now);
+void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now);
+
+/* Can this port send SRC, and does the packet have a t_data_tx to echo? */
+static inline bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)
+{
+	return q->cfg.flags & TC_SFC_F_SRC && q->alg.rate.kbps && pkt->t_data_tx;
+}
+
+/* Packets on the wire; a super-packet from an untrusted source may not have been counted. */
+static inline u32 sfc_segs(const struct sk_buff *skb)
+{
+	u32 segs;
+
+	if (!skb_is_gso(skb))
+		return 1;
+	segs = skb_shinfo(skb)->gso_segs ?: DIV_ROUND_UP(skb->len, skb_shinfo(skb)->gso_size);
+	return clamp_t(u32, segs, 1, SFC_SEGS_MAX);
+}
+
+/**
+ * struct sfc_skb_cb - what a packet that waits here remembers
+ * @band:	if there are more than one
+ * @prio:	with "buffer" or "pfc": its priority, 0..7
+ * @ingress:	... and slot of the device that it came in by, or 0
+ */
+struct sfc_skb_cb {
+	u8	band;
+	u8	prio;
+	u8	ingress;
+};
+
+static inline struct sfc_skb_cb *sfc_skb_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct sfc_skb_cb));
+	return (struct sfc_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+#endif /* _SFC_PACKET_H */

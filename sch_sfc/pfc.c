@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Priority-based flow control (IEEE 802.1Q, clause 36), in software, at the devices with "pfc".
+ *
+ *	memory.c: more than xoff, less than xon --+
+ *	pause.c, BTS of others: SFC-P ------------+--> task --> PAUSE, in the device's high band
+ *	half of the pause is over --> timer ------+
+ *
+ *	PAUSE received --> sfc_pfc_receive() --> end of the priority's pause
+ *	queue.c: next packet is of a paused priority --> its band waits; watchdog
+ *
+ * SFC-P (SFC, section 4): the switch of a sender converts a BTS for it to a PAUSE frame to its NIC,
+ * for the priority of the quoted packet.  The sender's host needs no support for SFC.
+ *
+ * A PAUSE frame does not prove its sender.  It is link-local, so it comes from the neighbour or
+ * from someone with access to the link.  Only a device configured with "pfc" obeys it, for the
+ * priorities configured.  The watchdog is that of SONiC (pfcwd): a priority that was paused for so
+ * long, with no packet sent, ignores PAUSE frames for a while.
+ *
+ * PAUSE frames that a NIC handles itself do not get here, nor do those to a bridge or a team, which
+ * drop them.
+ */
+#include <linux/etherdevice.h>
+#include <linux/netdevice.h>
+#include <linux/pkt_sched.h>
+
+#include <bolt_msg.h>
+#include "memory.h"
+#include "queue.h"
+
+/* --- PAUSE frames to the neighbour --- */
+
+/* Returns false if there is no frame to send.  Context: @lock held */
+static bool sfc_pfc_say(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u64 *again_ns)
+{
+	int prio, quanta;
+	u64 again;
+
+	*f = (struct sfc_pfc_frame){ };
+	*again_ns = U64_MAX;
+	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
+		struct sfc_told *t = &pfc->told[prio];
+		bool was = t->full || t->until_ns > now;
+
+		/* this task is scheduled by each setter of the bit, and by the timer */
+		if (test_bit(prio, &pfc->full) &&
+		    ((u32)atomic_read(&pfc->bytes[prio]) < pfc->cfg.xon ||
+		     !(pfc->cfg.prios & BIT(prio))))
+			clear_bit(prio, &pfc->full);
+		quanta = sfc_told_next(t, &pfc->rate, test_bit(prio, &pfc->full), now, &again);
+		if (again)
+			*again_ns = min(*again_ns, again);
+		if (quanta < 0)
+			continue;
+		f->vector |= BIT(prio);
+		f->quanta[prio] = quanta;
+		if (!quanta)
+			pfc->stats.xon++;
+		else if (was)
+			pfc->stats.refresh++;
+		else
+			pfc->stats.xoff++;
+	}
+	return f->vector;
+}
+
+static bool sfc_pfc_xmit(struct net_device *dev, const struct sfc_pfc_frame *f)
+{
+	unsigned int room = LL_RESERVED_SPACE(dev);
+	struct sk_buff *skb;
+
+	skb = alloc_skb(room + SFC_PFC_FRAME + dev->needed_tailroom, GFP_ATOMIC);
+	if (!skb)
+		return false;
+	skb_reserve(skb, room);
+	sfc_pfc_build(skb_put(skb, SFC_PFC_FRAME), dev->dev_addr, f);
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, SFC_PFC_HEAD);
+	skb->protocol = htons(ETH_P_PAUSE);
+	skb->priority = TC_PRIO_CONTROL;
+	skb->dev = dev;
+	return dev_queue_xmit(skb) == NET_XMIT_SUCCESS;
+}
+
+/* A tasklet, because it is scheduled with a qdisc locked, possibly one of this device */
+static void sfc_pfc_task(struct tasklet_struct *t)
+{
+	struct sfc_pfc *pfc = from_tasklet(pfc, t, task);
+	struct net_device *dev;
+	struct sfc_pfc_frame f;
+	bool news = false;
+	u64 again_ns;
+
+	spin_lock(&pfc->lock);
+	dev = pfc->dev;
+	if (dev && pfc->rate.bytes_ps) {
+		news = sfc_pfc_say(pfc, &f, ktime_get_ns(), &again_ns);
+		if (again_ns != U64_MAX)
+			hrtimer_start(&pfc->timer, ns_to_ktime(again_ns), HRTIMER_MODE_ABS_SOFT);
+	}
+	spin_unlock(&pfc->lock);
+	/* sfc_pfc_end() waits for this tasklet, so the device exists */
+	if (news && !sfc_pfc_xmit(dev, &f)) {
+		spin_lock(&pfc->lock);
+		pfc->stats.failed++;
+		spin_unlock(&pfc->lock);
+	}
+}
+
+static enum hrtimer_restart sfc_pfc_timer(struct hrtimer *timer)
+{
+	tasklet_schedule(&container_of(timer, struct sfc_pfc, timer)->task);
+	return HRTIMER_NORESTART;
+}
+
+/* SFC-P: request a pause of @prio.  Returns false if the device does not pause that priority. */
+bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
+{
+	bool mine;
+
+	spin_lock(&pfc->lock);
+	mine = pfc->dev && pfc->rate.bytes_ps && pfc->cfg.convert && pfc->cfg.prios & BIT(prio);
+	if (mine) {
+		pfc->stats.asked++;
+		pfc->told[prio].ask_ns = max(pfc->told[prio].ask_ns, now + pause_ns);
+		tasklet_schedule(&pfc->task);
+	}
+	spin_unlock(&pfc->lock);
+	return mine;
+}
+
+/*
+ * A control message is about to leave to a sender, and was offered to the cache.  Returns true if a
+ * PAUSE frame is sent instead, for the rest of its pause.  Only for a message that may be cached,
+ * because pausing a priority affects all flows of the host.
+ */
+bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		     u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	enum sfc_msg_verdict verdict;
+	struct sfc_flow flow;
+	struct sfc_key key;
+	struct bolt_msg m;
+	u32 left = 0;
+
+	verdict = sfc_msg_read(skb, pkt, &q->cfg.switchkey, &m);
+	if (verdict == SFC_MSG_OTHER)
+		return false;
+	if (verdict == SFC_MSG_CACHEABLE && q->cache) {
+		flow = sfc_msg_flow(&m);
+		key = sfc_flow_key(&flow);
+		left = sfc_cache_find(q->cache, &key, now);
+	}
+	if (left && sfc_pfc_ask(q->pfc, m.dscp >> 3, left, now))
+		return true;
+	spin_lock(&q->pfc->lock);
+	q->pfc->stats.ask_refused++;
+	spin_unlock(&q->pfc->lock);
+	return false;
+}
+
+/* --- PAUSE frames from the neighbour --- */
+
+/* Returns true if a priority may resume. */
+static bool sfc_pfc_hear(struct sfc_pfc *pfc, const struct sfc_pfc_frame *f, u64 now)
+{
+	bool on = false;
+	int prio;
+
+	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
+		struct sfc_paused *p = &pfc->rx[prio];
+
+		if (!(f->vector & BIT(prio)))
+			continue;
+		if (!(pfc->cfg.prios & BIT(prio)) || !pfc->rate.bytes_ps ||
+		    !sfc_paused_set(p, now, sfc_pfc_quanta_ns(&pfc->rate, f->quanta[prio]))) {
+			pfc->stats.ignored++;
+			continue;
+		}
+		pfc->stats.heard++;
+		if (f->quanta[prio])
+			set_bit(prio, &pfc->paused);
+		else
+			on |= test_and_clear_bit(prio, &pfc->paused);
+	}
+	return on;
+}
+
+static int sfc_pfc_receive(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
+			   struct net_device *orig_dev)
+{
+	struct sfc_memory *mem = READ_ONCE(sfc_switch_of(dev_net(dev))->mem);
+	static const u8 dest[] = SFC_PFC_DEST;
+	struct sfc_pfc *pfc = mem ? xa_load(&mem->devices, dev->ifindex) : NULL;
+	struct sfc_pfc_frame f;
+	u8 body[SFC_PFC_BODY];
+	bool on = false;
+
+	/* also before the port is configured, and when it has gone */
+	if (!pfc || !READ_ONCE(pfc->dev)) {
+		if (mem)
+			atomic64_inc(&mem->unknown);
+		goto out;
+	}
+	spin_lock(&pfc->lock);
+	/* a frame with a VLAN tag is not for this device: PACKET_OTHERHOST */
+	if (skb->pkt_type != PACKET_MULTICAST ||
+	    !ether_addr_equal(eth_hdr(skb)->h_dest, dest) ||
+	    skb_copy_bits(skb, 0, body, sizeof(body)) || !sfc_pfc_parse(body, sizeof(body), &f))
+		pfc->stats.refused++;
+	else if (pfc->dev)
+		on = sfc_pfc_hear(pfc, &f, ktime_get_ns());
+	spin_unlock(&pfc->lock);
+	if (on)
+		netif_tx_schedule_all(dev);
+out:
+	consume_skb(skb);
+	return NET_RX_SUCCESS;
+}
+
+static struct packet_type sfc_pfc_packet_type __read_mostly = {
+	.type	= htons(ETH_P_PAUSE),
+	.func	= sfc_pfc_receive,
+};
+
+static bool sfc_pfc_must_wait(struct Qdisc *sch, u8 prio, u64 now, u64 *wake_ns)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_paused *p = &q->pfc->rx[prio];
+
+	switch (sfc_paused_stops(p, q->pfc->cfg.stuck_ns, q->pfc->cfg.ignore_ns, now)) {
+	case SFC_PAUSED:
+		*wake_ns = min(*wake_ns, sfc_paused_wake_ns(p, q->pfc->cfg.stuck_ns));
+		return true;
+	case SFC_PAUSED_TRIPPED:
+		q->pfc->stats.trips++;
+		net_warn_ratelimited("sch_sfc: %s: watchdog: priority %u was paused for %u ms\n",
+				     qdisc_dev(sch)->name, prio,
+				     q->pfc->cfg.stuck_ns / (u32)NSEC_PER_MSEC);
+		fallthrough;
+	case SFC_PAUSED_NOT:
+		clear_bit(prio, &q->pfc->paused);
+		break;
+	}
+	return false;
+}
+
+/*
+ * Data bands whose head must not leave, bit 0 is the first.  The head blocks the packets behind it;
+ * to avoid that, give priorities their own bands.  Sets the watchdog of the port.
+ */
+u32 sfc_pfc_stopped(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u64 now, wake_ns = U64_MAX;
+	unsigned int band;
+	u32 stopped = 0;
+
+	if (!READ_ONCE(q->pfc->paused))
+		return 0;
+	now = ktime_get_ns();
+	spin_lock(&q->pfc->lock);
+	for (band = SFC_BAND_DATA; band < SFC_BANDS; band++) {
+		const struct sk_buff *skb = q->bands[band].head;
+
+		if (skb && test_bit(sfc_skb_cb(skb)->prio, &q->pfc->paused) &&
+		    sfc_pfc_must_wait(sch, sfc_skb_cb(skb)->prio, now, &wake_ns))
+			stopped |= BIT(band - SFC_BAND_DATA);
+	}
+	spin_unlock(&q->pfc->lock);
+	if (stopped)
+		qdisc_watchdog_schedule_ns(&q->watchdog, wake_ns);
+	return stopped;
+}
+
+/* A packet of @prio leaves, so the priority is not stuck. */
+void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio)
+{
+	if (likely(!READ_ONCE(pfc->rx[prio].stuck_ns)))
+		return;
+	spin_lock(&pfc->lock);
+	pfc->rx[prio].stuck_ns = 0;
+	spin_unlock(&pfc->lock);
+}
+
+/* --- devices.  Context: RTNL --- */
+
+/* Devices with "pfc" in all namespaces */
+static unsigned int sfc_pfc_devices;
+
+void sfc_pfc_init(struct sfc_pfc *pfc)
+{
+	spin_lock_init(&pfc->lock);
+	tasklet_setup(&pfc->task, sfc_pfc_task);
+	hrtimer_setup(&pfc->timer, sfc_pfc_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Check the queued bytes against the new thresholds. */
+void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
+		       const struct sfc_rate *rate)
+{
+	int prio;
+
+	spin_lock_bh(&pfc->lock);
+	pfc->cfg = *cfg;
+	pfc->rate = *rate;
+	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
+		if (!(cfg->prios & BIT(prio))) {
+			pfc->rx[prio] = (struct sfc_paused){ };
+			pfc->told[prio].ask_ns = 0;
+		} else if ((u32)atomic_read(&pfc->bytes[prio]) > cfg->xoff) {
+			set_bit(prio, &pfc->full);
+		}
+	}
+	tasklet_schedule(&pfc->task);
+	spin_unlock_bh(&pfc->lock);
+	netif_tx_schedule_all(pfc->dev);
+}
+
+void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev)
+{
+	if (!sfc_pfc_devices++)
+		dev_add_pack(&sfc_pfc_packet_type);
+	spin_lock_bh(&pfc->lock);
+	memset(pfc->told, 0, sizeof(pfc->told));
+	memset(pfc->rx, 0, sizeof(pfc->rx));
+	memset(&pfc->stats, 0, sizeof(pfc->stats));
+	pfc->paused = 0;
+	pfc->peak = 0;
+	pfc->dev = dev;
+	spin_unlock_bh(&pfc->lock);
+}
+
+/* Send no more frames; a pause of the neighbour ends by itself. */
+void sfc_pfc_end(struct sfc_pfc *pfc)
+{
+	spin_lock_bh(&pfc->lock);
+	pfc->dev = NULL;
+	pfc->cfg = (struct sfc_pfc_config){ .xoff = U32_MAX };
+	pfc->paused = 0;
+	spin_unlock_bh(&pfc->lock);
+	hrtimer_cancel(&pfc->timer);
+	tasklet_kill(&pfc->task);
+	if (!--sfc_pfc_devices)
+		dev_remove_pack(&sfc_pfc_packet_type);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One network namespace is one switch: its ports share the pause cache and the incast
+ * estimator (cache.c), the set of edge ports, and the list of sfc_hold (hear.c).
+ *
+ * They are allocated when a port is configured, under RTNL, and freed when the namespace is
+ * deleted, after its ports.  So packets use them without a lock or a reference.
+ */
+#include <linux/if_vlan.h>
+#include <linux/netdevice.h>
+#include <linux/random.h>
+#include <linux/rtnetlink.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "memory.h"
+
+static unsigned int sfc_switch_id __read_mostly;
+static const u64 sfc_never;
+
+struct sfc_switch *sfc_switch_of(const struct net *net)
+{
+	return net_generic(net, sfc_switch_id);
+}
+
+/* A device, or the one below a VLAN, or NULL.  RCU */
+const struct net_device *sfc_switch_below_vlan(struct net *net, int ifindex)
+{
+	const struct net_device *dev = dev_get_by_index_rcu(net, ifindex);
+
+	return dev && is_vlan_dev(dev) ? vlan_dev_real_dev(dev) : dev;
+}
+
+/* It faces servers. */
+bool sfc_switch_has_edge(const struct sfc_switch *sw, struct net *net, int ifindex)
+{
+	const struct net_device *dev;
+
+	if (xa_empty(&sw->edges))
+		return false;
+	dev = sfc_switch_below_vlan(net, ifindex);
+	return dev && xa_load((struct xarray *)&sw->edges, dev->ifindex);
+}
+
+static int sfc_switch_count_edge(struct Qdisc *sch, long n)
+{
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
+	int ifindex = qdisc_dev(sch)->ifindex;
+	void *entry = xa_load(&sw->edges, ifindex);
+
+	n += entry ? xa_to_value(entry) : 0;
+	if (!n) {
+		xa_erase(&sw->edges, ifindex);
+		return 0;
+	}
+	return xa_err(xa_store(&sw->edges, ifindex, xa_mk_value(n), GFP_KERNEL));
+}
+
+static bool sfc_wants_cache(const struct sfc_config *cfg)
+{
+	return cfg->flags & TC_SFC_F_PAUSE && cfg->flags & TC_SFC_F_CACHE;
+}
+
+/*
+ * What the switch must have before a port is configured.  RTNL, may sleep.  On success
+ * sfc_switch_commit() follows, or sfc_switch_remove_edge() takes back that an edge was counted.
+ */
+int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
+{
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
+	struct sfc_sched *q = qdisc_priv(sch);
+	int err;
+
+	ASSERT_RTNL();
+	if (sfc_wants_cache(cfg) && !sw->cache) {
+		sw->cache = sfc_cache_alloc();
+		if (!sw->cache)
+			return -ENOMEM;
+	}
+	if (cfg->tau_ns && !sw->est) {
+		sw->est = sfc_estimator_alloc();
+		if (!sw->est)
+			return -ENOMEM;
+	}
+	err = sfc_memory_prepare(sch, cfg);
+	if (err)
+		return err;
+	if (cfg->flags & ~q->cfg.flags & TC_SFC_F_EDGE)
+		return sfc_switch_count_edge(sch, 1);
+	return 0;
+}
+
+/* The port gets the configuration @cfg.  Context: tree locked */
+void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg)
+{
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	q->cache = sfc_wants_cache(cfg) ? sw->cache : NULL;
+	q->est = sw->est;
+	sfc_memory_set(sch, cfg);
+	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? sfc_cache_until_ns(q->cache) :
+								  &sfc_never;
+}
+
+/* The port is no longer an edge, is deleted, or was not configured.  Context: RTNL */
+void sfc_switch_remove_edge(struct Qdisc *sch)
+{
+	sfc_switch_count_edge(sch, -1);
+}
+
+/*
+ * The device of the port is about to leave the namespace.  A filter that is being configured may
+ * hold the qdisc beyond that, to another namespace: it is no port of a switch any more, and no
+ * packet comes.  RTNL.
+ */
+void sfc_switch_leave(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (q->cfg.flags & TC_SFC_F_EDGE)
+		sfc_switch_remove_edge(sch);
+	q->cfg.flags &= ~TC_SFC_F_EDGE;
+	q->cache = NULL;
+	q->est = NULL;
+	q->until_ns = &sfc_never;
+	sfc_memory_set(sch, NULL);
+	sfc_memory_settle(sch);
+}
+
+static int __net_init sfc_switch_init(struct net *net)
+{
+	struct sfc_switch *sw = sfc_switch_of(net);
+
+	xa_init(&sw->edges);
+	INIT_LIST_HEAD(&sw->holds);
+	sw->clock = get_random_u32();
+	return 0;
+}
+
+static void __net_exit sfc_switch_exit(struct net *net)
+{
+	struct sfc_switch *sw = sfc_switch_of(net);
+
+	xa_destroy(&sw->edges);
+	sfc_memory_free(sw->mem);
+	kvfree(sw->est);
+	kvfree(sw->cache);
+}
+
+/* A subsystem: its exit runs after that of the devices, so after the last port has gone. */
+struct pernet_operations sfc_switch_ops = {
+	.init	= sfc_switch_init,
+	.exit	= sfc_switch_exit,
+	.id	= &sfc_switch_id,
+	.size	= sizeof(struct sfc_switch),
+};

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the switch reads of a packet: never beyond its end; in place or by copy, the same; a flag
+ * that it writes changes the flag and leaves the checksum right.
+ */
+#define __KERNEL__
+#include "fuzz.h"
+#include "skb.h"
+#include "../../sch_sfc/parse.c"
+#include "../../sch_sfc/parse.h"
+
+#define PORT	BOLT_CTL_PORT
+
+static const struct bolt_keys switch_keys = { { { 1, 2 } }, { { 3, 4 } } };
+
+struct packet {
+	u8		raw[1024];
+	unsigned int	len;
+};
+
+static void append(struct packet *p, const void *from, unsigned int len)
+{
+	memcpy(p->raw + p->len, from, len);
+	p->len += len;
+}
+
+static void append_any(struct packet *p, struct input *in, unsigned int len)
+{
+	take_bytes(in, p->raw + p->len, len);
+	p->len += len;
+}
+
+static void append_tcp(struct packet *p, struct input *in)
+{
+	static const u8 ts[] = { 1, 1, 8, 10 }, ours[] = { 254, 12, 0xb0, 0x17 };
+	static const u8 nops[] = { 1, 1, 1, 1 };
+	unsigned int at = p->len, what = take_below(in, 6);
+
+	append_any(p, in, 20);
+	if (take_once_in(in, 2))
+		p->raw[at + 13] = TCPHDR_ACK;
+	if (what == 5)
+		append(p, nops, 1 + take_below(in, 4));
+	if (what == 1 || what == 3 || what == 5) {
+		append(p, ts, 4);
+		append_any(p, in, 8);
+	}
+	if (what == 2 || what == 3 || what == 5) {
+		append(p, ours, 4);
+		append_any(p, in, 8);
+	}
+	while ((p->len - at) % 4)
+		append(p, nops, 1);
+	if (what == 4)
+		append_any(p, in, 4 * take_below(in, 11));
+	p->raw[at + 12] = (p->len - at) << 2 | take_u8(in) % 16;
+}
+
+static void append_udp(struct packet *p, struct input *in)
+{
+	unsigned int at = p->len, len = 8 + take_below(in, 180);
+
+	append_any(p, in, 8);
+	put_unaligned_be16(len, p->raw + at + 4);
+	if (take_once_in(in, 4))
+		return;
+	put_unaligned_be16(PORT, p->raw + at);
+	put_unaligned_be16(PORT, p->raw + at + 2);
+}
+
+/* A BTS about a packet from where the message, whose L3 header is at @l3, goes */
+static void append_bts(struct packet *p, struct input *in, unsigned int l3, bool ip6)
+{
+	u8 quote[48] = { 0x45, [9] = IPPROTO_TCP }, *m = p->raw + p->len;
+	unsigned int len = ip6 ? 48 : 28;
+
+	append_any(p, in, 24);
+	m[0] = BOLT_CTL_VERSION;
+	m[1] = take_once_in(in, 4) ? BOLT_CTL_SRC : BOLT_CTL_BTS;
+	m[2] &= BOLT_CTL_F_ALL;
+	m[3] &= 63;
+	if (ip6) {
+		quote[0] = 0x60;
+		quote[6] = IPPROTO_UDP;
+		memcpy(quote + 8, p->raw + l3 + 24, 16);
+	} else {
+		memcpy(quote + 12, p->raw + l3 + 16, 4);
+	}
+	append(p, quote, len);
+	if (m[2] & BOLT_CTL_F_CACHEABLE) {
+		append_any(p, in, BOLT_CTL_CACHE_LEN);
+		if (take_once_in(in, 2))
+			bolt_msg_put_tag(m, p->raw + p->len - m, &switch_keys.sign);
+	}
+	if (m[2] & BOLT_CTL_F_TAGGED)
+		append_any(p, in, BOLT_CTL_TAG_LEN);
+}
+
+static void build(struct packet *p, struct input *in, struct sk_buff *skb)
+{
+	static const u8 protos[] = { IPPROTO_TCP, IPPROTO_TCP, IPPROTO_TCP, IPPROTO_UDP,
+				     IPPROTO_UDPLITE, IPPROTO_ICMP };
+	u8 proto = protos[take_below(in, ARRAY_SIZE(protos))];
+	bool ip6 = take_once_in(in, 2);
+	unsigned int l3, l4, len;
+	int delta = take_once_in(in, 4) ? (int)take_below(in, 9) - 4 : 0;
+
+	p->len = 0;
+	append_any(p, in, skb->network_offset);
+	l3 = p->len;
+	if (ip6) {
+		skb->protocol = htons(ETH_P_IPV6);
+		append_any(p, in, 40);
+		p->raw[l3] = 0x60 | (p->raw[l3] & 0xf);
+		p->raw[l3 + 6] = proto;
+		if (take_once_in(in, 4)) {
+			static const u8 ext[] = { 0, 43, 44, 51, 60 };
+
+			p->raw[l3 + 6] = ext[take_below(in, sizeof(ext))];
+			append_any(p, in, 8);
+			p->raw[l3 + 40] = proto;
+			p->raw[l3 + 41] = 0;
+			if (take_once_in(in, 2))
+				put_unaligned_be16(take_below(in, 16), p->raw + l3 + 42);
+		}
+	} else {
+		skb->protocol = htons(ETH_P_IP);
+		append_any(p, in, 20);
+		p->raw[l3] = 0x45;
+		p->raw[l3 + 9] = proto;
+		if (!take_once_in(in, 8))
+			put_unaligned_be16(0x4000, p->raw + l3 + 6);
+		if (take_once_in(in, 4)) {
+			len = take_below(in, 11);
+			p->raw[l3] += len;
+			append_any(p, in, 4 * len);
+		}
+	}
+	l4 = p->len;
+	if (proto == IPPROTO_TCP)
+		append_tcp(p, in);
+	else
+		append_udp(p, in);
+	if (proto == IPPROTO_UDP && take_once_in(in, 2)) {
+		append_bts(p, in, l3, ip6);
+		put_unaligned_be16(p->len - l4, p->raw + l4 + 4);
+	} else if (!take_once_in(in, 4)) {
+		append_any(p, in, take_below(in, 40));
+	}
+	len = p->len - l3 + delta;
+	put_unaligned_be16(ip6 ? len - 40 : len, p->raw + l3 + (ip6 ? 4 : 2));
+	if (take_once_in(in, 16))
+		put_unaligned_be16(0, p->raw + l3 + (ip6 ? 4 : 2));
+	/* padding */
+	if (take_once_in(in, 4))
+		append_any(p, in, take_below(in, 256));
+}
+
+static bool same(const struct sfc_pkt *a, const struct sfc_pkt *b)
+{
+	return a->l3_off == b->l3_off && a->l4_off == b->l4_off && a->t_data_tx == b->t_data_tx &&
+	       a->family == b->family && a->proto == b->proto && a->dscp == b->dscp &&
+	       a->flags == b->flags && a->form == b->form && a->high == b->high &&
+	       a->control == b->control && a->pausable == b->pausable &&
+	       (a->form != BOLT_OPT_FULL || a->opt_off == b->opt_off);
+}
+
+/* Of 16-bit words in ones' complement, as TCP's checksum has it; 0 and 0xffff are the same */
+static u32 sum(const struct sk_buff *skb, unsigned int off)
+{
+	u32 x = 0;
+	u8 b;
+
+	for (unsigned int i = off; i < skb->len; i++) {
+		skb_copy_bits(skb, i, &b, 1);
+		x += (i - off) & 1 ? b : b << 8;
+	}
+	return x % 0xffff;
+}
+
+static void write_flags(struct input *in, struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	u8 flags = take_u8(in), *was = malloc(skb->len);
+	u32 before = sum(skb, pkt->l4_off);
+	int at = pkt->opt_off + BOLT_TCPOPT_OFF_FLAGS;
+	struct sfc_pkt now;
+
+	skb_copy_bits(skb, 0, was, skb->len);
+	CHECK(sfc_write_flags(skb, pkt->l4_off, pkt->opt_off, flags));
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		CHECK(sum(skb, pkt->l4_off) == before);
+	for (unsigned int i = 0; i < skb->len; i++)
+		if ((int)i != at && i - pkt->l4_off != 16 && i - pkt->l4_off != 17)
+			CHECK(skb->data[i] == was[i]);
+	CHECK(skb->data[at] == flags);
+	sfc_parse(skb, PORT, &now);
+	CHECK(now.form != BOLT_OPT_FULL || (now.flags == flags && now.opt_off == pkt->opt_off));
+	free(was);
+}
+
+/* Where the packet ends as IP has it; what is behind is padding */
+static int end_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	bool ip6 = pkt->family == AF_INET6;
+	u8 raw[2];
+	u32 len;
+
+	skb_copy_bits(skb, pkt->l3_off + (ip6 ? 4 : 2), raw, 2);
+	len = get_unaligned_be16(raw);
+	return len ? pkt->l3_off + len + (ip6 ? 40 : 0) : skb->len;
+}
+
+/* What else reads the packet once sfc_parse() has said what it is */
+static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	struct sfc_flow f;
+	struct bolt_msg m;
+	int verdict, keyed;
+
+	sfc_tsval(skb, pkt);
+	if (sfc_flow_of(skb, pkt, &f)) {
+		CHECK(f.family == (pkt->family == AF_INET ? 4 : 6));
+		CHECK(f.proto == pkt->proto && (f.proto || (!f.sport && !f.dport)));
+	}
+	if (pkt->control) {
+		CHECK(pkt->high && !pkt->pausable && pkt->proto == IPPROTO_UDP);
+		verdict = sfc_msg_read(skb, pkt, NULL, &m);
+		CHECK(verdict != SFC_MSG_CACHEABLE);
+		if (verdict == SFC_MSG_BTS) {
+			CHECK(m.type == BOLT_CTL_BTS && m.family == f.family);
+			CHECK(!memcmp(m.saddr, f.daddr, sizeof(m.saddr)));
+		}
+		keyed = sfc_msg_read(skb, pkt, &switch_keys, &m);
+		if (verdict != SFC_MSG_BTS || !(m.flags & BOLT_CTL_F_CACHEABLE))
+			CHECK(keyed == verdict);
+		else
+			CHECK(keyed == SFC_MSG_CACHEABLE || keyed == SFC_MSG_FALSE);
+	}
+	if (pkt->form == BOLT_OPT_FULL) {
+		CHECK(pkt->opt_off >= pkt->l4_off + 20);
+		CHECK(pkt->opt_off + BOLT_TCPOPT_LEN <= end_of(skb, pkt));
+		CHECK(!(pkt->flags & BOLT_F_DATA) || (pkt->t_data_tx && pkt->pausable));
+		write_flags(in, skb, pkt);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
+{
+	struct sk_buff skb = { .network_offset = take_u8(&(struct input){ data, len, 0 }) & 16 };
+	struct input in = input_begin(data, len);
+	struct sfc_pkt pkt, fast = { };
+	struct packet p = { };
+	unsigned int i;
+
+	build(&p, &in, &skb);
+	for (i = take_below(&in, 4); i > 1; i--)
+		p.raw[take_below(&in, p.len)] = take_u8(&in);
+	skb.len = take_once_in(&in, 8) ? take_below(&in, p.len + 1) : p.len;
+	skb.headlen = take_once_in(&in, 4) ? take_below(&in, skb.len + 1) : skb.len;
+	skb.ip_summed = take_u8(&in) % 4;
+	skb.data = malloc(skb.headlen ?: 1);
+	memcpy(skb.data, p.raw, skb.headlen);
+	skb.frag = malloc(skb.len - skb.headlen ?: 1);
+	memcpy(skb.frag, p.raw + skb.headlen, skb.len - skb.headlen);
+
+	sfc_parse(&skb, PORT, &pkt);
+	CHECK(!pkt.proto || (pkt.l4_off >= pkt.l3_off && pkt.l4_off <= (int)skb.len));
+	CHECK(pkt.dscp < 64 && !(pkt.high && pkt.pausable));
+	if (skb.network_offset <= (int)skb.headlen && sfc_parse_in_place(&skb, &fast))
+		CHECK(same(&fast, &pkt));
+	read_on(&in, &skb, &pkt);
+	free(skb.data);
+	free(skb.frag);
+	return 0;
+}

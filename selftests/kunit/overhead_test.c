@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/* KUnit: tcp_bolt/overhead.h, of devices with and without a bus, and of those above them. */
+
+#include <linux/etherdevice.h>
+#include <linux/platform_device.h>
+#include <linux/rtnetlink.h>
+
+#include "compat.h"
+#include "overhead.h"
+
+static const struct net_device_ops overhead_ops = {};
+
+/* Registered, below @parent if that is not NULL */
+static struct net_device *overhead_dev(struct kunit *test, struct device *parent)
+{
+	struct net_device *dev = alloc_etherdev(0);
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	dev->netdev_ops = &overhead_ops;
+	SET_NETDEV_DEV(dev, parent);
+	KUNIT_ASSERT_EQ(test, register_netdev(dev), 0);
+	return dev;
+}
+
+static void overhead_gone(struct net_device *dev)
+{
+	unregister_netdev(dev);
+	free_netdev(dev);
+}
+
+static void bolt_dev_overhead_test(struct kunit *test)
+{
+	struct platform_device *card = platform_device_register_simple("bolt_overhead_test",
+								       -1, NULL, 0);
+	struct net_device *nic, *soft, *bond;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(card));
+	nic = overhead_dev(test, &card->dev);
+	soft = overhead_dev(test, NULL);
+	bond = overhead_dev(test, NULL);
+
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(nic), 24);
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 0);
+	rtnl_lock();
+	KUNIT_EXPECT_EQ(test, netdev_upper_dev_link(soft, bond, NULL), 0);
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(bond), 0);
+	KUNIT_EXPECT_EQ(test, netdev_upper_dev_link(nic, bond, NULL), 0);
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(bond), 24);
+	netdev_upper_dev_unlink(nic, bond);
+	netdev_upper_dev_unlink(soft, bond);
+	rtnl_unlock();
+	/* InfiniBand has another, and is not asked about */
+	nic->type = ARPHRD_INFINIBAND;
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(nic), 0);
+	nic->type = ARPHRD_ETHER;
+
+	overhead_gone(bond);
+	overhead_gone(soft);
+	overhead_gone(nic);
+	platform_device_unregister(card);
+}
+
+static struct kunit_case overhead_cases[] = {
+	KUNIT_CASE(bolt_dev_overhead_test),
+	{}
+};
+
+static struct kunit_suite overhead_suite = {
+	.name = "bolt_overhead",
+	.test_cases = overhead_cases,
+};
+
+kunit_test_suite(overhead_suite);

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The harness of the network tests refuses a test that asserts nothing, or not what it says."""
+
+import contextlib
+import importlib.util
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NET = os.path.join(HERE, "..", "net")
+
+# body of a test function: why it fails, or None
+SHELL = {
+    "expect_eq n 1 1": None,
+    "expect true true": None,
+    "expect_none left ''": None,
+    "expect_fail refused 'no such' bash -c 'echo no such file; exit 1'": None,
+    "expect_ne n 1 2": None,
+    "expect_ge n 2 1; expect_le n 1 2": None,
+    "true | expect piped cat": None,
+    "(expect_eq n 1 1)": None,
+    ":": "nothing is asserted",
+    "return; expect_eq n 1 1": "nothing is asserted",
+    "expect_eq n 1 2": "n: 1, not 2",
+    "(expect_eq n 1 2)": "n: 1, not 2",
+    "echo x | expect piped grep y": "piped: failed: grep y",
+    'x=$(expect_eq n 1 2); expect true true': "n: 1, not 2",
+    "expect_qe n 1 1; expect true true": "there is no command 'expect_qe'",
+    "(expect_qe n 1 1); expect true true": "there is no command 'expect_qe'",
+    "expect true no_such_program": "there is no command 'no_such_program'",
+    "expect_fail refused 'no such' no_such_program": "could not be run",
+    "expect_fail refused '' false": "refused: said ''",
+    "expect_fail refused no true": "refused: succeeded: true",
+    "BUSYWAIT_MS=10 busywait no_such_condition; expect true true": "there is no command 'no_such_condition'",
+    "expect_eq empty '' ''": "nothing to compare",
+    "expect_eq n 1": "2 arguments, not 3",
+    "expect_ne empty '' 1": "empty: none",
+    "expect_ge empty '' 0": "empty: , less than 0",
+    "expect_ge n 2 ''": "n: 2, less than",
+    "expect_le empty '' 5": "empty: , more than 5",
+    "expect_none left 1": "left: 1",
+}
+
+
+def shell(script):
+    env = dict(os.environ, BOLT_PROGRAMS="/nonexistent")
+    with tempfile.NamedTemporaryFile("w", suffix=".sh") as f:
+        f.write(f". {NET}/lib.sh\n{script}\n")
+        f.flush()
+        return subprocess.run(["bash", f.name], env=env, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True, check=False)
+
+
+class Shell(unittest.TestCase):
+    def test_bodies(self):
+        for body, why in SHELL.items():
+            with self.subTest(body):
+                done = shell(f"test_x() {{\n{body}\n}}\nrun_tests x")
+                self.assertIn("\nnot ok 1 x\n" if why else "\nok 1 x\n", done.stdout)
+                self.assertIn(why or "", done.stdout)
+                self.assertEqual(done.returncode, 1 if why else 0)
+
+    def test_each_by_itself(self):
+        """What one asserts is not for the next."""
+        done = shell("test_a() { expect_eq n 1 1; }\ntest_b() { :; }\ntest_c() { skip no such; }\nrun_tests a b c")
+        self.assertIn("ok 1 a\n    # nothing is asserted\nnot ok 2 b\nok 3 c # SKIP no such\n", done.stdout)
+
+    def test_names(self):
+        done = shell("test_a() { expect_eq n 1 1; }\nrun_tests a b")
+        self.assertIn("\nok 1 a\n", done.stdout)
+        self.assertIn("\nnot ok 2 b\n", done.stdout)
+        done = shell("test_a() { expect_eq n 1 1; }\ntest_b() { expect_eq n 1 1; }\nrun_tests a")
+        self.assertIn("b is in no list", done.stdout)
+        self.assertEqual(done.returncode, 1)
+
+    def test_died(self):
+        """A test that ends the script has said why; its result is missing."""
+        done = shell('test_a() { expect_eq n 1 2; echo "$no_such_variable"; }\nrun_tests a')
+        self.assertIn("n: 1, not 2", done.stdout)
+        self.assertNotIn("ok 1", done.stdout)
+
+
+class Python(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        spec = importlib.util.spec_from_file_location("bolt_ctl", os.path.join(NET, "bolt_ctl.py"))
+        cls.ctl = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(cls.ctl)
+
+    def outcome(self, test):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), mock.patch.object(sys, "argv", ["x"]):
+            status = self.ctl.main([test])
+        return status, out.getvalue()
+
+    def refused(self, test, why):
+        status, said = self.outcome(test)
+        self.assertIn(why, said)
+        self.assertIn("\nnot ok 1 ", said)
+        self.assertEqual(status, 1)
+
+    def test_expect(self):
+        self.assertEqual(self.outcome(lambda: self.ctl.expect("n", 1, 1))[0], 0)
+        self.assertEqual(self.outcome(lambda: self.ctl.expect_that("n", True, 1))[0], 0)
+        self.refused(lambda: self.ctl.expect("n", 1, 2), "n: 1, not 2")
+        self.refused(lambda: self.ctl.expect_that("n", 1 > 2, "1"), "n: 1")
+        self.refused(lambda: None, "nothing is asserted")
+
+    def test_child(self):
+        """What a forked process expects is not lost."""
+        def in_child():
+            self.ctl.expect("here", 1, 1)
+            pid = os.fork()
+            if not pid:
+                self.ctl.expect("there", 1, 2)
+                os._exit(0)
+            os.waitpid(pid, 0)
+        self.refused(in_child, "there: 1, not 2")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The summary as text: each column is of what its heading says."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import context  # noqa: F401
+from boltlab import show, slowdown
+from test_report import make_result
+
+
+def cells(result):
+    """{congestion control: {heading: text}} of the table, whose columns are as wide as the line below the headings."""
+    first, second, rule, *rows = show.table(result).splitlines()
+    ends, pos = [], 0
+    for part in rule.split("  ")[1:]:
+        ends.append((pos, pos + 2 + len(part)))
+        pos += 2 + len(part)
+
+    def cut(line):
+        return [line[begin:end].strip() for begin, end in ends]
+
+    heads = [" ".join(both).strip() for both in zip(cut(first), cut(second))]
+    return {cut(row)[0]: dict(zip(heads, cut(row))) for row in rows}
+
+
+class Table(unittest.TestCase):
+    def setUp(self):
+        self.result = make_result(Path(tempfile.mkdtemp(prefix="lab-test-")))
+        for r in self.result["runs"]:
+            r["flows"] = [f for f in r["flows"] if f["end_ns"] is not None]
+            r["fct"]["makespan_over_ideal"] = 1.25
+            r["links"][0].update(utilization=0.99)
+
+    def test_headings(self):
+        self.assertEqual(list(cells(self.result)["bolt"]), [
+            "congestion control", "max queue", "max queueing delay", "p50 queue", "p99 queue", "utilization", "drops",
+            "retransmits", "max FCT", "makespan / ideal"])
+
+    def test_the_queue_while_busy_where_the_link_is_idle_for_some_time(self):
+        self.result["runs"][0]["links"][0].update(utilization=0.8, queue_bytes={"max": 9000, "mean": 1, "p50": 0, "p99": 8000, "busy_p50": 2000, "busy_p99": 8500})
+        row = cells(self.result)["cubic"]
+        self.assertEqual((row["p50 queue"], row["p50 queue while busy"], row["p99 queue while busy"]), ("0.0 KB", "2.0 KB", "8.5 KB"))
+        self.assertEqual(cells(self.result)["bolt"]["p50 queue while busy"], "-")
+
+    def test_the_maximum_is_not_of_the_flow_that_ended_last(self):
+        for r in self.result["runs"]:
+            r["flows"][0].update(fct_ns=2_852_000, end_ns=2_852_000)
+            r["flows"][1].update(start_ns=2_900_000, fct_ns=16_300, end_ns=2_916_300)
+        self.assertEqual({cc: row["max FCT"] for cc, row in cells(self.result).items()}, {"cubic": "2852.0 us", "bolt": "2852.0 us"})
+
+    def test_what_did_not_end_has_no_maximum(self):
+        self.result["runs"][0]["flows"][5].update(fct_ns=None, end_ns=None, slowdown=None)
+        self.assertEqual(cells(self.result)["cubic"]["max FCT"], "1 unfinished")
+
+
+class Whole(unittest.TestCase):
+    def test_fairness_by_epoch(self):
+        result = make_result(Path(tempfile.mkdtemp(prefix="lab-test-")))
+        result["runs"][1]["jain_epochs"] = [{"epoch_ns": 200_000, "count": 30, "min": 0.95, "min_at_ns": 3_000_000, "p50": 0.99999},
+                                            {"epoch_ns": 10**7, "count": 0, "min": None, "min_at_ns": None, "p50": None}]
+        self.assertEqual(show.fairness(result), ["  bolt: Jain's index over any 200 us: min 0.9500 (from 3 ms on), p50 1.0000"])
+
+
+def entry(cc, queue, *bins):
+    """Two percentiles a bin, each of three seeds but the last, of all messages"""
+    sized = [{"above_bytes": low, "max_bytes": {"median": high, "min": high, "max": high}, "count": 5,
+              "p50": 9, "p99": 9, "ack": {p: {"median": v, "min": 0, "max": 99} for p, v in zip(("p50", "p99"), of)}}
+             for low, high, of in bins]
+    return {"cc": cc, "seeds": [1, 2, 3], "queue_bytes": {"busy_p99": {"median": queue, "min": 0, "max": 10**6}},
+            "fct": {"bins": sized, "count": 10, "p50": 9, "p99": 9, "ack": {"p50": 1.26, "p99": 120.4}}}
+
+
+class Slowdown(unittest.TestCase):
+    def setUp(self):
+        self.result = {"scenario": "fct", "runs": [], "spread": [
+            entry("bolt", 151_400, (0, 1000, (1.14, 2.5)), (1000, 7000, (1.2, 3))),
+            entry("swift", None, (0, 1000, (2, 4)))]}
+
+    def test_markdown_has_the_medians_of_what_all_have(self):
+        self.assertEqual(slowdown.markdown(slowdown.curves(self.result)).splitlines(), [
+            "| message size | bolt | swift |", "|---|---|---|",
+            "| <= 1 KB | 1.1 / 2.5 | 2.0 / 4.0 |", "| all | 1.3 / 120 | 1.3 / 120 |",
+            "| p99 of the queue | 151 KB | - |"])
+
+    def test_svg_has_a_line_for_each_percentile(self):
+        text = slowdown.svg(slowdown.curves(self.result), "slowdown")
+        self.assertEqual(text.count("<polyline"), 4)
+        self.assertIn(">bolt p99<", text)
+        # slowdown 1 is the lower edge, and what is larger is above it
+        low = slowdown.HEIGHT - slowdown.BOTTOM
+        for points in (p.split('"')[0] for p in text.split('points="')[1:]):
+            for point in points.split():
+                self.assertLess(float(point.split(",")[1]), low)
+
+
+if __name__ == "__main__":
+    unittest.main()

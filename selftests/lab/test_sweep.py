@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Sweeps: every combination is a case of its own, equal cases have equal names; tables hold what the cases hold."""
+
+import copy
+import csv
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import context
+from boltlab import cli, schema, stats, sweep, tables
+from boltlab.guest import RunError
+from test_report import make_result
+
+LAB = context.TREE / "tools" / "lab" / "lab"
+BUILT = types.SimpleNamespace(kdir=Path("kernel-6.12-lab-1"), sources="abc", own={})
+
+
+def cases(described, out=Path("/out")):
+    return sweep.cases_of(described, sweep.scenarios_of(described), BUILT, "6.12", (), out)
+
+
+class Described(unittest.TestCase):
+    def setUp(self):
+        self.scenario = context.write(context.BASE)
+
+    def file(self, text):
+        path = self.scenario.with_name("sweep.toml")
+        path.write_text(text)
+        return sweep.described(path, None, (), (), cli.find_scenario)
+
+    def refused(self, text, says):
+        with self.assertRaises(RunError) as e:
+            self.file(text)
+        self.assertIn(says, str(e.exception))
+
+    def test_values_are_parted_at_commas(self):
+        for text, values in (("1,2", ["1", "2"]), ('"sfc a, b",pfifo', ['"sfc a, b"', "pfifo"]), ("[1,2],[3]", ["[1,2]", "[3]"]), ("{a=1,b=2}", ["{a=1,b=2}"])):
+            self.assertEqual(sweep.split(text), values)
+
+    def test_a_file_says_the_same_as_options(self):
+        of_file = self.file('scenario = "test.toml"\ncc = ["bolt", "cubic"]\nseeds = 2\n[set]\ntopology.rate = ["100gbit", "400gbit"]\n"topology.mtu" = [1500, 9000]')
+        of_options = sweep.described(self.scenario, ["bolt", "cubic"], ["topology.rate=100gbit,400gbit", "topology.mtu=1500,9000"], (1, 2), cli.find_scenario)
+        self.assertEqual(cases(of_file), cases(of_options))
+        self.assertEqual(len(cases(of_file)), 16)
+
+    def test_options_have_the_last_word(self):
+        self.file('scenario = "test.toml"\nseeds = 2\nset.topology.mtu = 1500')
+        described = sweep.described(self.scenario.with_name("sweep.toml"), ["cubic"], ["topology.mtu=9000"], (7,), cli.find_scenario)
+        self.assertEqual([(c["cc"], c["seed"], c["set"]) for c in cases(described)], [("cubic", 7, {"topology.mtu": "9000"})])
+
+    def test_what_is_wrong_is_named(self):
+        for text, says in (('colour = 1', "sweep.toml: colour: is unknown"), ('seeds = 0', "sweep.toml: seeds"), ('seeds = [1, 1]', "sweep.toml: seeds"),
+                           ('cc = "bolt"', "sweep.toml: cc"), ('set = 1', "sweep.toml: set"), ('set.topology.mtu = []', "sweep.toml: set.topology.mtu: a value is missing"),
+                           ('set.topology.mtu = [9000, 9000]', "sweep.toml: set.topology.mtu: names 9000 twice")):
+            self.refused(f'scenario = "test.toml"\n{text}\n', says)
+        with self.assertRaisesRegex(schema.ScenarioError, "test.toml: topology.mtu"):
+            cases(self.file('scenario = "test.toml"\nset.topology.mtu = [1500, 0]\n'))
+
+    def test_the_command_says_it_in_a_line(self):
+        out = self.scenario.with_name("out")
+        for args, says in ((("--set", "topology.mtu"), "--set topology.mtu: is not KEY"), (("--set", "topology.mtu=1,"), "--set topology.mtu: a value is missing"),
+                           (("--set", "topology.mtu=1500", "--set", "topology.mtu=9000"), "--set topology.mtu: is given twice"),
+                           (("--set", "topology.mtus=1500"), "test.toml: topology.mtus"), (("--cc", "bbq"), "--cc bbq"), (("--jobs", "0"), "--jobs")):
+            result = subprocess.run([LAB, "sweep", self.scenario, *args, "--out", out], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            self.assertEqual((result.returncode, len(result.stderr.splitlines())), (1, 1), result.stderr)
+            self.assertIn(says, result.stderr)
+            self.assertFalse(out.exists())
+
+
+class Names(unittest.TestCase):
+    def name(self, text=context.BASE, built=BUILT, seeds=(1,), sets=("topology.mtu=1500",)):
+        described = sweep.described(context.write(text), ["bolt"], sets, seeds, cli.find_scenario)
+        return sweep.cases_of(described, sweep.scenarios_of(described), built, "6.12", (), Path("/out"))[0]["name"]
+
+    def test_equal_results_have_equal_names(self):
+        self.assertEqual(self.name(), self.name())
+        self.assertEqual(self.name(), self.name(context.BASE + "# a comment\n"))
+        self.assertEqual(self.name(), self.name(sets=()), "1500 is the default")
+
+    def test_all_that_matters_is_in_the_name(self):
+        other = copy.copy(BUILT)
+        other.sources = "def"
+        own = copy.copy(BUILT)
+        own.own = {"tcp_aimd": "1"}
+        names = [self.name(), self.name(seeds=(2,)), self.name(sets=("topology.mtu=9000",)), self.name(built=other), self.name(built=own),
+                 self.name(context.BASE.replace("100us", "200us"))]
+        self.assertEqual(len(set(names)), len(names))
+
+    def test_a_file_that_is_named_matters(self):
+        path = context.write(context.BASE + '[workload]\ncdf = "mine.cdf"\nload = 0.5\nto = "r0"\n')
+        described = sweep.described(path, ["bolt"], (), (1,), cli.find_scenario)
+        found = set()
+        for size in (1000, 2000):
+            path.with_name("mine.cdf").write_text(f"1 0\n{size} 100\n")
+            found.add(cases(described)[0]["name"])
+        self.assertEqual(len(found), 2)
+
+
+class Workflow(unittest.TestCase):
+    def test_the_rest_is_snakemakes(self):
+        self.assertEqual(cli.apart(["sweep", "x", "--", "--slurm", "--", "y"]), (["sweep", "x"], ["--slurm", "--", "y"]))
+        self.assertEqual(cli.apart(["run", "x", "--", "y"]), (["run", "x", "--", "y"], []))
+        self.assertEqual(sweep.command(Path("/out"), 3, ["--cores", "5"])[-2:], ["--cores", "5"])
+
+    def test_what_failed_is_told_by_its_case(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        (out / sweep.LOGS).mkdir()
+        two = [{"name": n, "cc": "bolt", "seed": s, "set": {"a.b": "1"}, "command": ""} for s, n in enumerate("xy")]
+        (out / sweep.LOGS / "y.log").write_text("lab: it runs\nlab: it broke\n")
+        self.assertEqual(sweep.failures(two, out, 1, 0, ()), ["bolt, a.b=1, seed 1: it broke"])
+        self.assertEqual(sweep.failures(two[:1], out, 1, 0, ("--x",)), ["snakemake ended with status 1"])
+        self.assertEqual(sweep.failures(two[:1], out, 0, 0, ("--dry-run",)), [])
+
+    def test_the_rest_takes_as_long_as_what_was_run_now(self):
+        self.assertEqual(sweep.left(6, 4, 10, 60), ", about 2 min left")
+        self.assertEqual(sweep.left(4, 4, 10, 60), "")
+
+
+class Confidence(unittest.TestCase):
+    def test_students_t(self):
+        for freedom, t in ((1, 12.7062), (2, 4.3027), (3, 3.1824), (4, 2.7764), (9, 2.2622), (30, 2.0423), (99, 1.9842)):
+            self.assertAlmostEqual(stats.student_t(0.95, freedom), t, places=4)
+
+    def test_interval(self):
+        n, mean, half = tables.interval([1, None, 2, 3])
+        self.assertEqual((n, mean), (3, 2))
+        self.assertAlmostEqual(half, 4.3027 / math.sqrt(3), places=4)
+        self.assertEqual(tables.interval([5, None]), (1, 5, None))
+        self.assertEqual(tables.interval([5, 5])[1:], (5, 0))
+        self.assertEqual(tables.interval([None]), (0, None, None))
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        self.out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        self.cases = [{"name": f"bolt-{seed}-{rate}", "cc": "bolt", "seed": seed, "set": {"topology.rate": rate}} for rate in ("1gbit", "2gbit") for seed in (1, 2)]
+        for n, case in enumerate(self.cases):
+            directory = self.out / "cases" / case["name"]
+            directory.mkdir(parents=True)
+            result = make_result(directory)
+            result["runs"] = result["runs"][1:]
+            result["runs"][0]["links"][0].update(drops=n, queue_bytes={"max": 1000 * (n + 1), "mean": 1.5, "p50": 0, "p99": 9})
+            (directory / "result.json").write_text(json.dumps(result))
+        self.text = (directory / "scenario.toml").read_bytes()
+
+    def write(self):
+        with mock.patch("builtins.print") as said, mock.patch.object(tables, "progress"):
+            tables.write(self.cases, ["topology.rate"], self.out, self.text, "abc")
+        return said.call_args[0][0]
+
+    def rows(self, name):
+        with open(self.out / name, newline="") as f:
+            return list(csv.DictReader(f))
+
+    def test_a_row_for_each_case(self):
+        said = self.write()
+        self.assertEqual([(r["case"], r["cc"], r["seed"], r["topology.rate"], r["drops"], r["queue_max_bytes"]) for r in self.rows(tables.CASES)],
+                         [(c["name"], "bolt", str(c["seed"]), c["set"]["topology.rate"], str(n), str(1000 * (n + 1))) for n, c in enumerate(self.cases)])
+        queue = [r for r in self.rows(tables.SUMMARY) if r["figure"] == "queue_max_bytes"]
+        self.assertEqual([(r["topology.rate"], r["seeds"], r["mean"]) for r in queue], [("1gbit", "2", "1500"), ("2gbit", "2", "3500")])
+        self.assertAlmostEqual(float(queue[0]["ci95"]), 12.7062 * 500, delta=0.1)
+        self.assertAlmostEqual(float(queue[0]["low"]), 1500 - 12.7062 * 500, delta=0.1)
+        self.assertIn("1.5 KB ± 6.4 KB", said)
+
+    def test_results_of_something_else_are_refused(self):
+        self.text += b"#"
+        with self.assertRaisesRegex(RunError, "were edited while the sweep ran"):
+            self.write()
+
+    def test_parquet_where_it_can_be_written(self):
+        parquet = types.SimpleNamespace(write_table=lambda table, path: path.write_text(json.dumps(table)))
+        arrow = types.SimpleNamespace(parquet=parquet, table=lambda columns: columns)
+        with mock.patch.dict(sys.modules, {"pyarrow": arrow, "pyarrow.parquet": parquet}), mock.patch.object(tables.importlib.util, "find_spec", lambda _: True):
+            self.write()
+        columns = json.loads((self.out / tables.PARQUET).read_text())
+        self.assertEqual(columns["drops"], [0, 1, 2, 3])
+        self.assertEqual(list(columns), list(self.rows(tables.CASES)[0]))
+
+
+if __name__ == "__main__":
+    unittest.main()

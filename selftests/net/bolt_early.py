@@ -1,0 +1,155 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""The answer to a SYN comes while its socket is not what it was: softirq makes no object of its own, as
+a user who owns the socket, and may be taking the congestion control away, would not notice it.
+
+	H1 (connects) ---- H2 (answers 20 ms later, or by hand)
+"""
+
+import socket
+import struct
+import subprocess
+import sys
+
+import bolt_ctl
+from bolt_ctl import TCP_CONGESTION, Namespace, expect, poll, sh
+from bolt_forged import checksum
+from lib_pause import PORT, Owner
+from lib_ynl import Family
+
+SYN_SENT, ESTABLISHED = "02", "01"	# in /proc/net/tcp
+A1, A2, SILENT = "192.0.2.1", "192.0.2.2", "192.0.2.7"
+ETH_P_IP = 0x800
+
+
+class Pair:
+    """Two hosts, and a connection of H1's that H2 has yet to answer"""
+
+    def __init__(self, to=A2, hooks=1):
+        self.h1, self.h2 = Namespace("h1"), Namespace("h2")
+        a, b = self.h1.name, self.h2.name
+        sh(f"ip link add name eth0 netns {a} type veth peer name eth0 netns {b}")
+        for ns, ip in ((a, A1), (b, A2)):
+            sh(f"ip -n {ns} link set lo up; ip -n {ns} addr add {ip}/24 dev eth0;"
+               f"ip -n {ns} link set eth0 up")
+        self.mac = bytes.fromhex(self.hardware(self.h1).replace(":", ""))
+        # nobody has that address, and so nobody refuses
+        sh(f"ip -n {a} neigh add {SILENT} lladdr {self.hardware(self.h2)} dev eth0")
+        sh(f"tc -n {b} qdisc add dev eth0 root netem delay 20ms")
+        with self.h2:
+            self.listener = socket.socket()
+            self.listener.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"bolt")
+            self.listener.bind((A2, PORT))
+            self.listener.listen(1)
+            self.raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
+        self.h1.sysctl("bolt.hooks", hooks)
+        with self.h1:
+            self.sock = socket.socket()
+            self.sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"bolt")
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.sock.setblocking(False)
+            self.sock.connect_ex((to, PORT))
+        expect("SYN sent", self.state(), SYN_SENT)
+
+    @staticmethod
+    def hardware(ns):
+        out = subprocess.run(["ip", "-n", ns.name, "-br", "link", "show", "eth0"],
+                             capture_output=True, text=True, check=True).stdout
+        return out.split()[2]
+
+    def state(self):
+        """Of H1's connection: /proc does not wait for its owner"""
+        with self.h1, open("/proc/net/tcp", encoding="ascii") as f:
+            return next((line.split()[3] for line in f.readlines()[1:]), None)
+
+    def flows(self):
+        return self.h1.now("Flows")
+
+    def algorithm(self):
+        return self.sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0")
+
+    def answer(self):
+        """A SYN-ACK by hand, which accepts an offer"""
+        while True:
+            syn = self.raw.recv(200)
+            if syn[9] == 6 and syn[33] == 2:
+                break
+        sport, dport, seq = struct.unpack("!HHI", syn[20:28])
+        src, dst = syn[16:20], syn[12:16]
+        tcp = struct.pack("!HHIIBBHHHBBH", dport, sport, 1000, seq + 1 & 0xffffffff, 6 << 4, 0x12,
+                          60000, 0, 0, 254, 4, 0xb017)
+        check = checksum(src + dst + struct.pack("!HH", 6, len(tcp)) + tcp)
+        tcp = tcp[:16] + struct.pack("!H", check) + tcp[18:]
+        ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, src, dst)
+        ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+        self.raw.sendto(ip + tcp, ("eth0", ETH_P_IP, 0, 0, self.mac))
+
+    def received(self):
+        with self.h1, open("/proc/net/dev", encoding="ascii") as f:
+            return int(next(line for line in f if "eth0" in line).split()[2])
+
+    def established(self):
+        poll(lambda: self.state() == ESTABLISHED, "established")
+
+    def close(self):
+        self.sock.close()
+        poll(lambda: self.state() is None, "the end of the connection")
+        expect("objects at the end", self.flows(), 0)
+        self.listener.close()
+        self.raw.close()
+        self.h1.close()
+        self.h2.close()
+
+
+def owned():
+    """A user owns the socket while the answer comes: it is taken up when he lets go"""
+    p = Pair()
+    expect("objects", p.flows(), 1)
+    owner = Owner(p.sock)
+    poll(lambda: p.h1.stats()["SynAckRx"] == 1, "answer")
+    expect("state while owned", p.state(), SYN_SENT)
+    expect("objects while owned", p.flows(), 1)
+    owner.let_go()
+    p.established()
+    expect("objects then", p.flows(), 1)
+    expect("congestion control", p.algorithm(), b"bolt")
+    expect("Negotiated", p.h1.stats()["Negotiated"], 1)
+    p.close()
+
+
+def owned_without_object():
+    """The same of a SYN that offered nothing: the answer is nobody's, and makes no object"""
+    p = Pair(SILENT, hooks=0)
+    p.h1.sysctl("bolt.hooks", 1)
+    p.h1.sysctl("bolt.fallback", "reno")
+    expect("objects", p.flows(), 0)
+    owner = Owner(p.sock)
+    before = p.received()
+    p.answer()
+    poll(lambda: p.received() > before, "answer")
+    expect("state while owned", p.state(), SYN_SENT)
+    expect("objects while owned", p.flows(), 0)
+    owner.let_go()
+    p.established()
+    expect("objects then", p.flows(), 0)
+    expect("congestion control", p.algorithm(), b"bolt-reno")
+    expect("SynAckRx", p.h1.stats()["SynAckRx"], 0)
+    p.close()
+
+
+def taken_away():
+    """The congestion control is another one's when the answer comes"""
+    p = Pair()
+    p.sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"cubic")
+    expect("objects", p.flows(), 0)
+    p.established()
+    expect("objects then", p.flows(), 0)
+    expect("congestion control", p.algorithm(), b"cubic")
+    p.close()
+
+
+TESTS = [owned, owned_without_object, taken_away]
+
+
+if __name__ == "__main__":
+    sys.exit(bolt_ctl.main(TESTS))

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a secret key does while it is replaced, and what is left of it.
+ *
+ *	bolt_key replace FILE KEY ADDR PORT MESSAGE SECONDS
+ *		one CPU writes KEY to FILE again and again, while another sends MESSAGE (hex),
+ *		with a tag of that key, to the control port; prints "done written=N sent=N"
+ *	bolt_key wiped KEY COMMAND...
+ *		finds KEY in the kernel's memory (/proc/kcore), runs COMMAND and looks at those
+ *		places until the key has gone from there; prints "found=N left=N": in so many of
+ *		them its first half was there when the second had gone, or all ten seconds later
+ *
+ * The first half, since the allocator's list of free objects is in the middle of them.  What is
+ * looked for is never in this program's memory as it is, or that would be found as well.
+ */
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <elf.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "wire.h"
+
+#define KEY_LEN		16
+#define MASK		0x5bd1e9955bd1e995ULL	/* any */
+#define PIECE		(1 << 20)
+#define PLACES		64
+#define PATIENCE_NS	10000000000ULL
+
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		errx(1, "CPU %d: %s", cpu, strerror(errno));
+}
+
+/* --- replace --- */
+
+static const char *file, *text;
+static atomic_bool stop;
+static unsigned long written;
+
+static void *write_key(void *arg)
+{
+	int fd = open(file, O_WRONLY);
+	size_t len = strlen(text);
+
+	(void)arg;
+	stay_on(1);
+	while (!stop) {
+		if (fd < 0 || pwrite(fd, text, len, 0) != (ssize_t)len)
+			errx(1, "%s: %s", file, strerror(errno));
+		written++;
+	}
+	close(fd);
+	return NULL;
+}
+
+static void replace(const char *addr, int port, const char *hex, int seconds)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	uint64_t end = now_ns() + seconds * 1000000000ULL;
+	size_t len = strlen(hex) / 2;
+	unsigned long sent = 0;
+	uint8_t message[512];
+	pthread_t thread;
+
+	if (fd < 0 || inet_pton(AF_INET, addr, &to.sin_addr) != 1 || len > sizeof(message))
+		errx(1, "no such address or message");
+	for (size_t i = 0; i < len; i++)
+		sscanf(hex + 2 * i, "%2hhx", &message[i]);
+	if (pthread_create(&thread, NULL, write_key, NULL))
+		errx(1, "thread: %s", strerror(errno));
+	stay_on(0);
+	while (now_ns() < end) {
+		if (sendto(fd, message, len, 0, (void *)&to, sizeof(to)) != (ssize_t)len)
+			errx(1, "send: %s", strerror(errno));
+		sent++;
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	printf("done written=%lu sent=%lu\n", written, sent);
+}
+
+/* --- wiped --- */
+
+static int core;
+static uint64_t masked[2];		/* the key's halves */
+static uint64_t places[PLACES];
+static int found;
+
+/* Is that half of the key there? */
+static bool is_at(uint64_t offset, int half)
+{
+	volatile uint64_t word = 0;
+	bool is = pread(core, (void *)&word, sizeof(word), offset + 8 * half) == sizeof(word) &&
+		  (word ^ MASK) == masked[half];
+
+	word = 0;
+	return is;
+}
+
+static void look_through(uint64_t offset, uint64_t size)
+{
+	static uint64_t piece[PIECE / 8];
+	uint64_t at;
+	ssize_t got, i;
+
+	for (at = 0; at < size; at += PIECE) {
+		got = pread(core, piece, size - at < PIECE ? size - at : PIECE, offset + at);
+		for (i = 0; i < got / 8 - 1; i++) {
+			if ((piece[i] ^ MASK) != masked[0] || (piece[i + 1] ^ MASK) != masked[1])
+				continue;
+			if (found == PLACES)
+				errx(1, "the key is everywhere");
+			places[found++] = offset + at + 8 * i;
+		}
+	}
+	memset(piece, 0, sizeof(piece));
+}
+
+/* The memory that the kernel has mapped as a whole; each place once more, as this is memory too */
+static void find(void)
+{
+	int i, n = 0;
+	Elf64_Phdr ph;
+	Elf64_Ehdr eh;
+
+	core = open("/proc/kcore", O_RDONLY);
+	if (core < 0 || pread(core, &eh, sizeof(eh), 0) != sizeof(eh))
+		errx(1, "/proc/kcore: %s", strerror(errno));
+	for (i = 0; i < eh.e_phnum; i++) {
+		if (pread(core, &ph, sizeof(ph), eh.e_phoff + i * sizeof(ph)) != sizeof(ph))
+			errx(1, "/proc/kcore: %s", strerror(errno));
+		/* neither what is mapped elsewhere nor the kernel's image */
+		if (ph.p_type == PT_LOAD && ph.p_paddr != -1ULL && ph.p_vaddr < -(2ULL << 30))
+			look_through(ph.p_offset, ph.p_filesz);
+	}
+	for (i = 0; i < found; i++)
+		if (is_at(places[i], 0) && is_at(places[i], 1))
+			places[n++] = places[i];
+	found = n;
+}
+
+static void wiped(const char *hex, char **command)
+{
+	bool there[PLACES], more = true;
+	int left = 0, i, status;
+	uint64_t end;
+	uint8_t byte;
+	pid_t pid;
+
+	if (strlen(hex) != 2 * KEY_LEN)
+		errx(1, "no key");
+	for (i = 0; i < KEY_LEN; i++) {
+		sscanf(hex + 2 * i, "%2hhx", &byte);
+		masked[i / 8] |= (uint64_t)(byte ^ (uint8_t)(MASK >> 8 * (i % 8))) << 8 * (i % 8);
+	}
+	find();
+	for (i = 0; i < found; i++)
+		there[i] = true;
+	pid = fork();
+	if (!pid) {
+		execvp(command[0], command);
+		_exit(127);
+	}
+	for (end = now_ns() + PATIENCE_NS; more && now_ns() < end;) {
+		for (more = false, i = 0; i < found; i++) {
+			if (!there[i])
+				continue;
+			there[i] = is_at(places[i], 1);
+			more |= there[i];
+			/* what is wiped is wiped from its beginning */
+			left += !there[i] && is_at(places[i], 0);
+		}
+	}
+	for (i = 0; i < found; i++)
+		left += there[i];
+	if (waitpid(pid, &status, 0) != pid || status)
+		errx(1, "%s failed", command[0]);
+	printf("found=%d left=%d\n", found, left);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 8 && !strcmp(argv[1], "replace")) {
+		file = argv[2];
+		text = argv[3];
+		replace(argv[4], atoi(argv[5]), argv[6], atoi(argv[7]));
+	} else if (argc > 3 && !strcmp(argv[1], "wiped")) {
+		wiped(argv[2], argv + 3);
+	} else {
+		errx(1, "replace or wiped?");
+	}
+	return 0;
+}

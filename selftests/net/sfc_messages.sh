@@ -1,0 +1,294 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Control messages on their way to the sender: order, TTL, options, tags, their band at several hops.
+# Reception is left out where nothing observes what comes in, by the route that the stack would take
+# now, and nothing else is left out: what watches or changes what is forwarded has the message as any
+# packet.
+
+. "$(dirname "$0")/lib.sh"
+
+FROM=192.0.2.7
+
+# port: sfc at R towards H2; whoever is at FROM hears it
+port() {
+	setup_crafted 12311
+	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc rate 10mbit ccthresh 3028b nosm
+	sent=0
+}
+
+# burst: ten packets, seven of which find a queue of two
+burst() {
+	inject "$H1" "$FROM" "$A2" n=10 len=1448 bflags=80 tx=5000
+	sent=$((sent + 7))
+	expect "all have left" busywait gone
+	counters "$R" r2 src_sent="$sent" msg_dropped=0 msg_unfit=0
+}
+
+gone() {
+	[ "$(qdisc "$R" r2 src_sent)" -ge "$sent" ] && [ "$(qdisc "$R" r2 qlen)" = 0 ]
+}
+
+heard() {
+	expect_eq "$1" "$(bolt_stat "$H1" CtlRx)" "$2"
+}
+
+# SRC are forwarded, and not received before
+test_not_received() {
+	local in fwd
+	port
+	sniff "$H1" eth0
+	in=$(stack "$R" IpInReceives) fwd=$(stack "$R" IpForwDatagrams)
+	burst
+	burst
+	sniffed
+	heard "SRC" 14
+	expect_eq "received: data" "$(($(stack "$R" IpInReceives) - in))" 20
+	expect_eq "forwarded: data and SRC" "$(($(stack "$R" IpForwDatagrams) - fwd))" 34
+	expect_eq "TTL" "$(packets eth0 'in udp' ' ttl=63 ')" 14
+	expect_eq "whole" "$(packets eth0 'in udp' ' len=48 version=2 type=1 .* quote=28 csum=ok')" 14
+}
+
+# The last hop it may make was to this router
+test_no_hop_left() {
+	port
+	in_ns "$R" tc qdisc change dev r2 root sfc ttl 1
+	burst
+	heard "SRC" 0
+}
+
+# messages FROM TO: what they say, in the order in which they come
+messages() {
+	grep 'in udp' "$tmp/sniff.eth0" | sed -n "$1,$2p"
+}
+
+# The messages of the last burst are received, which somebody looks at, those before are not: nobody
+# can tell one from the other.  The data of a burst comes at once.
+test_all_alike() {
+	local at
+	port
+	in_ns "$H1" tc qdisc add dev eth0 root netem delay 1ms
+	in_ns "$R" tc qdisc change dev r2 root sfc switch_id 7 \
+		tagkey 000102030405060708090a0b0c0d0e0f
+	sniff "$H1" eth0
+	burst
+	burst
+	sniff "$R" r2
+	burst
+	sniffed
+	expect_eq "SRC" "$(packets eth0 'in udp' ' quote=28 ' 'csum=ok')" 21
+	for at in 8 15; do
+		expect_eq "burst from $at" "$(messages "$at" $((at + 6)))" "$(messages 1 7)"
+	done
+	expect_eq "in order" "$(messages 1 7 | grep -o ' tx=[0-9]*')" \
+		"$(messages 1 7 | grep -o ' tx=[0-9]*' | sort -V)"
+}
+
+# What is known of a pair holds for the hops and the address that messages had
+test_settings_change() {
+	port
+	burst
+	in_ns "$R" tc qdisc change dev r2 root sfc ttl 1
+	burst
+	heard "SRC that may not go on" 7
+	in_ns "$R" tc qdisc change dev r2 root sfc ttl 64
+	burst
+	heard "SRC that may" 14
+	# its own: to the stack that is a spoofed one
+	in_ns "$R" tc qdisc change dev r2 root sfc addr 198.51.100.254
+	burst
+	heard "SRC from the router itself" 14
+}
+
+# A header with options is quoted whole, also between hosts of which all is known
+test_ip_options() {
+	port
+	burst
+	sniff "$H1" eth0
+	inject "$H1" "$FROM" "$A2" n=10 len=1440 bflags=80 tx=5000 ipopts=8
+	sent=$((sent + 7))
+	expect "all have left" busywait gone
+	sniffed
+	expect_eq "SRC" "$(packets eth0 'in udp' ' quote=36 ' 'csum=ok')" 7
+	heard "SRC" 14
+}
+
+# A route that has changed is asked for again
+test_route_changes() {
+	port
+	burst
+	heard "SRC" 7
+	ip -n "$R" route add blackhole "$FROM"/32
+	burst
+	heard "SRC into a hole" 7
+	ip -n "$R" route del blackhole "$FROM"/32
+	burst
+	heard "SRC after" 14
+}
+
+# ... by a rule as well, which asks where it comes from
+test_rule() {
+	port
+	burst
+	ip -n "$R" rule add from "$A2" blackhole
+	burst
+	heard "SRC" 7
+}
+
+# A filter of what comes in through the port
+test_ingress_filter() {
+	port
+	burst
+	in_ns "$R" tc qdisc add dev r2 clsact
+	in_ns "$R" tc filter add dev r2 ingress protocol ip matchall action drop
+	burst
+	heard "SRC" 7
+	in_ns "$R" tc qdisc del dev r2 clsact
+	burst
+	heard "SRC after" 14
+}
+
+# filtered FAMILY HOOK...: a rule there drops what comes that way
+filtered() {
+	local family=$1
+	shift
+	in_ns "$R" nft add table "$family" t
+	in_ns "$R" nft add chain "$family" t c "{ type filter hook $* priority 0; }"
+	in_ns "$R" nft add rule "$family" t c udp dport 12311 drop
+	burst
+	heard "SRC, $*" 7
+	in_ns "$R" nft delete table "$family" t
+}
+
+test_netfilter() {
+	local hook
+	port
+	burst
+	for hook in prerouting forward postrouting; do
+		filtered ip "$hook"
+	done
+	filtered netdev ingress device r2
+	burst
+	heard "SRC after" 14
+}
+
+# Whom a host hears is for its firewall to say (trust.rst has these rules)
+test_sources() {
+	local family
+	port
+	in_ns "$H1" nft -f - <<-RULES || fail "nft refused the rules"
+		table inet switches {
+			chain input {
+				type filter hook input priority 0
+				udp dport 12311 ip saddr $A2/32 accept
+				udp dport 12311 ip6 saddr $B2/128 accept
+				udp dport 12311 counter drop
+			}
+		}
+	RULES
+	burst
+	heard "SRC from the list" 7
+	inject "$H1" 2001:db8:1::7 "$B2" n=10 len=1428 bflags=80 tx=5000
+	sent=$((sent + 7))
+	expect "all have left" busywait gone
+	heard "SRC from the list, IPv6" 14
+	for family in 203.0.113.9 2001:db8:9::9; do
+		in_ns "$R" tc qdisc change dev r2 root sfc addr "$family"
+	done
+	burst
+	inject "$H1" 2001:db8:1::7 "$B2" n=10 len=1428 bflags=80 tx=5000
+	sent=$((sent + 7))
+	expect "all have left" busywait gone
+	heard "SRC from elsewhere" 14
+	expect_eq "dropped" "$(in_ns "$H1" nft list ruleset | sed -n 's/.*counter packets \([0-9]*\) .*/\1/p')" 14
+	in_ns "$H1" nft delete table inet switches
+	burst
+	heard "SRC from anywhere" 21
+}
+
+# drop_all FILE: a BPF program that says so of what a route sends (BPF_PROG_TYPE_LWT_XMIT, BPF_DROP)
+drop_all() {
+	python3 - "$1" <<-'PY'
+		import ctypes, struct, sys
+		libc = ctypes.CDLL(None, use_errno=True)
+		def bpf(command, *words):
+		    attr = ctypes.create_string_buffer(struct.pack(*words), 128)
+		    fd = libc.syscall(321, command, attr, 128)
+		    if fd < 0:
+		        sys.exit(f"bpf({command}): errno {ctypes.get_errno()}")
+		    return fd
+		code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xb7, 0, 0, 2, 0x95, 0, 0, 0), 16)
+		name, gpl = ctypes.c_char_p(sys.argv[1].encode()), ctypes.c_char_p(b"GPL")
+		address = lambda p: ctypes.cast(p, ctypes.c_void_p).value
+		bpf(6, "QI", address(name), bpf(5, "IIQQ", 12, 2, address(code), address(gpl)))
+	PY
+}
+
+# A lightweight tunnel, here a program, has the last word on what its route sends
+test_lwtunnel() {
+	port
+	mkdir "$tmp/bpf"
+	mount -t bpf bpf "$tmp/bpf"
+	defer umount "$tmp/bpf"
+	expect "program" drop_all "$tmp/bpf/drop"
+	burst
+	expect "route" ip -n "$R" route add "$FROM/32" dev r1 encap bpf xmit pinned "$tmp/bpf/drop"
+	burst
+	burst
+	heard "SRC before" 7
+	ip -n "$R" route del "$FROM/32"
+	burst
+	heard "SRC after" 14
+}
+
+# captured WHERE: an SRC is seen to come in, at the port or by who looks at all devices
+captured() {
+	port
+	burst
+	sniff "$R" "$1"
+	burst
+	sniffed
+	expect_eq "seen coming in, $1" "$(packets "$1" 'in udp')" 7
+	heard "SRC" 14
+}
+
+test_capture() {
+	captured r2
+}
+
+test_capture_any() {
+	captured any
+}
+
+# IP gives what it forwards the priority of its TOS, which is none: each port on the way knows a
+# message by its form.  Twenty packets wait at both ports that it passes.
+test_hops() {
+	local dev
+	setup_two_routers "$FROM/24"
+	expect "a way" busywait refused "$A2"
+	for dev in "$R r1" "$S s1"; do
+		# shellcheck disable=SC2086 # two words
+		expect "$dev" in_ns ${dev% *} tc qdisc add dev ${dev#* } root sfc nobolt rate 1mbit
+	done
+	in_ns "$S" tc qdisc add dev s2 root sfc rate 1mbit ccthresh 3028b nosm
+	sniff "$H1" eth0
+	# RST, which nobody answers
+	inject "$R" 203.0.113.1 "$FROM" n=21 bflags=none len=1460 tcp=14
+	inject "$H2" "$A2" "$FROM" n=21 bflags=none len=1460 tcp=14
+	expect "data is not answered" ip -n "$H2" route add blackhole "$FROM/32"
+	inject "$H1" "$FROM" "$A2" n=20 len=1448 bflags=80 tx=5000
+	counters "$S" s2 src_sent=17
+	expect "all leave" busywait qdisc_is "$S" s1 qlen 0
+	expect "all leave" busywait qdisc_is "$R" r1 qlen 0
+	sniffed
+	counters "$S" s1 high=17
+	counters "$R" r1 high=17
+	# 42 would be before them in one queue; here, those that leave until the first has come to their
+	# port, and while a dozen ms of messages pass
+	expect_le "before the last SRC" "$(awk '
+		/in udp/ { last = NR } /in tcp/ { at[++n] = NR }
+		END { for (i = 1; i <= n; i++) early += at[i] < last; print early }' "$tmp/sniff.eth0")" 6
+}
+
+run_tests not_received no_hop_left all_alike settings_change ip_options route_changes \
+	rule ingress_filter netfilter sources lwtunnel capture capture_any hops

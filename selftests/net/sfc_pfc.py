@@ -1,0 +1,552 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""PFC between ports of sfc and their neighbours: what is told, what is heeded, what is refused.
+
+	H1 eth0 ---- r1  R  r2 ---- eth0 H2
+	             sfc    sfc
+
+H1 sends UDP to H2 by hand, and both hear every frame of their link.  A veth is a link of 10 Gb/s; r2 shapes.
+All times are of the guest's virtual clock.
+"""
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import bolt_ctl
+from bolt_ctl import Namespace, expect, expect_that, poll, sh, undo
+
+US, MS = 1000, 1000000
+SO_TIMESTAMPNS = 35
+GROUP = bytes.fromhex("0180c2000001")
+FULL = 65535
+# 512 bit times at 10 Gb/s are 51.2 ns; half of the longest pause
+HALF = FULL * 512 // 10 // 2
+SIZE = 1514
+# A timer of the guest, and the softirq behind it
+SLACK = 20 * US
+
+
+def udp(tos=0, size=SIZE, sport=1000, dport=2000):
+    """A packet of H1 to H2, as frame"""
+    length = size - 14
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, length, 0, 0x4000, 64, 17, 0, socket.inet_aton("192.0.2.1"),
+                       socket.inet_aton("198.51.100.1"))
+    total = sum(struct.unpack("!10H", head))
+    total = (total & 0xffff) + (total >> 16)
+    head = head[:10] + struct.pack("!H", 0xffff - total) + head[12:]
+    return head + struct.pack("!HHHH", sport, dport, length - 20, 0) + bytes(length - 28)
+
+
+def pause(quanta, prios=(3,), opcode=0x0101, length=46):
+    """The body of a PAUSE frame"""
+    vector = sum(1 << p for p in prios)
+    times = [quanta if p in prios else 0 for p in range(8)]
+    return struct.pack("!HH8H", opcode, vector, *times).ljust(46, b"\0")[:length]
+
+
+class Tap:
+    """Every frame that comes to a host's device, and a way to send one"""
+
+    def __init__(self, ns, dev="eth0"):
+        with ns:
+            self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            self.sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+            self.sock.setsockopt(socket.SOL_SOCKET, 33, 1 << 26)    # SO_RCVBUFFORCE
+            self.sock.bind((dev, 3))
+            self.mac = self.sock.getsockname()[4]
+        self.sock.setblocking(False)
+        self.frames = []
+
+    def hear(self, kind):
+        """(when, frame) of each that has come in, of an ethertype"""
+        while True:
+            try:
+                data, control, _, addr = self.sock.recvmsg(2000, 64)
+            except BlockingIOError:
+                break
+            if addr[2] != 4:
+                sec, nsec = struct.unpack("=qq", control[0][2])
+                self.frames.append((sec * 10**9 + nsec, data))
+        return [f for f in self.frames if f[1][12:14] == struct.pack("!H", kind)]
+
+    def pauses(self):
+        return self.hear(0x8808)
+
+    def data(self, tos=None):
+        return [f for f in self.hear(0x800) if f[1][23] == 17 and f[1][36:38] == b"\x07\xd0" and
+                tos in (None, f[1][15])]
+
+    def messages(self):
+        """Control messages"""
+        return [f for f in self.hear(0x800) if f[1][23] == 17 and f[1][36:38] == struct.pack("!H", bolt_ctl.PORT)]
+
+    def send(self, to, kind, body):
+        def sent():
+            try:
+                return self.sock.send(to + self.mac + struct.pack("!H", kind) + body)
+            except BlockingIOError:     # 6.1: what was sent before has not been received yet
+                return 0
+        poll(sent, "sent")
+
+
+class Router:
+    """R, and its neighbours; @into and @out are the sfc of its ports"""
+
+    def __init__(self, into, out, more="", far=None):
+        self.h1, self.r, self.h2 = Namespace("h1"), Namespace("r"), Namespace("h2")
+        a, r, b = self.h1.name, self.r.name, self.h2.name
+        self.s = s = None
+        if far:
+            self.s = Namespace("s")
+            s = self.s.name
+            self.link(r, "r2", "203.0.113.1", s, "s1", "203.0.113.2")
+        self.link(a, "eth0", "192.0.2.1", r, "r1", "192.0.2.254")
+        self.link(s or r, "s2" if far else "r2", "198.51.100.254", b, "eth0", "198.51.100.1")
+        if far:
+            sh(f"ip -n {r} route add default via 203.0.113.2; ip -n {s} route add default via 203.0.113.1; "
+               f"ip netns exec {s} sysctl -qw net.ipv4.ip_forward=1; "
+               f"tc -n {s} qdisc add dev s2 root handle 1: sfc nobolt {far}")
+        with self.r:
+            sh("sysctl -qw net.ipv4.ip_forward=1")
+        self.one, self.two = Tap(self.h1), Tap(self.h2)
+        self.mac = {dev: self.address(dev) for dev in ("r1", "r2")}
+        if more:
+            sh(more.format(r=r))
+        for dev, options in (("r1", into), ("r2", out)):
+            if options is not None:
+                self.tc(f"qdisc add dev {dev} root handle 1: sfc nobolt {options}")
+
+    @staticmethod
+    def link(a, dev_a, ip_a, b, dev_b, ip_b):
+        """Both ends know each other's address"""
+        sh(f"ip link add name {dev_a} netns {a} type veth peer name {dev_b} netns {b}")
+        for ns, dev, ip in ((a, dev_a, ip_a), (b, dev_b, ip_b)):
+            sh(f"ip -n {ns} link set lo up; ip -n {ns} addr add {ip}/24 dev {dev}; ip -n {ns} link set {dev} up")
+        for ns, dev, ip, to, at in ((a, dev_a, ip_b, b, dev_b), (b, dev_b, ip_a, a, dev_a)):
+            sh(f"ip -n {ns} neigh add {ip} dev {dev} nud permanent lladdr "
+               f"$(ip -n {to} -j link show dev {at} | jq -r '.[0].address')")
+
+    def far(self, words):
+        sh(f"tc -n {self.s.name} qdisc change dev s2 root handle 1: sfc {words}")
+
+    def address(self, dev):
+        out = subprocess.run(["ip", "-n", self.r.name, "-j", "link", "show", "dev", dev], capture_output=True,
+                             text=True, check=True).stdout
+        return bytes.fromhex(json.loads(out)[0]["address"].replace(":", ""))
+
+    def close(self):
+        for x in (self.one.sock, self.two.sock, self.h1, self.r, self.h2, *([self.s] if self.s else [])):
+            x.close()
+
+    def tc(self, words):
+        sh(f"tc -n {self.r.name} {words}")
+
+    def change(self, dev, words):
+        self.tc(f"qdisc change dev {dev} root handle 1: sfc {words}")
+
+    def stats(self, dev):
+        out = subprocess.run(["tc", "-n", self.r.name, "-s", "-j", "qdisc", "show", "dev", dev], capture_output=True,
+                             text=True, check=True).stdout
+        (q,) = [q for q in json.loads(out) if q["kind"] == "sfc"]
+        return q | q.get("options", {})
+
+    def counters(self, what, dev, **want):
+        have = self.stats(dev)
+        expect(what, {k: have.get(k) for k in want}, want)
+
+    def send(self, n=1, tos=96, **fields):
+        """Packets of H1 to H2; TOS 96 is DSCP 24, so priority 3"""
+        for _ in range(n):
+            self.one.send(self.mac["r1"], 0x800, udp(tos=tos, **fields))
+
+    def told(self, quanta, **fields):
+        """H2 tells r2"""
+        self.two.send(GROUP, 0x8808, pause(quanta, **fields))
+
+    def drained(self, dev="r2"):
+        poll(lambda: self.stats(dev)["qlen"] == 0, f"{dev} drains")
+
+
+def near(what, got, want, slack=SLACK):
+    expect_that(what, 0 <= got - want <= slack, f"{got}, not {want} to {want + slack}")
+
+
+PFC = "pfc prio 0x08 xoff 4000b xon 2000b"
+
+
+def wire():
+    """The frame, byte by byte; what is said again, and when; XON at last"""
+    r = Router(PFC, f"rate 10mbit {PFC}")
+    # one leaves at once; 3 are beyond xoff, and 1 is below xon
+    r.send(4)
+    r.drained()
+    frames = r.one.pauses()
+    head = GROUP + r.mac["r1"] + bytes.fromhex("88080101")
+    times = bytes(6)
+    xoff, xon = [head + bytes((0, 8)) + times + struct.pack("!H", q) + bytes(8) + bytes(26) for q in (FULL, 0)]
+    expect("XOFF", frames[0][1].hex(), xoff.hex())
+    expect("XON", frames[-1][1].hex(), xon.hex())
+    expect("all in between say the same", {f.hex() for _, f in frames[:-1]}, {xoff.hex()})
+    # two packets have to leave: then 1514 bytes are left
+    arrived = [t for t, _ in r.two.data()]
+    near("XON", frames[-1][0], arrived[2])
+    expect("said again", len(frames) - 2, (frames[-1][0] - frames[0][0]) // HALF)
+    for (a, _), (b, _) in zip(frames, frames[1:-1]):
+        near("in time", b - a, HALF)
+    r.counters("counted", "r1", pfc_xoff=1, pfc_xon=1, pfc_refresh=len(frames) - 2, pfc_failed=0, pfc_heard=0,
+               ingress_bytes=0, ingress_peak=3 * SIZE, high=len(frames))
+    expect("nothing to H2", len(r.two.pauses()), 0)
+    expect("packets", len(r.two.data()), 4)
+    r.close()
+
+
+def exact():
+    """At xoff, and at xon, nothing is said; a byte makes the difference"""
+    r = Router(f"pfc prio 0xff xoff {2 * SIZE}b xon {SIZE}b", f"rate 10mbit {PFC}")
+    r.send(3)
+    r.drained()
+    expect("at xoff", len(r.one.pauses()), 0)
+    r.change("r1", f"xoff {2 * SIZE - 1}b")
+    r.send(3)
+    r.drained()
+    frames = r.one.pauses()
+    expect("beyond, and below xon", [struct.unpack_from("!H", f, 24)[0] for _, f in (frames[0], frames[-1])], [FULL, 0])
+    r.counters("counted", "r1", pfc_xoff=1, pfc_xon=1)
+    near("XON with the last", frames[-1][0], r.two.data()[-1][0])
+    r.close()
+
+
+def priorities():
+    """Each has an account of its own; those without PFC are in one, and are told nothing"""
+    r = Router("pfc prio 0x28 xoff 4000b", f"rate 10mbit {PFC}")
+    for tos in (96, 160, 0, 224):
+        r.send(2, tos=tos)
+    r.counters("two of each, one has left", "r1", pfc_xoff=0, ingress_bytes=7 * SIZE)
+    r.send(1, tos=160)
+    r.send(9, tos=0)
+    r.drained()
+    frames = r.one.pauses()
+    expect("vectors", {f[17] for _, f in frames}, {0x20})
+    r.counters("one", "r1", pfc_xoff=1, pfc_xon=1, ingress_bytes=0, ingress_peak=11 * SIZE)
+    r.close()
+
+
+def vlan():
+    """What came in by a VLAN is the device's below"""
+    r = Router(PFC, f"rate 10mbit {PFC}", "ip -n {r} link add link r1 name v1 type vlan id 7; ip -n {r} link set v1 up; "
+               "ip -n {r} addr add 203.0.113.254/24 dev v1; sysctl -qw net.ipv4.conf.all.rp_filter=0")
+    with r.r:
+        sh("sysctl -qw net.ipv4.conf.v1.rp_filter=0 net.ipv4.conf.all.rp_filter=0")
+    for _ in range(4):
+        r.one.send(r.mac["r1"], 0x8100, struct.pack("!HH", 7, 0x800) + udp(tos=96))
+    r.drained()
+    expect("packets", len(r.two.data()), 4)
+    r.counters("told", "r1", pfc_xoff=1, pfc_xon=1, ingress_peak=3 * SIZE)
+    expect("without a tag", r.one.pauses()[0][1][12:16].hex(), "88080101")
+    r.close()
+
+
+def heeds():
+    """A pause is as long as it says; other bands go on; ACKs and messages do"""
+    r = Router(None, "rate 1gbit bands 2 dscp 24:1 default 2 pfc prio 0x08 xoff 1mb")
+    r.told(10000)
+    r.send(3)
+    r.send(3, tos=0)
+    r.drained()
+    # 512 ns each at 1 Gb/s
+    begun = min(t for t, _ in r.two.data())
+    expect("others go on", len([t for t, _ in r.two.data(0) if t - begun < MS]), 3)
+    first = r.two.data(96)[0][0]
+    expect_that("the end of the pause", 4 * MS < first - begun <= 10000 * 512 + SLACK, first - begun)
+    expect("all", len(r.two.data()), 6)
+    r.counters("counted", "r2", pfc_heard=1, pfc_ignored=0, pfc_refused=0, pfc_trips=0, pfc_paused=0)
+    r.close()
+
+
+def fifo():
+    """With one band, what is behind waits as well; a longer pause, a shorter one, and XON"""
+    r = Router(None, "rate 1gbit pfc prio 0x09 xoff 1mb")
+    r.told(FULL)
+    r.send(1)
+    r.send(1, tos=0)
+    expect("both wait", len(r.two.data()), 0)
+    r.counters("paused", "r2", qlen=2, pfc_paused=8)
+    r.told(100)
+    r.drained()
+    a, b = [t for t, _ in r.two.data()]
+    near("at line rate", b - a, SIZE * 8)
+    r.told(FULL)
+    r.send(2)
+    expect("waits", len(r.two.data()), 2)
+    r.told(0)
+    expect("goes on at once", len(r.two.data()) >= 3, True)
+    r.drained()
+    r.counters("counted", "r2", pfc_heard=4, pfc_paused=0)
+    r.close()
+
+
+def refused():
+    """What is no PFC, or not for this port, is counted and stops nobody; nor is it answered"""
+    r = Router(None, "rate 1gbit pfc prio 0x08 xoff 1mb watchdog off")
+    other = bytes.fromhex("0180c200000e")
+    bad = {
+        "too short by a byte": (GROUP, 0x8808, pause(FULL, length=19)),
+        "two bytes": (GROUP, 0x8808, pause(FULL, length=2)),
+        "the old PAUSE": (GROUP, 0x8808, pause(FULL, opcode=1)),
+        "opcode": (GROUP, 0x8808, pause(FULL, opcode=0x0102)),
+        "to the port": (r.mac["r2"], 0x8808, pause(FULL)),
+        "another group": (other, 0x8808, pause(FULL)),
+        "tag": (GROUP, 0x8100, struct.pack("!HH", 5, 0x8808) + pause(FULL)),
+    }
+    for n, (what, frame) in enumerate(bad.items(), 1):
+        r.two.send(*frame)
+        r.counters(what, "r2", pfc_refused=n, pfc_heard=0, pfc_paused=0)
+    r.two.send(GROUP, 0x8808, pause(FULL, length=20))
+    r.counters("just long enough", "r2", pfc_refused=len(bad), pfc_heard=1, pfc_paused=8)
+    r.told(0)
+    r.told(FULL, prios=(0, 1, 2, 4, 5, 6, 7))
+    r.counters("other priorities", "r2", pfc_ignored=7, pfc_heard=2, pfc_paused=0)
+    r.one.send(GROUP, 0x8808, pause(FULL))
+    r.counters("a device without", "r2", pfc_unknown=1, pfc_heard=2)
+    r.send(3)
+    r.drained()
+    expect("nobody waits", len(r.two.data()), 3)
+    expect("no answer", (len(r.one.pauses()), len(r.two.pauses())), (0, 0))
+    r.close()
+
+
+def watchdog():
+    """A storm of pauses stops a priority for so long, then is ignored for so long"""
+    r = Router(None, "rate 1gbit pfc prio 0x08 xoff 1mb watchdog 50ms ignore 100ms")
+    # 33.5 ms each, told again and again
+    r.told(FULL)
+    sent = time.time_ns()
+    r.send(3)
+    poll(lambda: r.told(FULL) or r.stats("r2")["qlen"] == 0, "the watchdog")
+    left = r.two.data()[0][0]
+    expect_that("stopped for so long", 0 <= left - sent - 50 * MS < MS, left - sent)
+    r.counters("counted", "r2", pfc_trips=1, pfc_paused=0)
+    heard = r.stats("r2")["pfc_heard"]
+
+    def heeded():
+        before = time.time_ns()
+        r.told(FULL)
+        return r.stats("r2")["pfc_heard"] > heard and before
+
+    r.send(3)
+    r.told(FULL)
+    expect_that("ignored", r.stats("r2")["pfc_ignored"] > 0, 0)
+    r.drained()
+    expect("all go on", len(r.two.data()), 6)
+    at = []
+    poll(lambda: at.append(heeded()) or at[-1], "heeded again")
+    expect_that("ignored for so long", 0 <= at[-1] - left - 100 * MS < 3 * MS, at[-1] - left)
+    # a packet that leaves is progress: pauses of less than the watchdog's time never trip it
+    r.told(0)
+    for _ in range(4):
+        r.told(FULL)
+        r.send(1)
+        r.drained()
+    r.counters("no more", "r2", pfc_trips=1)
+    expect("packets", len(r.two.data()), 10)
+    r.close()
+
+
+def sfc_p():
+    """SFC-P at the switch that is congested: its host hears PFC, and no BTS"""
+    key = "a5" * 16
+    r = Router(f"pfc prio 0x08 xoff 1mb sfc-p pause cache switchkey {key}",
+               f"rate 100mbit pause qth {3 * SIZE}b qtg {SIZE}b suppress off")
+    r.send(6)
+    poll(r.one.pauses, "a PAUSE frame")
+    frames = r.one.pauses()
+    # three packets too many: 363.36 us, and a quantum is 51.2 ns
+    expect("quanta", [struct.unpack_from("!H", f, 24)[0] for _, f in frames], [7097])
+    expect("vector", frames[0][1][17], 8)
+    r.counters("asked", "r1", sfcp_asked=1, pfc_xoff=1, pfc_xon=0, pfc_refresh=0, sfcp_refused=0)
+    r.counters("no BTS", "r2", bts_sent=0)
+    r.drained()
+    expect("nor XON", len(r.one.pauses()), 1)
+    # 0: no priority of PFC
+    r.send(6, tos=0)
+    r.counters("another priority", "r2", bts_sent=1)
+    r.counters("of which the NIC hears nothing", "r1", sfcp_asked=1, pfc_xoff=1)
+    r.drained()
+    # longer than a frame can say: said again until it is over
+    r.one.frames.clear()
+    r.change("r2", f"rate 1mbit qtg 1b maxpause 20ms qth {3 * SIZE}b")
+    r.send(6)
+    r.drained()
+    frames = r.one.pauses()
+    expect("first", struct.unpack_from("!H", frames[0][1], 24)[0], FULL)
+    last = struct.unpack_from("!H", frames[-1][1], 24)[0]
+    near("all in all", frames[-1][0] + last * 512 // 10 - frames[0][0], 20 * MS)
+    for (a, said), (b, _) in zip(frames, frames[1:]):
+        expect_that("in time", b - a < struct.unpack_from("!H", said, 24)[0] * 512 // 10, b - a)
+    r.close()
+
+
+def sfc_p_far():
+    """SFC-P at the switch of a sender, by the BTS of another switch; by none that no switch has tagged"""
+    key = "a5" * 16
+    edge = f"rate 100mbit pause edge qth {3 * SIZE}b qtg {SIZE}b suppress off"
+    r = Router(f"pfc prio 0x08 xoff 1mb sfc-p pause cache switchkey {key}", None, far=f"{edge} switchkey {key}")
+    r.send(6)
+    poll(r.one.pauses, "a PAUSE frame")
+    frames = r.one.pauses()
+    # 363.36 us less the time that the BTS took
+    quanta = [struct.unpack_from("!H", f, 24)[0] for _, f in frames]
+    expect_that("quanta", len(quanta) == 1 and 7097 - SLACK * 10 // 512 <= quanta[0] <= 7097, quanta)
+    r.counters("asked", "r1", sfcp_asked=1, pfc_xoff=1, sfcp_refused=0, backlog=0, qlen=0, high=1, cache_learned=1)
+    expect("no BTS", len(r.one.messages()), 0)
+    r.far("noswitchkey")
+    poll(lambda: len(r.two.data()) == 6, "all leave")
+    r.send(6)
+    r.counters("not tagged", "r1", sfcp_asked=1, pfc_xoff=1, sfcp_refused=1)
+    expect("it goes on to the host", len(r.one.messages()), 1)
+    r.close()
+
+
+def options():
+    """What cannot be is refused by name, and changes nothing"""
+    r = Router(PFC, None, "ip -n {r} link add link r1 name v1 type vlan id 7; ip -n {r} link add t1 type ipip remote "
+               "192.0.2.1 local 192.0.2.254")
+    for dev, words, said in (
+            ("r1", "xoff 0", "pfc needs xoff"), ("r1", "xoff 17mb", "xoff is beyond limit"),
+            ("r1", "xon 5000b", "xon is beyond xoff"), ("r1", "pfc prio 256", "pfc prio"),
+            ("r1", "pfc prio 0", "pfc prio"), ("r1", "pfc 8", "pfc: prio and"), ("r1", "prio 8", "unknown option"), ("r1", "alpha 0", "alpha"),
+            ("r1", "alpha 1/3", "alpha"), ("r1", "alpha 129", "alpha goes from"), ("r1", "alpha -1", "alpha"),
+            ("r1", "buffer 1000b", "buffer is below"), ("r1", "sfc-p", "sfc-p needs pfc, pause and cache"),
+            ("r1", "watchdog 5s", "watchdog"), ("v1", PFC, "the one below a VLAN"), ("t1", PFC, "Ethernet device")):
+        before = r.stats("r1")
+        verb = "change" if dev == "r1" else "add"
+        done = subprocess.run(f"tc -n {r.r.name} qdisc {verb} dev {dev} root handle 1: sfc {words}", shell=True,
+                              capture_output=True, text=True, check=False)
+        expect_that(words, done.returncode and said in done.stderr, done.stderr)
+        expect(f"{words}: nothing has changed", r.stats("r1"), before)
+    out = subprocess.run(["tc", "-n", r.r.name, "qdisc", "show", "dev", "r1"], capture_output=True, text=True,
+                         check=True).stdout
+    expect_that("shown", "pfc prio 0x08 xoff 4000b xon 2000b watchdog 200ms ignore 200ms" in out, out)
+    r.close()
+
+
+def changed():
+    """At run time, with packets that wait: accounts follow, and so does what the neighbour is told"""
+    r = Router(PFC, "rate 1mbit")
+    r.send(10)
+    r.counters("ports without pfc count nothing", "r1", ingress_bytes=0, pfc_xoff=0)
+    r.change("r2", PFC)
+    r.counters("what waits is counted", "r1", ingress_bytes=9 * SIZE)
+    r.change("r1", "xoff 5000b")
+    poll(lambda: r.stats("r1")["pfc_xoff"] == 1, "XOFF")
+    r.change("r1", "xoff 1mb xon 900kb")
+    poll(lambda: r.stats("r1")["pfc_xon"] == 1, "XON by another threshold")
+    r.change("r1", "xoff 5000b xon auto")
+    poll(lambda: r.stats("r1")["pfc_xoff"] == 2, "XOFF again")
+    r.change("r1", "pfc prio 0x01")
+    poll(lambda: r.stats("r1")["pfc_xon"] == 2, "XON: without the priority")
+    r.change("r2", "nopfc")
+    r.counters("not counted any more", "r1", ingress_bytes=0)
+    r.change("r2", "pfc prio 1")
+    r.counters("counted", "r1", ingress_bytes=9 * SIZE)
+    r.change("r2", "limit 5000b xoff 5000b")
+    r.counters("dropped", "r1", ingress_bytes=3 * SIZE)
+    r.tc("qdisc replace dev r2 root pfifo")
+    r.counters("replaced", "r1", ingress_bytes=0)
+    r.change("r1", "nopfc")
+    r.told(FULL)
+    r.counters("off", "r1", pfc=0, ingress_bytes=0)
+    r.close()
+
+
+def gone():
+    """Devices, qdiscs and namespaces go while frames and packets are on their way"""
+    r = Router(PFC, f"rate 1mbit {PFC}")
+    r.send(10)
+    r.told(FULL)
+    r.tc("qdisc del dev r1 root")
+    r.counters("its packets still wait", "r2", qlen=9)
+    r.tc(f"qdisc add dev r1 root handle 1: sfc nobolt {PFC}")
+    r.send(4)
+    r.counters("those of before and these", "r1", ingress_bytes=13 * SIZE)
+    sh(f"ip -n {r.r.name} link del r1")
+    r.told(0)
+    r.counters("r1 has gone", "r2", qlen=13)
+    r.change("r2", "rate 1gbit")
+    r.drained()
+    r.told(FULL)
+    sh(f"ip -n {r.r.name} link del r2")
+    r.close()
+    r = Router(PFC, f"rate 1mbit {PFC}")
+    r.send(10)
+    sh(f"ip -n {r.r.name} link set r1 netns {r.h1.name}")
+    r.tc(f"qdisc replace dev r2 root handle 2: sfc nobolt {PFC}")
+    expect("a new one", r.stats("r2")["qlen"], 0)
+    r.close()
+
+
+def unload():
+    """The module goes at once, with a neighbour that has been told to pause and will have to be told again"""
+    ko = os.path.join(os.environ.get("BOLT_MODULES", ""), "sch_sfc.ko")
+    for how in ("qdisc", "device", "namespace"):
+        r = Router(PFC, f"rate 1mbit {PFC}")
+        r.send(10)
+        r.told(FULL)
+        poll(lambda r=r: r.stats("r1")["pfc_refresh"] > 0, "told again")
+        if how == "qdisc":
+            r.tc("qdisc del dev r1 root")
+            r.tc("qdisc del dev r2 root")
+        elif how == "device":
+            sh(f"ip -n {r.r.name} link del r1; ip -n {r.r.name} link del r2")
+        else:
+            # it goes when nobody has it open any more
+            r.r.close()
+            sh(f"ip netns del {r.r.name}")
+            undo.remove(f"ip netns del {r.r.name}")
+        poll(lambda: not subprocess.run(["rmmod", "sch_sfc"], capture_output=True, check=False).returncode,
+             f"unloads without its {how}")
+        # a frame now is nobody's
+        if how == "qdisc":
+            r.told(FULL)
+        sh(f"insmod {ko} 2>/dev/null || modprobe sch_sfc")
+        for s in (r.one.sock, r.two.sock, r.h1, r.h2) + (() if how == "namespace" else (r.r,)):
+            s.close()
+
+
+def buffer():
+    """Dynamic thresholds: a lone port takes half, two take a third each; known to a 64th"""
+    size = 64 * 2 * SIZE
+    r = Router(f"buffer {size}b rate 1mbit", f"buffer {size}b rate 1mbit")
+    r.send(100)
+    st = r.stats("r2")
+    # a packet is on the wire; what the other ports know is a grain old
+    expect_that("half of it", size // 2 - 3 * SIZE <= st["backlog"] <= size // 2 + SIZE, st["backlog"])
+    expect_that("in use", abs(st["buffer_used"] - st["backlog"]) < SIZE, st["buffer_used"])
+    expect("drops", (st["drop_buffer"], st["drop_data"]), (100 - 1 - st["qlen"],) * 2)
+    expect("peak", st["buffer_peak"], st["buffer_used"])
+    r.change("r2", "alpha 1/4")
+    r.counters("what is there stays", "r2", qlen=st["qlen"])
+    r.send(1)
+    r.counters("and nothing is added", "r2", qlen=st["qlen"], alpha="1/4")
+    r.change("r2", "alpha 8")
+    r.send(100)
+    st = r.stats("r2")
+    expect_that("eight ninths", size * 8 // 9 - 10 * SIZE <= st["backlog"] <= size * 8 // 9 + SIZE, st["backlog"])
+    r.change("r2", "buffer off rate 1gbit")
+    r.drained()
+    r.counters("empty", "r1", buffer_used=0)
+    expect_that("peak", r.stats("r1")["buffer_peak"] >= st["backlog"] - SIZE, r.stats("r1")["buffer_peak"])
+    r.close()
+
+
+TESTS = [wire, exact, priorities, vlan, heeds, fifo, refused, watchdog, sfc_p, sfc_p_far, options, changed, gone,
+         unload, buffer]
+
+
+if __name__ == "__main__":
+    sys.exit(bolt_ctl.main(TESTS))

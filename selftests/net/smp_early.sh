@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The congestion control is changed on one CPU while the answer to the SYN comes in on another: no
+# object of the connection is left for the next one that gets its struct sock.
+
+. "$(dirname "$0")/lib.sh"
+
+answered() {
+	[ "$(bolt_stat "$H1" SynTx)" -ge 3000 ]
+}
+
+test_no_object_left() {
+	setup_pair
+	# what H1 receives is the other CPU's, whoever sent it
+	ip netns exec "$H1" bash -c \
+		"for q in /sys/class/net/eth0/queues/rx-*; do echo 2 >\$q/rps_cpus; done"
+	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001
+	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+	spawn WORK "$tmp/work" in_ns "$H1" timeout 250 taskset 1 "$BOLT_PROGRAMS/bolt_race" work "$A2" \
+		5001 threads 1 bytes 1000 early until "$tmp/enough"
+	BUSYWAIT_MS=120000 expect "SYNs" busywait answered
+	touch "$tmp/enough"
+	ended work "$WORK"
+	kill "$SERVER"
+	ended server "$SERVER"
+	say "$(tail -1 "$tmp/work"), SynAckRx $(bolt_stat "$H1" SynAckRx)"
+	expect "no object without a socket" busywait stat_is "$H1" FlowsNow 0
+}
+
+run_tests no_object_left

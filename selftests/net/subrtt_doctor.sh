@@ -1,0 +1,444 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# flavour: lab
+#
+# subrtt doctor: each thing that may be missing is taken away, in a namespace, and must be
+# found, and nothing else; where the command that fixes it can be run here, it is, and fixes it.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_subrtt.sh"
+
+release=$(uname -r)
+
+#	H1 eth0 ----- eth0 H2: a host where nothing is missing
+setup_host() {
+	setup_pair
+	in_ns "$H1" sysctl -qw net.bolt.base_rtt_ns=8000 net.bolt.sfc=1
+}
+
+# Runs it, in H1
+fix() {
+	local how
+	how=$(how "$1")
+	expect "$how" in_ns "$H1" bash -c "${how//sudo /}"
+}
+
+# plain CHECK: the command without the comment behind it
+plain() {
+	local command
+	command=$(how "$1")
+	echo "${command%%   #*}"
+}
+
+test_healthy() {
+	setup_host
+	doctor
+	only
+	finds kernel ok "^Linux $release "
+	finds module ok '^tcp_bolt is loaded'
+	finds module ok '^sch_sfc is loaded'
+	finds tc ok 'tc knows sfc'
+	finds speed ok '^departures are spaced at 10\.0Gbps \(net\.bolt\.rate_mbps\)'
+	finds port ok '^UDP 12311 receives on each of 5 local addresses'
+	finds filter ok 'no filter'
+	finds peers ok '^0 connections'
+	# a datagram of one byte for each, refused for what it is
+	bolt_stats_save "$H1"
+	doctor host
+	expect_eq "what it sent" "$(bolt_stats_diff "$H1" | tr '\n' ' ')" "CtlRx=5 CtlShort=5 "
+	doctor switch
+	only
+	expect_eq "last line" "$(tail -1 "$tmp/out")" "nothing to fix"
+	ctl -j -n "$H1" doctor
+	expect_eq "JSON" "$(json '"\(.fix) \(.ok == ([.checks[] | select(.status == "ok")] | length)) \(
+		[.checks[] | select(.text == "tc knows sfc").check][0])"')" "0 true tc"
+}
+
+test_kernel() {
+	local as='setarch --uname-2.6'
+	setup_host
+	doctor
+	finds kernel fix '^Linux 2\.6\..* is not supported: 6\.1 to 7\.3 are'
+	# of Debian 12; a boot loader prefers the newest that is there
+	expect_eq "how" "$(plain kernel)" "sudo apt-get install linux-image-amd64 && sudo reboot"
+	only kernel
+}
+
+# fake [loaded] SHELL-COMMANDS: subrtt sees a /sys and a /lib/modules of our own making
+fake() {
+	local keep=:
+	[ "$1" != loaded ] || { keep='mkdir -p /sys/module/tcp_bolt /sys/module/sch_sfc'; shift; }
+	cat >"$tmp/fake" <<-END
+		set -e
+		mount -t tmpfs none /sys
+		mount -t tmpfs none /lib/modules
+		mount -t tmpfs none /var/lib
+		mkdir -p /sys/module /sys/kernel/security /sys/firmware/efi/efivars /lib/modules/$release
+		$keep
+		$*
+		exec "\$@"
+	END
+	as="unshare -m bash $tmp/fake"
+}
+
+# depmod RELEASE MODULE...: as if it had found them
+fake_depmod() {
+	local release=$1 m
+	shift
+	printf 'mkdir -p /lib/modules/%s;' "$release"
+	for m; do
+		printf 'echo updates/dkms/%s.ko.xz: >>/lib/modules/%s/modules.dep;' "$m" "$release"
+	done
+}
+
+test_modules() {
+	local as='' headers="mkdir -p /lib/modules/$release/build; touch /lib/modules/$release/build/Makefile;"
+	setup_host
+	fake :
+	doctor
+	only module
+	finds module fix '^tcp_bolt is not installed '
+	finds module fix '^sch_sfc is not installed '
+	# no headers of this kernel, and no archive has any
+	expect_eq "how, no headers" "$(plain module)" "make KDIR=DIR && sudo make KDIR=DIR install"
+	fake "$headers"
+	doctor host
+	expect_eq "how" "$(plain module)" "make packages && sudo apt-get install ./build/packages/subrtt-dkms_*.deb"
+	only module
+	expect_eq "a host needs no sch_sfc" "$(grep -c sch_sfc "$tmp/out")" 0
+	fake "$(fake_depmod "$release" tcp_bolt sch_sfc)"
+	doctor
+	only module
+	finds module fix '^tcp_bolt is not loaded'
+	expect_eq "fix" "$(grep -o -- '-> sudo .*' "$tmp/out" | paste -sd,)" \
+		"-> sudo modprobe tcp_bolt,-> sudo modprobe sch_sfc"
+	fake "$(fake_depmod 6.1.0-99-amd64 tcp_bolt sch_sfc)"
+	doctor
+	only module
+	finds module fix "^tcp_bolt is installed for Linux 6.1.0-99-amd64, not for this one, $release"
+	fake "$(fake_depmod 6.1.0-99-amd64 tcp_bolt) $headers mkdir -p /var/lib/dkms/subrtt"
+	doctor host
+	expect_eq "how, dkms has the sources" "$(plain module)" "sudo dkms autoinstall -k $release"
+	# one whose name only begins so
+	fake "$(fake_depmod "$release" tcp_bolt_other xtcp_bolt)"
+	doctor host
+	finds module fix '^tcp_bolt is not installed '
+}
+
+# The kernel loads signed modules only, for either reason; and the log of one that was refused
+test_secure_boot() {
+	local as='' efi='printf "\6\0\0\0\1" >/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c'
+	local lockdown='echo "none [integrity] confidentiality" >/sys/kernel/security/lockdown'
+	local enforce='mkdir -p /sys/module/module/parameters; echo Y >/sys/module/module/parameters/sig_enforce'
+	local installed enroll="sudo mokutil --import /var/lib/dkms/mok.pub && sudo reboot" v
+	setup_host
+	mkdir -p "$tmp/bin"
+	for v in mokutil openssl dkms; do
+		ln -s /bin/true "$tmp/bin/$v"
+	done
+	v=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' ../../dkms.conf)
+	installed=$(fake_depmod "$release" tcp_bolt sch_sfc)
+	fake "$installed $efi; $lockdown"
+	doctor host
+	only module signing
+	finds signing fix '^kernel lockdown is on: tcp_bolt is not signed and will not be loaded \(Secure Boot\)'
+	fake "$installed $enforce"
+	doctor host
+	only module signing
+	finds signing fix '^module.sig_enforce is on: tcp_bolt is not signed and will not be loaded$'
+	fake "$installed $enforce; export PATH=$tmp/bin:\$PATH"
+	doctor host
+	expect_eq "how, without dkms" "$(plain signing)" \
+		"cd /lib/modules/$release/updates && sudo rm -rf tcp_bolt sch_sfc && cd - && sudo dkms install . && $enroll"
+	fake "$installed $enforce; export PATH=$tmp/bin:\$PATH; mkdir -p /var/lib/dkms/subrtt/$v"
+	doctor host
+	expect_eq "how, with dkms" "$(plain signing)" \
+		"sudo dkms build --force subrtt/$v && sudo dkms install --force subrtt/$v && $enroll"
+	fake "$installed $enforce; export PATH=$tmp/bin:\$PATH; rm $tmp/bin/mokutil; mkdir -p /var/lib/dkms/subrtt/$v"
+	doctor host
+	[ -x /usr/bin/mokutil ] || expect_eq "how, without mokutil" "$(plain signing)" \
+		"sudo dkms build --force subrtt/$v && sudo dkms install --force subrtt/$v && sudo apt-get install mokutil && $enroll"
+	# what is not there yet cannot be signed
+	fake "$lockdown"
+	doctor
+	only module
+	finds signing note '^kernel lockdown is on: modules must be signed'
+	fake "$efi; echo '[none] integrity confidentiality' >/sys/kernel/security/lockdown; $installed"
+	doctor
+	only module
+	finds signing ok '^modules need no signature, though Secure Boot is on'
+	fake loaded "$efi; $lockdown"
+	doctor
+	only
+	finds signing ok 'and the modules are loaded'
+	# signed, by a key that the kernel does or does not know
+	printf '#!/bin/sh\necho PKCS#7\n' >"$tmp/bin/modinfo"
+	chmod +x "$tmp/bin/modinfo"
+	fake "$installed $efi; $lockdown; export PATH=$tmp/bin:\$PATH"
+	doctor host
+	only module
+	finds signing note 'is signed; if loading fails with "Key was rejected"'
+	echo "<5>Loading of module with unavailable key is rejected" >/dev/kmsg
+	doctor host
+	only module signing
+	finds signing fix "tcp_bolt's key is not enrolled \(Secure Boot\)"
+}
+
+test_tc() {
+	local as='env TC_LIB_DIR=/nowhere'
+	setup_host
+	doctor
+	only tc
+	finds tc fix 'tc has no plugin q_sfc.so'
+	expect_eq "how" "$(plain tc)" "make packages && sudo apt-get install ./build/packages/subrtt-tools_*.deb"
+	doctor host
+	only
+	echo 'mount -t tmpfs none /usr/sbin; mount -t tmpfs none /usr/local; exec "$@"' >"$tmp/fake"
+	as="unshare -m bash $tmp/fake env PATH=/nowhere"
+	subrtt=$(realpath "$(command -v "$subrtt")") doctor
+	finds tc fix 'tc is not installed'
+	finds filter note 'nft is not installed'
+	only tc
+}
+
+test_sysctls() {
+	setup_host
+	doctor host
+	finds sysctl note 'new sockets use cubic'
+	finds sysctl ok 'base round trip 8.00us'
+	in_ns "$H1" sysctl -qw net.ipv4.tcp_congestion_control=bolt net.bolt.base_rtt_ns=0
+	doctor host
+	only
+	finds sysctl ok 'new sockets use bolt'
+	finds sysctl note 'base_rtt_ns is 0'
+}
+
+test_hooks() {
+	setup_host
+	in_ns "$H1" sysctl -qw net.bolt.sfc=0 net.bolt.hooks=0
+	doctor host
+	finds sysctl fix 'net.bolt.hooks is 0'
+	only sysctl
+	fix sysctl
+	expect_eq "hooks" "$(in_ns "$H1" sysctl -n net.bolt.hooks)" 1
+	doctor host
+	only
+}
+
+test_port() {
+	setup_pair
+	doctor host
+	only
+	finds port note '^UDP 12311 is not open yet'
+	take_port "$H1" 12311
+	doctor host
+	only port
+	finds port fix '^UDP 12311 is in use by python3 \(process [0-9]+\), so control messages'
+	fix port
+	in_ns "$H1" sysctl -qw net.bolt.sfc=1
+	doctor host
+	only
+	finds port ok '^UDP 12312 receives'
+}
+
+nft_() {
+	in_ns "$H1" nft "$@"
+}
+
+# rules TEXT: those and no others; nft wants a chain to end with its line
+rules() {
+	printf 'flush ruleset\n%s\n' "${1//; \}/; \}$'\n'}" | nft_ -f - || fail "nft: $1"
+}
+
+# What is found, with + for blanks, and the rules; the command that is named must fix it
+test_filter() {
+	local text found
+	setup_host
+	while read -r found text; do
+		rules "$text"
+		doctor host
+		if [ "$found" = none ]; then
+			only
+			continue
+		fi
+		# shellcheck disable=SC2086 # words
+		only ${found//+/ }
+		finds filter fix 'UDP port 12311'
+		fix filter
+		doctor host
+		only
+		finds filter ok 'no filter'
+	done <<-'TABLE'
+		port+filter table inet f { chain in { type filter hook input priority 0; udp dport 12311 drop; } }
+		port+filter table ip f { chain in { type filter hook input priority 0; udp dport { 53, 12311 } counter drop; } }
+		port+filter table inet f { chain in { type filter hook input priority 0; meta l4proto udp th dport 12000-13000 reject; } }
+		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; tcp dport 22 accept; } }
+		filter table inet f { chain in { type filter hook input priority 0; iifname lo accept; tcp dport 22 accept; counter drop; } }
+		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; tcp dport 12311 accept; } }
+		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport 450 accept; } }
+		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport 12311 accept; } }
+		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport { 53, 12000-13000 } accept; } }
+		none table inet f { chain ok { udp dport 12311 accept; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; jump ok; } }
+		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; jump ok; } chain ok { udp dport 12311 accept; } }
+		none table inet f { chain in { type filter hook input priority 0; tcp dport 12311 drop; udp dport 1231 drop; udp dport != 12311 accept; } }
+		none table inet f { chain in { type filter hook forward priority 0; policy drop; } }
+		none table inet f { chain in { type nat hook input priority 100; udp dport 12311 accept; } }
+		none table inet f { chain in { type filter hook input priority 0; udp dport 12311 accept; udp dport 12000-13000 drop; } }
+	TABLE
+	# a router forwards control messages, a host does not
+	rules 'table inet f { chain fw { type filter hook forward priority 0; policy drop; } }'
+	in_ns "$H1" sysctl -qw net.ipv4.ip_forward=1
+	doctor
+	only filter
+	finds filter fix '^chain fw of table inet f drops what no rule accepts'
+	fix filter
+	doctor
+	only
+	# what leaves is dropped: the reason is said
+	rules 'table inet f { chain out { type filter hook output priority 0; udp dport 12311 drop; } }'
+	doctor
+	only port
+	finds port fix '192\.0\.2\.1: Operation not permitted'
+}
+
+test_peers() {
+	setup_host
+	server "$H2" cc cubic listen "$A2" 5001 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt connect "$A2" 5001 mark "$tmp/up" wait "$tmp/go" send 1000
+	busywait test -e "$tmp/up"
+	doctor host
+	only peers
+	finds peers fix "^1 connections run plain Reno.*: $A2\$"
+	touch "$tmp/go"
+	ended client "$CLIENT"
+	server_done
+	rm "$tmp/up" "$tmp/go"
+	busywait test -z "$(in_ns "$H1" ss -Htan state established)"
+	doctor host
+	only
+	finds peers note '^1 of 1 connections so far ran without the option'
+}
+
+test_devices() {
+	local as=''
+	setup_host
+	doctor
+	finds qdisc note 'no device has sfc'
+	expect "veth" in_ns "$H1" tc qdisc replace dev eth0 root sfc
+	doctor
+	only queue
+	finds queue fix '^eth0 has no queue of its own'
+	fix queue
+	doctor
+	only
+	finds qdisc ok '^1 ports with sfc'
+	# a device that does not say its speed
+	expect "dummy" ip -n "$H1" link add d0 type dummy
+	ip -n "$H1" link set d0 up
+	expect "dummy" in_ns "$H1" tc qdisc replace dev d0 root sfc
+	doctor
+	only speed
+	finds speed fix '^d0 does not report its speed'
+	finds sysctl note 'this router does not forward'
+	fix speed
+	# it has no queue either
+	doctor
+	only queue
+	fix queue
+	in_ns "$H1" sysctl -qw net.ipv4.ip_forward=1
+	doctor
+	only
+	expect_eq "forwards" "$(grep -c 'does not forward' "$tmp/out")" 0
+	ip -n "$H1" link del d0
+	in_ns "$H1" sysctl -qw net.ipv4.ip_forward=0
+
+	expect "addr" in_ns "$H1" tc qdisc change dev eth0 root sfc addr 192.0.2.1
+	doctor
+	only sysctl
+	finds sysctl fix '^eth0: control messages from its own address'
+	fix sysctl
+	doctor
+	only
+	# a name with a dot
+	ip -n "$H1" link add d.1 type dummy
+	ip -n "$H1" link set d.1 up
+	expect "d.1" in_ns "$H1" tc qdisc replace dev d.1 root sfc link 1gbit rate 1gbit addr 192.0.2.1
+	doctor
+	only sysctl
+	fix sysctl
+	doctor
+	only
+	ip -n "$H1" link del d.1
+	expect "port" in_ns "$H1" tc qdisc change dev eth0 root sfc port 1000 no-split-gso
+	expect "hold" in_ns "$H1" tc qdisc add dev lo root sfc_hold
+	in_ns "$H1" sysctl -qw net.bolt.sfc=0
+	doctor
+	only
+	finds sysctl note '^eth0 sends control messages to UDP 1000, but this host listens on 12311'
+	finds sysctl note '^lo \(sfc_hold\) holds packets other than TCP, but TCP on this host ignores pauses'
+	finds offload note '^eth0 does not split super-packets'
+	in_ns "$H1" tc qdisc del dev lo root
+
+	# PFC of which nothing is heard
+	expect "pfc" in_ns "$H1" tc qdisc replace dev eth0 root handle 6: sfc rate 1gbit pfc prio 1 xoff 9000b
+	doctor
+	only
+	ip -n "$H1" link add br0 type bridge
+	ip -n "$H1" link set eth0 master br0
+	doctor
+	finds pfc fix '^eth0 is a port of a bridge, which drops PAUSE frames'
+	fix pfc
+	ip -n "$H1" link del br0
+	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_PAUSE=1"
+	doctor
+	finds pfc note '^eth0: the NIC may answer PAUSE frames itself'
+	only
+	as=
+
+	# a deep ring without byte queue limits; not where sfc shapes
+	expect "ring" in_ns "$H1" tc qdisc replace dev eth0 root handle 7: sfc link 1gbit
+	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_RING=4096"
+	doctor
+	finds ring fix '^eth0: a transmit ring of 4096 packets without byte queue limits'
+	expect_eq "how" "$(how ring)" "sudo ethtool -G eth0 tx 128"
+	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_RING=128"
+	doctor
+	only queue
+	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_RING=4096"
+	in_ns "$H1" tc qdisc change dev eth0 root sfc rate 1gbit
+	doctor
+	only
+	as=
+	expect "two" in_ns "$H1" tc qdisc replace dev eth0 root handle 1: prio
+	expect "two" in_ns "$H1" tc qdisc add dev eth0 parent 1:1 sfc
+	doctor
+	only queue
+	fix queue
+	expect "two" in_ns "$H1" tc qdisc add dev eth0 parent 1:2 sfc rate 1gbit
+	doctor
+	finds qdisc note 'several sfc on one device'
+}
+
+# What a user cannot see is said to be unknown, on one line, and by the status
+test_user() {
+	local as='setpriv --reuid=65534 --regid=65534 --clear-groups'
+	setup_host
+	spawn ENTERED "$tmp/sleep" in_ns "$H1" sleep 1000
+	ctl_fails "another's namespace" 3 'root is needed|CAP_SYS_ADMIN is needed' -n "$H1" doctor
+	as="nsenter --net=/run/netns/$H1 -- $as"
+	# the plugin where such a user may read it
+	chmod 755 "$tmp"
+	[ -z "${TC_LIB_DIR:-}" ] || { cp "$TC_LIB_DIR/q_sfc.so" "$tmp" && as="env TC_LIB_DIR=$tmp $as"; }
+	ctl doctor
+	mapfile -t lines <"$tmp/out"
+	expect_eq "status" "$status" 3
+	[[ $err =~ ^subrtt:\ doctor:\ [0-9]+\ checks\ need\ root ]] || fail "said '$err'"
+	finds filter unknown 'packet filters cannot be read'
+	finds port unknown 'CAP_NET_ADMIN is needed'
+	finds peers unknown 'CAP_NET_ADMIN is needed'
+	ctl -j doctor
+	expect_eq "to fix" "$(json '"\(.fix) \(.unknown > 0)"')" "0 true"
+}
+
+run_tests healthy kernel modules secure_boot tc sysctls hooks port filter peers devices user json

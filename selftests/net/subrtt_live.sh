@@ -1,0 +1,290 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# flavour: lab
+#
+# subrtt top and subrtt exporter: what they show moves as the traffic does; the exporter's answers are
+# OpenMetrics and HTTP, whoever asks and however; the dashboard and the unit name what there is.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_subrtt.sh"
+
+conf=../../tools/conf
+
+# --- a pair of hosts with a port and a connection ---
+
+setup_live() {
+	rm -f "$tmp/up" "$tmp/go" "$tmp/top"
+	setup_pair
+	expect "sfc" in_ns "$H1" tc qdisc replace dev eth0 root handle 8001: sfc rate 1gbit
+	server "$H2" cc bolt listen "$A2" 5001 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" cc bolt \
+		connect "$A2" 5001 send 1000 mark "$tmp/up" wait "$tmp/go" send 5000000
+	expect "connection" busywait test -e "$tmp/up"
+}
+
+# The bytes that it sends have gone
+let_go() {
+	touch "$tmp/go"
+	wait "$CLIENT" || fail "the client failed"
+	wait "$SERVER" || fail "the server failed"
+}
+
+# metric NAME[{LABELS}]: its value in $tmp/out
+metric() {
+	awk -v want="$1" 'substr($0, 1, length(want) + 1) == want " " { print $NF }' "$tmp/out"
+}
+
+# --- exporter ---
+
+test_usage() {
+	local want pattern args
+	while IFS='|' read -r want pattern args; do
+		# shellcheck disable=SC2086 # words
+		ctl_fails "subrtt $args" "$want" "$pattern" $args
+	done <<-'TABLE'
+		2|--listen: "0" is not a number from 1 to 65535|exporter -l 0
+		2|--listen: "x" is not a number|exporter --listen=x
+		2|--listen: "localhost:9823" is no address|exporter -l localhost:9823
+		2|--listen: ":9823" is no address|exporter -l :9823
+		2|--listen: "192.0.2.1.5:1" is no address|exporter -l 192.0.2.1.5:1
+		2|exporter has no JSON|-j exporter --once
+		2|unknown word "x"|exporter x
+		2|no option "--flaws"; see: subrtt exporter --help|exporter --flaws
+		2|--delay: "0" is not a number of seconds|top -d 0
+		2|--delay: "1s" is not a number of seconds|top --delay 1s
+		2|--count: "0" is not a number|top -c 0
+		2|unknown word "eth0"|top eth0
+	TABLE
+}
+
+# What a parser of OpenMetrics insists on: the type of a metric before its samples, which stand
+# together, a unit that its name ends with, no sample twice, and the end
+well_formed() {
+	awk '
+		function bad(why) { print NR ": " why ": " $0; wrong = 1 }
+		ended { bad("behind the end") }
+		/^# TYPE / { if ($3 in type) bad("again"); type[$3] = $4; now = $3; next }
+		/^# UNIT / { if ($3 != now || substr($3, length($3) - length($4)) != "_" $4) bad("unit"); next }
+		/^# EOF$/ { ended = 1; next }
+		!/^subrtt_[a-z0-9_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? -?[0-9.e+-]+$/ { bad("no sample"); next }
+		{
+			name = $0
+			sub(/[{ ].*/, "", name)
+			want = now (type[now] == "counter" ? "_total" : type[now] == "info" ? "_info" : "")
+			if (name != want) bad("of " now)
+			sample = $0
+			sub(/ [^ ]*$/, "", sample)
+			if (sample in seen) bad("twice")
+			seen[sample] = 1
+		}
+		END { if (!ended) bad("no end"); exit wrong }' "$tmp/out"
+}
+
+# Every number is the one that stats, qdisc and flows have
+test_as_elsewhere() {
+	local name value n=0 before port='device="eth0",handle="8001:"'
+	setup_live
+	let_go
+	ctl -n "$H1" exporter --once
+	expect_none "counters that nobody asked for" "$(grep subrtt_host "$tmp/out")"
+	ctl -n "$H1" exporter --once --counters
+	expect_eq "status ($err)" "$status" 0
+	expect "well-formed" well_formed
+	expect_eq "build" "$(metric "subrtt_build_info{version=\"$(sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' ../../dkms.conf)\"}")" 1
+	for name in counters ports flows; do
+		expect_eq "up: $name" "$(metric "subrtt_up{of=\"$name\"}")" 1
+	done
+	before=$(<"$tmp/out")
+	while read -r name value; do
+		expect_eq "$name" "$(metric "subrtt_host_${name}_total")" "$value"
+		n=$((n + 1))
+	done < <("$subrtt" -n "$H1" stats --all | sed 's/\([a-z0-9]\)\([A-Z]\)/\1_\2/g' |
+		tr '[:upper:]' '[:lower:]')
+	expect_ge "counters" "$n" 30
+	ctl -j -n "$H1" qdisc
+	json '.[0] | "sent_bytes \(.bytes)", "sent_packets \(.packets)", "drops \(.drops)",
+		(.sfc | "data \(.data)", "src_sent \(.src_sent)")' >"$tmp/port"
+	json '.[0] | "queue_bytes \(.backlog)", "link_bytes_per_second \(.sfc.link_rate)",
+		"ccthresh \(.sfc.ccthresh)"' >"$tmp/state"
+	printf '%s\n' "$before" >"$tmp/out"
+	while read -r name value; do
+		expect_eq "$name" "$(metric "subrtt_port_${name}_total{$port}")" "$value"
+	done <"$tmp/port"
+	while read -r name value; do
+		expect_eq "$name" "$(metric "subrtt_port_$name{$port}")" "$value"
+	done <"$tmp/state"
+	expect_ge "data went out" "$(metric "subrtt_port_sent_bytes_total{$port}")" 5000000
+}
+
+test_flows() {
+	local labels
+	setup_live
+	ctl -n "$H1" exporter --once
+	expect_eq "flows" "$(metric 'subrtt_flows{congestion="bolt"}')" 1
+	expect_eq "none paused" "$(metric 'subrtt_flows_paused{congestion="bolt"}')" 0
+	expect_eq "with the option" "$(metric 'subrtt_flows_without_option{congestion="bolt"}')" 0
+	expect_ge "a window" "$(metric 'subrtt_flows_window_packets{congestion="bolt"}' | cut -d. -f1)" 1
+	expect_none "not by themselves" "$(grep '^subrtt_flow_' "$tmp/out")"
+	ctl -n "$H1" exporter --once --flows
+	expect "well-formed" well_formed
+	labels=$(sed -n 's/^subrtt_flow_acked_bytes_total{\(.*\)} .*/\1/p' "$tmp/out")
+	expect "whose ($labels)" grep -qE "^local=\"$A1:[0-9]+\",remote=\"$A2:5001\",congestion=\"bolt\"" <<<"$labels"
+	expect "a round trip" busywait round_trip "$labels"
+	let_go
+}
+
+round_trip() {
+	ctl -n "$H1" exporter --once --flows
+	[ "$(metric "subrtt_flow_srtt_seconds{$1}")" != 0 ]
+}
+
+# Without modules' objects: what is not there is told by subrtt_up, and nobody complains
+test_nothing_there() {
+	setup_ns H1
+	ctl -n "$H1" exporter --once
+	expect_eq "status" "$status:$err" "0:"
+	expect "well-formed" well_formed
+	expect_none "ports" "$(grep '^subrtt_port' "$tmp/out")"
+	expect_none "flows" "$(grep '^subrtt_flows' "$tmp/out")"
+	as="setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all --reuid 65534 --clear-groups" \
+		ctl exporter --once --counters
+	expect_eq "counters without permission" "$(metric 'subrtt_up{of="counters"}')" 0
+	expect_eq "ports without it" "$(metric 'subrtt_up{of="ports"}')" 1
+	"$subrtt" exporter --once >/dev/full 2>"$tmp/err" && fail "a full disk goes unnoticed"
+	expect "a full disk" grep -q '^subrtt: cannot write the output' "$tmp/err"
+}
+
+# --- HTTP ---
+
+start_exporter() {
+	spawn EXPORTER "$tmp/exporter" "$subrtt" -n "$H1" exporter "$@"
+	expect "listening ($(cat "$tmp/exporter"))" busywait file_has "$tmp/exporter" "^subrtt: http"
+}
+
+# request ADDRESS PORT TEXT: the answer in $tmp/answer, its body in $tmp/out, \r left out
+request() {
+	# shellcheck disable=SC2016 # for the other bash
+	in_ns "$H1" timeout 60 bash -c 'exec 3<>"/dev/tcp/$1/$2" && printf "%b" "$3" >&3 && cat <&3 2>/dev/null' \
+		- "$@" | tr -d '\r' >"$tmp/answer"
+	sed '1,/^$/d' "$tmp/answer" >"$tmp/out"
+}
+
+head_of() {
+	sed '/^$/,$d' "$tmp/answer"
+}
+
+test_http() {
+	local want text length
+	setup_live
+	start_exporter
+	request 127.0.0.1 9823 'GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n'
+	expect "status" grep -qx 'HTTP/1.1 200 OK' "$tmp/answer"
+	expect "type" grep -qx 'Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8' \
+		"$tmp/answer"
+	length=$(sed -n 's/^Content-Length: //p' "$tmp/answer")
+	expect_eq "length" "$(wc -c <"$tmp/out")" "$length"
+	expect "well-formed" well_formed
+	expect_eq "of this namespace" "$(metric 'subrtt_flows{congestion="bolt"}')" 1
+	let_go
+	request 127.0.0.1 9823 'GET /metrics?x=1 HTTP/1.0\n\n'
+	expect_ge "it is read anew" \
+		"$(metric 'subrtt_port_sent_bytes_total{device="eth0",handle="8001:"}')" 5000000
+	request 127.0.0.1 9823 'HEAD /metrics HTTP/1.1\r\n\r\n'
+	expect_ge "HEAD has the length" "$(sed -n 's/^Content-Length: //p' "$tmp/answer")" 1000
+	expect_eq "and no body" "$(wc -c <"$tmp/out")" 0
+	while IFS='|' read -r want text; do
+		request 127.0.0.1 9823 "$text"
+		expect_eq "${text:0:30}" "$(head -n 1 "$tmp/answer")" "$want"
+	done <<-'TABLE'
+		HTTP/1.1 200 OK|GET / HTTP/1.1\r\n\r\n
+		HTTP/1.1 404 Not Found|GET /metric HTTP/1.1\r\n\r\n
+		HTTP/1.1 404 Not Found|GET /metrics/../etc HTTP/1.1\r\n\r\n
+		HTTP/1.1 405 Method Not Allowed|POST /metrics HTTP/1.1\r\n\r\n
+		HTTP/1.1 400 Bad Request|hello\r\n\r\n
+	TABLE
+	request 127.0.0.1 9823 'DELETE / HTTP/1.1\r\n\r\n'
+	expect "what is allowed" grep -qx 'Allow: GET, HEAD' "$tmp/answer"
+	expect "it is there yet" kill -0 "$EXPORTER"
+	kill -TERM "$EXPORTER"
+	wait "$EXPORTER"
+	expect_eq "SIGTERM" "$?" 0
+}
+
+# Who says nothing, too much, or hangs up, holds up nobody for longer than two seconds
+test_http_bad() {
+	local pid
+	setup_ns H1
+	start_exporter --listen '[::1]:9824'
+	# shellcheck disable=SC2016 # for the other bash
+	spawn pid "$tmp/mute" in_ns "$H1" timeout 300 bash -c 'exec 3<>/dev/tcp/::1/9824; echo >"$1"; cat <&3' - \
+		"$tmp/connected"
+	expect "somebody who says nothing" busywait test -e "$tmp/connected"
+	request ::1 9824 'GET / HTTP/1.1\r\n\r\n'
+	expect "behind who says nothing" grep -q '200 OK' "$tmp/answer"
+	request ::1 9824 "GET /$(head -c 10000 /dev/zero | tr '\0' x) HTTP/1.1\r\n\r\n"
+	expect_eq "too long" "$(grep -c 200 "$tmp/answer")" 0
+	in_ns "$H1" timeout 60 bash -c 'exec 3<>/dev/tcp/::1/9824; printf "GET /metrics HTTP/1.1\r\n\r\n" >&3'
+	request ::1 9824 'GET /metrics HTTP/1.1\r\n\r\n'
+	expect "and goes on" well_formed
+	ctl_fails "its port is taken" 1 '\[::1\]:9824: Address already in use' -n "$H1" exporter -l '[::1]:9824'
+	kill -INT "$EXPORTER"
+	wait "$EXPORTER"
+	expect_eq "SIGINT" "$?" 0
+}
+
+# --- what is beside it ---
+
+# Each metric that the dashboard asks for is one that there is
+test_dashboard() {
+	local name n=0
+	setup_live
+	let_go
+	ctl -n "$H1" exporter --once --counters
+	expect "JSON" jq -e '.panels | length > 4' "$conf/grafana/subrtt.json"
+	printf 'subrtt_flows 1\nsubrtt_flows_paused 1\nsubrtt_flows_window_packets 1\n' >>"$tmp/out"
+	while read -r name; do
+		expect "$name" grep -qE "^${name}[{ ]" "$tmp/out"
+		n=$((n + 1))
+	done < <(grep -oE 'subrtt_[a-z0-9_]+' "$conf/grafana/subrtt.json" | sort -u)
+	expect_ge "metrics" "$n" 10
+	expect "the unit's options" grep -q "^ExecStart=/usr/bin/subrtt exporter --listen 127.0.0.1:9823$" \
+		"$conf/systemd/subrtt-exporter.service"
+	expect "the port" grep -q '127.0.0.1:9823' "$conf/prometheus/subrtt.yml"
+}
+
+# --- top ---
+
+test_top() {
+	local line
+	setup_live
+	spawn TOP "$tmp/top" "$subrtt" -j -n "$H1" top -d 0.05 -c 4
+	expect "a first look" busywait file_has "$tmp/top" interval_ns
+	let_go
+	wait "$TOP"
+	expect_eq "status" "$?" 0
+	expect_eq "a line for each look" "$(wc -l <"$tmp/top")" 4
+	jq -s . "$tmp/top" >"$tmp/out"
+	expect_eq "ports of the first" "$(json '.[0].ports | map(.dev) | join(" ")')" eth0
+	expect_eq "its connection" "$(json '.[0].flows | map(.remote) | join(" ")')" "$A2:5001"
+	# bits that the rates stand for, of all looks: what was sent, with headers
+	line=$(json '[.[] | .interval_ns * .ports[0].rate_bps / 8e9] | add | floor')
+	expect_ge "bytes of the port" "$line" 5000000
+	expect_le "bytes of the port" "$line" 6000000
+	expect_eq "its link" "$(json '.[0].ports[0].link_bps')" 1000000000
+}
+
+test_top_text() {
+	setup_live
+	ctl -n "$H1" top -d 0.01 -c 2
+	expect_eq "status ($err)" "$status" 0
+	expect_eq "looks" "$(grep -c '^subrtt top - .* 1 flows, 0 paused; 1 ports$' "$tmp/out")" 2
+	expect "port" grep -qE '^eth0 +[0-9.]+[KMG]?bps +[0-9.]+%' "$tmp/out"
+	expect "flow" grep -qE "^$A1:[0-9]+ +$A2:5001 +bolt " "$tmp/out"
+	expect_eq "no terminal, no commands for one" "$(grep -c $'\033' "$tmp/out")" 0
+	let_go
+	setup_ns H1
+	ctl -n "$H1" top -c 1
+	expect_eq "an empty namespace" "$status" 0
+}
+
+run_tests usage as_elsewhere flows nothing_there http http_bad dashboard top top_text

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a check has measured, held against its goals.
+
+A goal that is missed, and known to be, stands in KNOWN of its check's module: by check, the goal and
+the worst value that is accepted, so that it cannot get worse unnoticed.  Documentation/results.rst
+says which mechanism is responsible.
+"""
+
+
+# Each check notes what it measured; a miss is collected, not raised, so that all are seen.
+class Judge:
+    def __init__(self, known=None):
+        self.missed = []
+        self.excused = []
+        self.said = []      # (verdict, text): all of it, for --json
+        self.samples = {}   # by goal: one entry a run
+        self.known = known or {}
+
+    def note(self, text, verdict=""):
+        self.said.append((verdict, text))
+        print(f"    # {verdict + ': ' if verdict.isupper() else ''}{text}", flush=True)
+
+    def must(self, ok, text):
+        self.note(text, "met" if ok else "MISSED")
+        if not ok:
+            self.missed.append(text)
+
+    def sample(self, key, value, limit, text, least=False):
+        """One run's value of a goal; judge_medians() holds the middle one against it."""
+        self.note(text, "sample")
+        self.samples.setdefault(key, []).append((value, limit, text, least))
+
+    def judge_medians(self):
+        for key, samples in self.samples.items():
+            value, limit, text, least = sorted(samples)[len(samples) // 2]
+            self.goal(key, value, limit, f"median of {len(samples)} runs: {text}", least)
+        self.samples = {}
+
+    def goal(self, key, value, limit, text, least=False):
+        """As must(), for a goal that KNOWN may name: then only its bound is asserted."""
+        def meets(bound):
+            return value >= bound if least else value <= bound
+
+        if not meets(limit) and key in self.known and meets(self.known[key]):
+            self.note(text, "KNOWN MISS")
+            self.excused.append(text)
+        else:
+            self.must(meets(limit), text)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The memory of a switch: PFC and its head-of-line blocking, SFC-P, a shared buffer (SFC, sections 4 and 5.2)."""
+
+from lab_runs import PACKET, RATE_BPS, rate
+from sfc_paper import CACHE, SFC_FULL, VICTIM_FROM_NS, VICTIM_INCAST_NS, VICTIM_KEEPS, VICTIMS
+
+PFC = "pfc prio 0x01 xoff 2mb"
+HOL_FROM_NS = 250e3                 # all have begun
+HOL_LOSES = 0.4                     # of their rate, without SFC, at least
+SFC_P_FEEDBACK_NS = 6000            # T_F of the scenario: to b and back
+SFC_P_SENDERS = (8, 24, 40)
+SFC_P_SYNC_US = 10                  # of 40
+SFC_P_ALONE = "pfc prio 0x01 xoff 8mb"
+BUFFER = 4 << 20
+BUFFER_ERROR = 1 / 64               # of it: how well the ports know what all hold
+
+
+def pfc_hol(lab, j):
+    """Flows beside an incast: PFC pauses their link as well; with SFC no link is paused"""
+    for sfc, more in (("without SFC", ("", "")), ("with SFC", (f" pause edge {CACHE} rtt 10us", f" pause {CACHE} rtt 10us"))):
+        runs, _ = lab.run("pfc-hol", "--cc", "reno", "--set", f"switch.edge_qdisc=sfc nobolt {PFC}{more[0]}",
+                          "--set", f"switch.qdisc=sfc nobolt {PFC}{more[1]}")
+        run = runs["reno"]
+        told = run.r["control"]["pfc"]
+        drops = sum(l["drops"] for l in run.r["links"])
+        j.must(drops == 0 and told["trips"] == 0, f"{sfc}: {drops} dropped, the watchdog tripped {told['trips']} times")
+        j.must(bool(told["xoff"]) != bool(more[0]) and told["heard"] == sum(told[k] for k in ("xoff", "refresh", "xon")),
+               f"{sfc}: {told['xoff']} pauses by PFC, {told['heard']} frames heard")
+        for i, who in VICTIMS.items():
+            series = run.flow_series(i)
+            before, after = (rate(series, *span) for span in ((VICTIM_FROM_NS, VICTIM_INCAST_NS),
+                                                              (HOL_FROM_NS, run.r["sim_ns"])))
+            text = f"{sfc}: {who}: {after / 1e9:.1f} Gb/s of {before / 1e9:.1f}"
+            if more[0]:
+                j.must(after >= VICTIM_KEEPS * before, f"{text} (at least {VICTIM_KEEPS:.0%})")
+            else:
+                j.must(after <= (1 - HOL_LOSES) * before, f"{text} (at most {1 - HOL_LOSES:.0%})")
+
+
+def sfc_p(lab, j):
+    """SFC-P: hosts without SFC, paused by PFC at their switch; its Figure 5"""
+    qth = 2 * SFC_P_FEEDBACK_NS * RATE_BPS / 8e9
+    for senders in SFC_P_SENDERS:
+        args = ("--set", f"incast.degree={senders}", "--set", f"incast.sync={SFC_P_SYNC_US * senders / 40}us")
+        runs, _ = lab.run("sfc-p-incast", "--cc", "reno", *args)
+        run = runs["reno"]
+        port, control = run.link("b-r0"), run.r["control"]
+        most = SFC_P_FEEDBACK_NS * senders * RATE_BPS / 8e9 + qth
+        peak = port.link["queue_bytes"]["max"]
+        j.must(peak <= most, f"{senders}: peak {peak / 1e6:.2f} MB (at most T_F N R + Qth, {most / 1e6:.2f} MB)")
+        start = min(f["start_ns"] for f in run.r["flows"]) + 2 * run.rtt
+        used = port.utilization(start, max(f["end_ns"] for f in run.r["flows"]) - run.rtt)
+        j.must(used >= SFC_FULL, f"{senders}: link {used:.2%} used (at least {SFC_FULL:.1%})")
+        j.must(not control["pauses"] and not control["rejected"] and not any(l["drops"] for l in run.r["links"]),
+               f"{senders}: no host was paused by BTS, nothing was dropped")
+        j.must(control["sfc_p"] > 0 and control["pfc"]["heard"] > 0,
+               f"{senders}: {control['sfc_p']} pauses asked for became {control['pfc']['heard']} PAUSE frames")
+
+        # PFC alone, at what dynamic thresholds let a lone queue have of 16 MB
+        runs, _ = lab.run("sfc-p-incast", "--cc", "reno", *args, "--set", f"switch.edge_qdisc=sfc nobolt {SFC_P_ALONE}",
+                          "--set", f"switch.qdisc=sfc nobolt {SFC_P_ALONE}")
+        alone = runs["reno"].link("b-r0").link["queue_bytes"]["max"]
+        drops = sum(l["drops"] for l in runs["reno"].r["links"])
+        j.must(alone > peak and not drops, f"{senders}: {alone / 1e6:.2f} MB with PFC alone, {drops} dropped")
+
+
+def shared_buffer(lab, j):
+    """Dynamic thresholds: the only congested port takes half of the buffer, at alpha 1, and all of it is accounted for"""
+    for alpha, part in (("1", 1 / 2), ("1/4", 1 / 5)):
+        runs, _ = lab.run("pfc-hol", "--cc", "reno", "--set", f"switch.edge_qdisc=sfc nobolt buffer {BUFFER}b alpha {alpha}",
+                          "--set", f"switch.qdisc=sfc nobolt buffer {BUFFER}b alpha {alpha}", "--set", "host.qdisc=pfifo")
+        run = runs["reno"]
+        peak = run.link("b-r0").link["queue_bytes"]["max"]
+        off = BUFFER * BUFFER_ERROR + 2 * PACKET
+        j.must(abs(peak - part * BUFFER) <= off, f"alpha {alpha}: the port's peak is {peak / BUFFER:.3f} of the buffer ({part:.2f})")
+        (b,) = [n for n in run.r["buffers"] if n["node"] == "b"]
+        j.must(0 <= b["peak"] - peak + off <= 4 * off, f"alpha {alpha}: the switch's peak is {b['peak'] / BUFFER:.3f}")
+
+
+CHECKS = {
+    "PFC: head-of-line blocking (SFC, 5.2)": pfc_hol,
+    "SFC-P (SFC, Figure 5)": sfc_p,
+    "shared buffer": shared_buffer,
+}

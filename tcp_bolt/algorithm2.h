@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Algorithm 2 of the Bolt paper as printed (net.bolt.debug.paper=1):
+ *
+ *   HandleSrc:  rtt_src   = now - t_data_tx
+ *               target_q  = queue / packet * flow.rate / link_rate    [packets]
+ *               if rtt_src / target_q <= now - last_dec:  cwnd -= 1
+ *   HandleAck:  if INC:                     cwnd += 1
+ *               if one RTT since last AI:   cwnd += 1
+ *
+ * Units and callers as in core.h.
+ */
+#ifndef _TCP_BOLT_ALGORITHM2_H
+#define _TCP_BOLT_ALGORITHM2_H
+
+#include "core.h"
+
+#ifdef __KERNEL__
+#include <linux/overflow.h>
+#endif
+
+/**
+ * bolt_core_rate() - flow.rate: cwnd / srtt
+ * @cwnd:	packets
+ * @pkt_bytes:	bytes of a full packet on the wire
+ * @srtt_ns:	0: no sample yet, the flow sends at @nic_kbps
+ * @nic_kbps:	rate of the sender's own link; an upper bound; 0: unknown
+ *
+ * Returns kbit/s, saturating; error below one kbit/s.  If both @srtt_ns and @nic_kbps are unknown,
+ * U32_MAX, which bolt_core_target_q() turns into a reaction factor of 1.
+ */
+static inline u32 bolt_core_rate(u32 cwnd, u32 pkt_bytes, u32 srtt_ns, u32 nic_kbps)
+{
+	u64 rate;
+
+	if (!nic_kbps)
+		nic_kbps = U32_MAX;
+	if (!srtt_ns)
+		return nic_kbps;
+	/* bits per ms; 2^20 packets of 2^17 bytes and 2^3 * 10^6 stay below 2^64 */
+	rate = (u64)min_t(u32, cwnd, 1U << 20) * min_t(u32, pkt_bytes, 1U << 17) * 8;
+	rate = div_u64(rate * 1000000, srtt_ns);
+	return min_t(u64, rate, nic_kbps);
+}
+
+/**
+ * bolt_core_target_q() - Algorithm 2 lines 3-5
+ *
+ * Returns packets, 16 fractional bits.  The reaction factor is truncated to 2^-16, and so is
+ * the result: with f the exact factor, the result is low by less than
+ * queue / pkt_bytes * 2^-16 + 2^-16 packets.
+ */
+static inline u64 bolt_core_target_q(u32 queue_bytes, u32 pkt_bytes, u32 flow_kbps, u32 link_kbps)
+{
+	u64 factor_q16;
+
+	/* no flow is responsible for more than the whole queue */
+	if (flow_kbps >= link_kbps)
+		factor_q16 = 1 << 16;
+	else
+		factor_q16 = div_u64((u64)flow_kbps << 16, link_kbps);
+	return div_u64(queue_bytes * factor_q16, max_t(u32, pkt_bytes, 1));
+}
+
+/**
+ * bolt_core_dec_due() - Algorithm 2 line 6: rtt_src / target_q <= now - last_dec
+ *
+ * Multiplied out, to avoid the division.  With @target_q16 of 0 (this flow has no part in the
+ * queue, or the queue is empty) no decrease is ever due.
+ */
+static inline bool bolt_core_dec_due(u32 rtt_src_ns, u64 target_q16, u64 since_dec_ns)
+{
+	u64 product;
+
+	/* a product that overflows 64 bits exceeds any rtt_src */
+	return target_q16 && (check_mul_overflow(since_dec_ns, target_q16, &product) ||
+			      (u64)rtt_src_ns << 16 <= product);
+}
+
+/**
+ * bolt_core_src() - HandleSrc, Algorithm 2 lines 1-8
+ * @c:		the flow
+ * @now_ns:	the monotonic clock
+ * @rtt_src_ns:	now - t_data_tx
+ * @target_q16:	from bolt_core_target_q()
+ *
+ * Returns true if cwnd has to be decreased by one packet.  @now_ns is then last_dec_time, even if
+ * the caller cannot decrease a window that is at its minimum.
+ */
+static inline bool bolt_core_src(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns, u64 target_q16)
+{
+	if (!bolt_core_dec_due(rtt_src_ns, target_q16, now_ns - c->last_dec_ns))
+		return false;
+	c->last_dec_ns = now_ns;
+	return true;
+}
+
+#endif /* _TCP_BOLT_ALGORITHM2_H */

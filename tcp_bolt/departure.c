@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When the next packet of a socket may leave.  Only this file of the module writes TCP's earliest
+ * departure time (tcp_wstamp_ns), sk_pacing_status and sk_pacing_rate; TCP's pacing timer does the
+ * rest.  There are three constraints:
+ *
+ *   link    the sender's link has sent the previous packet (next_tx_ns).  Otherwise a window that
+ *           opens at once would queue in the NIC, where no SRC can take it back, and RTTs measured
+ *           from t_data_tx would include that queue
+ *   gap     with a window below one packet snd_cwnd stays at 1, and a packet leaves every rtt /
+ *           cwnd (pace_ns).  If the window changes while the next packet waits, so does its time
+ *   pause   SFC's, of any TCP socket (struct bolt_pause_edt)
+ *
+ * The departure time is the latest of the three and of TCP's own, which SO_MAX_PACING_RATE or
+ * another congestion control may have set since.
+ *
+ * TCP stamps all packets with this time, also ACKs and retransmits, which are not delayed by a gap
+ * or a pause.  A time in the future must then be replaced in three places:
+ *
+ *   skb->tstamp  fq would hold the packet
+ *   TSval        a later packet may depart earlier, since the window has grown or a shorter pause
+ *                has replaced this one.  It would carry an older TSval, and the peer would drop it
+ *                (PAWS, RFC 7323)
+ *   the stamp of a retransmitted segment in the retransmit queue.  The echo of its TSval would look
+ *                older, so TCP would take the retransmit for spurious and undo it (RFC 3522)
+ *
+ * Context: socket locked, or its spinlock held while no user owns it.
+ */
+
+#include <net/tcp.h>
+
+#include "bolt.h"
+#include "spacing.h"
+
+/* --- packets that are not delayed by a gap or a pause (ACKs, retransmits) --- */
+
+/* A timestamp in the unit of this connection's TSval */
+u32 bolt_tsval(const struct sock *sk, u64 ns)
+{
+	return div_u64(ns, bolt_tcp_usec_ts(tcp_sk(sk)) ? NSEC_PER_USEC : NSEC_PER_MSEC);
+}
+
+static void bolt_fix_tsval(const struct sock *sk, struct tcphdr *th, u64 stamp_ns, u64 now_ns)
+{
+	__be32 *opt = (__be32 *)(th + 1);
+
+	/* unless it signs, TCP writes timestamps first, aligned; the checksum is computed later */
+	if (th->doff * 4 < sizeof(*th) + TCPOLEN_TSTAMP_ALIGNED || bolt_sk_is_signed(sk) ||
+	    !bolt_opt_at_ts(opt))
+		return;
+	opt[1] = htonl(ntohl(opt[1]) - bolt_tsval(sk, stamp_ns) + bolt_tsval(sk, now_ns));
+}
+
+/* Stamp the packet as if there was no gap or pause. */
+static void bolt_tx_bypass_edt(struct sk_buff *skb, struct sock *sk, struct tcphdr *th, bool data,
+			       u64 now_ns)
+{
+	u64 stamp_ns = ktime_to_ns(skb->tstamp);
+	struct sk_buff *sent;
+
+	/* done already: a VRF calls LOCAL_OUT twice */
+	if (stamp_ns <= now_ns)
+		return;
+	bolt_fix_tsval(sk, th, stamp_ns, now_ns);
+	/* a retransmit: the segment that this packet was cloned from */
+	sent = data ? bolt_sent_segment(sk, ntohl(th->seq)) : NULL;
+	if (sent)
+		sent->skb_mstamp_ns = now_ns;
+	bolt_skb_leaves_now(skb);
+}
+
+/* --- the departure --- */
+
+/* Have TCP try to send at @when, instead of when its pacing timer was set to. */
+void bolt_pacing_timer(struct sock *sk, u64 when)
+{
+	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
+
+	/* a queued timer already holds a reference on the socket */
+	if (hrtimer_try_to_cancel(timer) != 1)
+		sock_hold(sk);
+	hrtimer_start(timer, ns_to_ktime(when), HRTIMER_MODE_ABS_PINNED_SOFT);
+}
+
+/* TCP's own departure time; 0 while tcp_wstamp_ns is what we wrote */
+static u64 bolt_tcp_departure(const struct sock *sk, const struct bolt_flow *f)
+{
+	u64 stamp_ns = tcp_sk(sk)->tcp_wstamp_ns;
+
+	return stamp_ns == f->due_ns ? 0 : stamp_ns;
+}
+
+static u64 bolt_flow_departure(const struct bolt_flow *f)
+{
+	return max(f->next_tx_ns, f->pace_ns);
+}
+
+/* During a pause: the departure time that would apply without it */
+static u64 bolt_departure_without_pause(const struct bolt_flow *f)
+{
+	return max(f->pause.edt.own_ns, bolt_flow_departure(f));
+}
+
+static void bolt_write_departure(struct sock *sk, struct bolt_flow *f, u64 due_ns)
+{
+	tcp_sk(sk)->tcp_wstamp_ns = due_ns;
+	if (f->ctl)
+		f->due_ns = due_ns;
+}
+
+/* The latest of all constraints */
+static u64 bolt_departure(const struct sock *sk, const struct bolt_flow *f)
+{
+	if (f->pause.edt.armed)
+		return max(f->pause.edt.until_ns, bolt_departure_without_pause(f));
+	return max(bolt_tcp_departure(sk, f), bolt_flow_departure(f));
+}
+
+/* A constraint has changed.  If @waits, data is queued: restart the pacing timer. */
+static void bolt_move_departure(struct sock *sk, struct bolt_flow *f, bool waits)
+{
+	u64 due_ns = bolt_departure(sk, f);
+
+	if (due_ns == tcp_sk(sk)->tcp_wstamp_ns)
+		return;
+	bolt_write_departure(sk, f, due_ns);
+	if (waits)
+		bolt_pacing_timer(sk, due_ns);
+}
+
+/* --- link and gap --- */
+
+/* LOCAL_OUT: a data packet departs at f->last_tx_ns.  Set the earliest departure of the next. */
+void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb)
+{
+	unsigned int len = skb->len + f->link_bytes;
+
+	if (skb_is_gso(skb))
+		len += (skb_shinfo(skb)->gso_segs - 1) *
+		       (skb_transport_offset(skb) + tcp_hdrlen(skb) + f->link_bytes);
+	if (f->ns_per_byte)
+		f->next_tx_ns = bolt_core_next_tx(f->next_tx_ns, f->last_tx_ns,
+						  bolt_core_tx_ns(len, f->ns_per_byte,
+								  &f->tx_frac));
+	f->pace_ns = f->gap_ns ? f->last_tx_ns + f->gap_ns : 0;
+	if (f->gap_ns)
+		BOLT_INC_STATS(f->bn, BelowTx);
+	bolt_write_departure(sk, f, max(tcp_sk(sk)->tcp_wstamp_ns, bolt_flow_departure(f)));
+}
+
+/*
+ * The window has changed: move the end of the gap.  Not before the newest packet: fq may still hold
+ * that one, and a later packet must not overtake it.
+ */
+void bolt_update_gap(struct sock *sk, struct bolt_flow *f)
+{
+	if (likely(!f->pace_ns))
+		return;
+	f->pace_ns = f->last_tx_ns + f->gap_ns;
+	bolt_move_departure(sk, f, tcp_send_head(sk));
+}
+
+/* LOCAL_OUT: any packet during a gap, except data that fq has to hold */
+void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
+			struct tcphdr *th, bool data)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (f->pace_ns > tp->tcp_clock_cache &&
+	    !(data && READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ))
+		bolt_tx_bypass_edt(skb, sk, th, data, tp->tcp_clock_cache);
+}
+
+/* --- TCP's pacing, as the controllers need it --- */
+
+/*
+ * Set sk_pacing_rate to the user's limit: SO_MAX_PACING_RATE only lowers it, and an earlier
+ * congestion control of this socket may have left a lower one.
+ */
+void bolt_pacing_limit(struct sock *sk)
+{
+	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
+}
+
+/* Change sk_pacing_status, or during a pause its saved value, from @old to @new. */
+static bool bolt_pacing_change(struct sock *sk, struct bolt_flow *f, u32 old, u32 new)
+{
+	u32 *status = f->pause.edt.armed ? &f->pause.edt.status : &sk->sk_pacing_status;
+
+	return cmpxchg(status, old, new) == old;
+}
+
+void bolt_pacing_begin(struct sock *sk, struct bolt_flow *f)
+{
+	f->pacing_ours = bolt_pacing_change(sk, f, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
+/*
+ * Another congestion control takes over: queued data may leave as soon as the link is free.  With a
+ * departure time left in the future, packets would be stamped with it, and the next congestion
+ * control would compute wrong RTTs.
+ */
+void bolt_pacing_end(struct sock *sk, struct bolt_flow *f)
+{
+	if (f->pace_ns) {
+		f->pace_ns = 0;
+		bolt_move_departure(sk, f, tcp_send_head(sk));
+	}
+	/* keep it for a pause that ends early: the flow's own constraints are cleared */
+	f->pause.edt.own_ns = bolt_departure_without_pause(f);
+	f->next_tx_ns = 0;
+	f->due_ns = 0;
+	/* SO_MAX_PACING_RATE needs it as well */
+	if (f->pacing_ours && sk->sk_max_pacing_rate == ~0UL)
+		bolt_pacing_change(sk, f, SK_PACING_NEEDED, SK_PACING_NONE);
+}
+
+/* --- a pause --- */
+
+/* Make TCP obey departure times. */
+void bolt_pause_edt_force(struct sock *sk)
+{
+	/* pairs with the acquire in tcp_needs_internal_pacing() */
+	smp_store_release(&sk->sk_pacing_status, SK_PACING_NEEDED);
+}
+
+static bool bolt_has_data(const struct sock *sk)
+{
+	return tcp_send_head(sk) || !tcp_rtx_queue_empty(sk);
+}
+
+/* A pause begins, or its end changes. */
+void bolt_pause_edt_set(struct sock *sk, struct bolt_flow *f, u64 until_ns)
+{
+	struct bolt_pause_edt *e = &f->pause.edt;
+
+	if (!e->armed) {
+		e->own_ns = bolt_tcp_departure(sk, f);
+		e->status = READ_ONCE(sk->sk_pacing_status);
+		e->ops = inet_csk(sk)->icsk_ca_ops;
+		e->armed = 1;
+	}
+	/* a signed TSval cannot be fixed: never depart earlier than one already sent */
+	if (bolt_sk_is_signed(sk))
+		e->own_ns = max(e->own_ns, tcp_sk(sk)->tcp_wstamp_ns);
+	e->until_ns = until_ns;
+	bolt_pause_edt_force(sk);
+	bolt_move_departure(sk, f, bolt_has_data(sk));
+}
+
+/* End the pause now, and restore the departure time without it. */
+void bolt_pause_edt_cancel(struct sock *sk, struct bolt_flow *f)
+{
+	f->pause.edt.until_ns = 0;
+	bolt_move_departure(sk, f, bolt_has_data(sk));
+}
+
+/* The pause is over, or was cancelled: restore sk_pacing_status. */
+void bolt_pause_edt_release(struct sock *sk, struct bolt_pause_edt *e)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+
+	if (!e->armed)
+		return;
+	e->armed = 0;
+	/* a closed socket sends nothing, and its congestion control's module may be unloaded */
+	if (e->status == SK_PACING_NEEDED || sk->sk_state == TCP_CLOSE)
+		return;
+	/* needed by now: SO_MAX_PACING_RATE is set, or a congestion control that paces */
+	if (e->status == SK_PACING_NONE &&
+	    (READ_ONCE(sk->sk_max_pacing_rate) != ~0UL || (ops != e->ops && ops->cong_control)))
+		return;
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, e->status);
+}
+
+/* LOCAL_OUT: an ACK or a retransmit during a pause */
+void bolt_tx_bypass_pause(struct sock *sk, const struct bolt_flow *f, struct sk_buff *skb,
+			  struct tcphdr *th, bool data)
+{
+	bolt_tx_bypass_edt(skb, sk, th, data,
+			   max(tcp_sk(sk)->tcp_clock_cache, bolt_departure_without_pause(f)));
+}

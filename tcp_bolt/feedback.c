@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Verification of control messages about a connection.
+ *
+ * A message has to prove that its sender saw the packet that it quotes: it echoes a value from that
+ * packet which an off-path attacker cannot guess.  With the Bolt option this is t_data_tx, in ns of
+ * a clock with a random offset per connection; without it, TCP's timestamp (RFC 7323), whose offset
+ * is secret as well.  Either is compared with the stamp of that segment in TCP's retransmit queue.
+ * The quoted sequence number must be the start of a packet, so that one packet is answered by one
+ * message.  Documentation/trust.rst says what an attacker can still do.
+ *
+ * The retransmit queue cannot be read while a user owns the socket.  A message that arrives then is
+ * deferred, until a packet is sent, an ACK is processed or a work item runs, whichever is first.
+ */
+
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include "bolt.h"
+#include "bolt_msg.h"
+#include "trace.h"
+
+/* Deferred messages per socket: more than arrive while one packet is sent */
+#define BOLT_DEFERRED_MAX	64
+
+struct bolt_deferred_msg {
+	struct llist_node	node;
+	struct bolt_arrival	arrival;
+	struct bolt_msg		msg;
+};
+
+/* --- verification.  Context: socket locked, or its spinlock held while no user owns it --- */
+
+/* The segment in flight that holds @seq, or NULL */
+struct sk_buff *bolt_sent_segment(const struct sock *sk, u32 seq)
+{
+	struct rb_node *node = sk->tcp_rtx_queue.rb_node;
+	struct sk_buff *skb;
+
+	while (node) {
+		skb = rb_to_skb(node);
+		if (!before(seq, TCP_SKB_CB(skb)->seq) && before(seq, TCP_SKB_CB(skb)->end_seq))
+			return skb;
+		node = before(seq, TCP_SKB_CB(skb)->seq) ? node->rb_left : node->rb_right;
+	}
+	return NULL;
+}
+
+/* Is @seq the start of a packet on the wire?  A TSO burst is cut into packets of its MSS. */
+static bool bolt_begins_packet(const struct sk_buff *skb, u32 seq)
+{
+	u32 off = seq - TCP_SKB_CB(skb)->seq, mss = tcp_skb_mss(skb);
+
+	return !off || (mss && off % mss == 0);
+}
+
+static bool bolt_echoes(const struct sock *sk, const struct bolt_flow *f,
+			const struct sk_buff *skb, const struct bolt_msg *m)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (f && f->speaks)
+		return m->t_data_tx == bolt_wire_clock(f, skb->skb_mstamp_ns);
+	if (tp->rx_opt.tstamp_ok)
+		return m->t_data_tx == bolt_tsval(sk, skb->skb_mstamp_ns) + tp->tsoffset;
+	/* the packet had nothing to echo: only a tag can prove the sender */
+	return !m->t_data_tx && m->verified;
+}
+
+/*
+ * While a message is deferred, its packet may be acknowledged and leave the retransmit queue.  The
+ * ring of the newest departures still has it.
+ */
+static bool bolt_was_in_flight(const struct sock *sk, const struct bolt_flow *f,
+			       const struct bolt_msg *m, const struct bolt_arrival *a)
+{
+	unsigned int i;
+	u32 off;
+
+	/* t_data_tx of 0 would match an unused entry */
+	if (!f || !m->t_data_tx || before(m->seq, a->snd_una) ||
+	    !before(m->seq, tcp_sk(sk)->snd_nxt))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(f->sent); i++) {
+		off = m->seq - f->sent[i].seq;
+		if (f->sent[i].t_data_tx == m->t_data_tx && off < GSO_LEGACY_MAX_SIZE)
+			return off % tcp_sk(sk)->mss_cache == 0;
+	}
+	return false;
+}
+
+/**
+ * bolt_verify_echo() - has the sender of a message seen a packet of @sk that is in flight?
+ * @sk:		the socket that the message is about
+ * @f:		the object of @sk, or NULL
+ * @m:		the message
+ * @a:		when the message arrived; the packet must have been in flight then
+ *
+ * Returns BOLT_MIB_CtlRx, or the counter of the refusal.
+ */
+enum bolt_mib_item bolt_verify_echo(const struct sock *sk, const struct bolt_flow *f,
+				    const struct bolt_msg *m, const struct bolt_arrival *a)
+{
+	const struct sk_buff *skb = bolt_sent_segment(sk, m->seq);
+
+	if (!skb)
+		return bolt_was_in_flight(sk, f, m, a) ? BOLT_MIB_CtlRx : BOLT_MIB_CtlSeq;
+	if (!bolt_begins_packet(skb, m->seq))
+		return BOLT_MIB_CtlSeq;
+	return bolt_echoes(sk, f, skb, m) ? BOLT_MIB_CtlRx : BOLT_MIB_CtlTime;
+}
+
+/* Returns true if @new is in the ring already, and adds it otherwise. */
+bool bolt_seen_before(struct bolt_seen_ring *ring, const struct bolt_seen *new)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ring->last); i++)
+		if (!memcmp(&ring->last[i], new, sizeof(*new)))
+			return true;
+	ring->last[ring->next++ % ARRAY_SIZE(ring->last)] = *new;
+	return false;
+}
+
+/* --- SRC --- */
+
+static enum bolt_mib_item bolt_src_apply(struct bolt_net *bn, struct sock *sk,
+					 const struct bolt_msg *m,
+					   const struct bolt_arrival *a)
+{
+	/* a packet is answered by at most one SRC: DEC in it keeps other switches from a second */
+	const struct bolt_seen seen = { .seq = m->seq, .t_data_tx = m->t_data_tx };
+	struct bolt_flow *f = bolt_flow_lookup(sk);
+	struct bolt_controller *ctl = bolt_flow_controller(f);
+	enum bolt_mib_item item;
+	u32 rtt_src_ns;
+
+	if (!ctl || !ctl->on_src)
+		return BOLT_MIB_CtlNotBolt;
+	item = bolt_verify_echo(sk, f, m, a);
+	if (item != BOLT_MIB_CtlRx)
+		return item;
+	if (bolt_seen_before(&f->seen, &seen))
+		return BOLT_MIB_CtlReplay;
+	rtt_src_ns = min(bolt_wire_clock(f, a->ns) - m->t_data_tx, BOLT_RTT_SRC_MAX_NS);
+	f->src = (struct bolt_last_src){
+		.at_ns = a->ns,
+		.queue_bytes = m->queue_bytes,
+		.link_kbps = m->link_rate,
+		.rtt_src_ns = rtt_src_ns,
+		.switch_id = m->switch_id,
+		.verdict = ctl->on_src(sk, f, a->ns, rtt_src_ns, m->queue_bytes, m->link_rate),
+	};
+	if (!(m->flags & BOLT_CTL_F_GRANTED))
+		f->inc_room = max_t(s32, f->inc_room - 1, -tcp_snd_cwnd(tcp_sk(sk)));
+	trace_bolt_src(sk, f);
+	return BOLT_MIB_CtlRx;
+}
+
+/* --- arrival and deferral --- */
+
+static enum bolt_mib_item bolt_msg_apply(struct bolt_net *bn, struct sock *sk,
+					 const struct bolt_msg *m, const struct bolt_arrival *a)
+{
+	return m->type == BOLT_CTL_BTS ? bolt_bts_apply(bn, sk, m, a) :
+					 bolt_src_apply(bn, sk, m, a);
+}
+
+/*
+ * Context: the socket's spinlock held, a user owns the socket.  The retransmit queue cannot be read
+ * now.  At least check that @m's sequence number is unacknowledged and written, so that an attacker
+ * who knows only the ports cannot fill the list of deferred messages.
+ */
+static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_msg *m)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct bolt_deferred_msg *d;
+	struct bolt_flow *f;
+
+	if (before(m->seq, READ_ONCE(tp->snd_una)) || !before(m->seq, READ_ONCE(tp->write_seq)))
+		return BOLT_MIB_CtlSeq;
+	f = bolt_flow_hold(sk, m->type == BOLT_CTL_BTS);
+	if (!f)
+		return BOLT_MIB_NoMem;
+	mod_delayed_work(bolt_wq, &f->work, 0);
+	if (atomic_read(&f->deferred_len) >= BOLT_DEFERRED_MAX)
+		return BOLT_MIB_CtlOverrun;
+	d = kmalloc(sizeof(*d), GFP_ATOMIC | __GFP_NOWARN);
+	if (!d)
+		return BOLT_MIB_NoMem;
+	d->arrival.ns = ktime_get_ns();
+	d->arrival.snd_una = READ_ONCE(tp->snd_una);
+	d->msg = *m;
+	atomic_inc(&f->deferred_len);
+	llist_add(&d->node, &f->deferred);
+	return BOLT_MIB_CtlDeferred;
+}
+
+/* Apply the deferred messages in the order of arrival.  Context: socket locked */
+void bolt_deferred_run(struct bolt_flow *f, struct sock *sk)
+{
+	struct bolt_deferred_msg *d, *next;
+	struct bolt_net *bn = f->bn;
+	enum bolt_mib_item item;
+
+	if (llist_empty(&f->deferred))
+		return;
+	rcu_read_lock();
+	llist_for_each_entry_safe(d, next, llist_reverse_order(llist_del_all(&f->deferred)), node) {
+		atomic_dec(&f->deferred_len);
+		item = bolt_msg_apply(bn, sk, &d->msg, &d->arrival);
+		if (item != BOLT_MIB_CtlRx)
+			bolt_refuse(bn, NULL, sk, item);
+		kfree(d);
+	}
+	rcu_read_unlock();
+}
+
+/* Free the deferred messages: the namespace exits. */
+void bolt_deferred_drop(struct bolt_flow *f)
+{
+	struct bolt_deferred_msg *d, *next;
+
+	llist_for_each_entry_safe(d, next, llist_del_all(&f->deferred), node)
+		kfree(d);
+}
+
+/* An SRC or a BTS arrived.  Returns its counter.  Context: softirq, socket's spinlock held */
+enum bolt_mib_item bolt_feedback(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m)
+{
+	const struct bolt_arrival now = { ktime_get_ns(), tcp_sk(sk)->snd_una };
+	/* not by icsk_ca_priv: a user may be changing the congestion control */
+	struct bolt_flow *f = bolt_flow_find(sk);
+
+	if (m->type == BOLT_CTL_BTS) {
+		if (m->pause_ns > BOLT_PAUSE_ABSURD_NS)
+			return BOLT_MIB_BtsOversize;
+		if (!bolt_pause_sends(sk))
+			return BOLT_MIB_CtlSeq;
+	} else if (!bolt_flow_controller(f)) {
+		return BOLT_MIB_CtlNotBolt;
+	}
+	if (sock_owned_by_user(sk))
+		return bolt_deferred_add(sk, m);
+	/* earlier messages first: the time that the controller sees must not go back */
+	if (f)
+		bolt_deferred_run(f, sk);
+	return bolt_msg_apply(bn, sk, m, &now);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The per-socket object of the controllers bolt and swift, and of an SFC pause. */
+#ifndef _TCP_BOLT_FLOW_H
+#define _TCP_BOLT_FLOW_H
+
+#include <linux/llist.h>
+#include <linux/rhashtable.h>
+#include <linux/workqueue.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "bolt_pause.h"
+#include "core.h"
+#include "net.h"
+#include "swift.h"
+
+struct bolt_controller;
+
+/* The newest SRC of a flow; at_ns is 0 if there was none */
+struct bolt_last_src {
+	u64	at_ns;
+	u32	queue_bytes;
+	u32	link_kbps;
+	u32	rtt_src_ns;
+	u32	switch_id;
+	u32	verdict;	/* enum bolt_src_verdict */
+};
+
+/* The newest control messages accepted, so that a replay is refused: feedback.c */
+struct bolt_seen_ring {
+	struct bolt_seen {
+		u32	seq, t_data_tx, switch_id, retrans, flags;
+	} last[8];
+	u8	next;
+};
+
+/* The part of a pause that departure.c owns: its end, and what to restore when it is over */
+struct bolt_pause_edt {
+	u64	until_ns;	/* the end of the pause that TCP's departure time includes */
+	u64	own_ns;		/* TCP's own departure time when the pause began */
+	const struct tcp_congestion_ops *ops;	/* the congestion control at that time */
+	u32	status;		/* sk_pacing_status without the pause */
+	u8	armed;		/* tcp_wstamp_ns and sk_pacing_status are set for the pause */
+};
+
+/*
+ * SFC: the pause of a socket; all 0 if the socket is not paused and was not paused lately.
+ * Context: socket locked, or its spinlock held while no user owns it.
+ */
+struct bolt_pause {
+	struct bolt_pause_clock	clock;
+	struct bolt_seen_ring	seen;
+	u64			until_ns;	/* clock.until_ns of the newest BTS accepted */
+	u64			unreported_ns;	/* start of a pause whose end is not traced yet */
+	struct bolt_pause_edt	edt;
+	u32			acked;		/* ack_seq of the newest packet sent */
+
+	/* statistics for netlink, genl.c */
+	u64			granted_ns;	/* sum over all pauses */
+	u32			asked_ns;	/* requested by the newest BTS */
+	u32			switch_id;	/* sender of the newest BTS */
+	u32			begun;		/* number of pauses */
+	bool			from_cache;
+};
+
+/* Users of an object */
+#define BOLT_FLOW_CC	1	/* bolt or swift: from the offer, or init(), to release() */
+#define BOLT_FLOW_HELD	2	/* a pause or deferred messages; has a reference on the socket */
+#define BOLT_FLOW_BTS	4	/* besides HELD: a BTS is among them, see bolt_pause_any() */
+
+/**
+ * struct bolt_flow - one socket
+ *
+ * Found by socket pointer, freed a grace period after its last user is gone: flow.c.
+ * icsk_ca_priv only caches the pointer, for callers that hold the socket lock.
+ */
+struct bolt_flow {
+	struct sock		*sk;		/* the key */
+	struct rhash_head	node;
+	struct bolt_net		*bn;		/* namespace of the socket, which keeps it alive */
+	u8			users;		/* BOLT_FLOW_*; bn->flow_lock */
+	u32			clock_offset;	/* of t_data_tx on the wire to our clock */
+
+	/* control messages that arrived while a user owned the socket: feedback.c */
+	struct llist_head	deferred;
+	atomic_t		deferred_len;
+
+	struct bolt_pause	pause;
+
+	/* BOLT_FLOW_HELD */
+	struct delayed_work	work;		/* runs deferred messages, ends a pause */
+	struct list_head	list;		/* bn->held */
+	struct rcu_head		rcu;
+
+	/* --- BOLT_FLOW_CC: from here on zeroed when that user is added --- */
+
+	/* Written by LOCAL_IN without the socket lock; single words, newest wins. */
+	atomic_t		rx_inc;		/* data packets that arrived with INC */
+	u32			rx_t_data_tx;	/* of the newest data packet, to be echoed */
+	u32			rx_at;		/* its arrival, low bits of the clock in ns */
+	u32			ack_rtt_ns;	/* newest RTT sample, 0: already used */
+	u32			ack_at;		/* arrival of its ACK, as rx_at */
+	u16			ack_rq;		/* rq_delay of its ACK, bolt_rq_pack() */
+	u8			rx_hops;	/* of the newest data packet */
+	u8			rx_dec;		/* newest data packet had DEC */
+	u8			ack_inc;	/* newest ACK's inc_count */
+	u8			ack_dec;	/* newest ACK's DEC */
+	u8			ack_seen;	/* some ACK has carried the option */
+	u32			ack_stamp;	/* arrival of the newest such ACK, jiffies */
+
+	/*
+	 * Written with the socket locked: by a user who owns it, or in softirq with the spinlock
+	 * held while no user owns it.
+	 */
+	struct bolt_controller	*ctl;		/* NULL: init() has not finished, or released */
+	struct bolt_core	core;
+	u32			tcp_cwnd;	/* min(Bolt's, Swift's) window, last given to TCP */
+	u8			last_inc;	/* inc_count up to which INC was granted */
+	s32			inc_room;	/* packets that may have arrived with INC */
+	u32			nic_kbps;	/* rate of the outgoing device; 0: unknown */
+	u32			ns_per_byte;	/* of nic_kbps, see bolt_core_ns_per_byte() */
+	u32			link_bytes;	/* bytes per packet on that link besides IP */
+	u32			init_cwnd;	/* packets; the path's BDP as configured */
+	u32			route_cwnd;	/* the route's initcwnd; 0: it has none */
+	u32			route_rtt_ns;	/* serialization time of route_cwnd at nic_kbps */
+	u32			max_cwnd;	/* packets */
+	u32			queue_ns;	/* swift: queueing delay that its target allows */
+	u64			next_tx_ns;	/* the link has sent the newest packet by then */
+	u32			tx_frac;	/* fraction of a ns to add to next_tx_ns */
+	u64			last_tx_ns;	/* departure of the newest data packet */
+	u32			first_end;	/* data before this sequence number has FIRST */
+	u32			last_seq;	/* end of the newest data sent with LAST */
+	int			dev_ifindex;	/* device whose rate nic_kbps is */
+	u32			rate_gen;	/* bolt_net.rate_gen when it was read */
+	u64			prior_q32[2];	/* windows before the latest loss, for undo */
+	u64			loss_cwnd_q32;	/* the window as cut in this loss episode */
+	u32			syn_ack;	/* acknowledgment number of the SYN-ACK */
+	u16			hdr_reserved;	/* icsk_ext_hdr_len after our last change */
+	u8			reserved:1,	/* BOLT_TCPOPT_LEN is in icsk_ext_hdr_len */
+				pacing_ours:1,	/* sk_pacing_status was NONE before us */
+				in_first:1,
+				last_open:1;	/* LAST was sent and not yet refuted */
+	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */
+	u8			ack_missing;	/* ACKs in a row without the option */
+	u8			speaks;		/* the option is negotiated: the peer may send it */
+	struct swift_reported	reported;	/* bolt: queueing delay reported by SRC */
+
+	/* swift.c */
+	struct swift		swift;
+	u32			gap_ns;		/* between two departures; 0: ACK clocking */
+	u64			pace_ns;	/* end of the current gap; 0: there is none */
+	u64			due_ns;		/* tcp_wstamp_ns as last written by departure.c */
+	u64			last_ack_ns;	/* bolt: newest ACK with an RTT sample */
+
+	/* feedback.c */
+	struct bolt_seen_ring	seen;		/* the newest SRC accepted */
+	struct bolt_stamp {
+		u32	t_data_tx, seq;
+	} sent[64];				/* newest departures */
+	u8			sent_next;
+	struct bolt_last_src	src;
+};
+
+/* flow.c: the per-socket object */
+extern struct rhashtable bolt_flows;
+
+void bolt_flow_init(struct bolt_net *bn);
+void bolt_flow_exit(struct bolt_net *bn);
+int bolt_flow_module_init(void);
+void bolt_flow_module_exit(void);
+struct bolt_flow *bolt_flow_find(const struct sock *sk);
+struct bolt_flow *bolt_flow_lookup(const struct sock *sk);
+struct bolt_flow *bolt_flow_create(struct sock *sk);
+struct bolt_flow *bolt_flow_hold(struct sock *sk, bool bts);
+void bolt_flow_release(struct sock *sk);
+
+/* Our clock as sent in t_data_tx of this connection; never 0, which means "no timestamp" */
+static inline u32 bolt_wire_clock(const struct bolt_flow *f, u64 ns)
+{
+	return (u32)ns + f->clock_offset ?: 1;
+}
+
+/* The object of a socket that uses bolt or swift; may be NULL.  Context: socket locked */
+static inline struct bolt_flow *bolt_flow_locked(const struct sock *sk)
+{
+	return *(struct bolt_flow **)inet_csk_ca(sk);
+}
+
+/* The controller of @f between the end of init() and release(), otherwise NULL */
+static inline struct bolt_controller *bolt_flow_controller(const struct bolt_flow *f)
+{
+	/* pairs with the release in bolt_init() */
+	return f ? smp_load_acquire(&f->ctl) : NULL;
+}
+
+static inline void bolt_flow_set_locked(struct sock *sk, struct bolt_flow *f)
+{
+	*(struct bolt_flow **)inet_csk_ca(sk) = f;
+}
+
+/* Bytes of a full packet as a switch counts them: IP packet and Ethernet header */
+static inline u32 bolt_pkt_bytes(const struct sock *sk)
+{
+	return tcp_sk(sk)->mss_cache + tcp_sk(sk)->tcp_header_len + BOLT_TCPOPT_LEN +
+	       (sk->sk_family == AF_INET ? 20 : 40) + ETH_HLEN;
+}
+
+/* The smallest window that net.bolt.debug.min_cwnd_milli allows */
+static inline u64 bolt_min_cwnd_q32(const struct bolt_flow *f)
+{
+	return div_u64(BOLT_ONE * READ_ONCE(f->bn->min_cwnd_milli), 1000);
+}
+
+/*
+ * Base RTT of the path; 0: not configured.  A route to a more distant destination sets its BDP as
+ * initcwnd, because the kernel keeps a route's rtt in units of 1/8 ms, too coarse for this.
+ */
+static inline u32 bolt_path_rtt_ns(const struct bolt_flow *f)
+{
+	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns);
+
+	return rtt_ns ? max(rtt_ns, f->route_rtt_ns) : 0;
+}
+
+#endif /* _TCP_BOLT_FLOW_H */

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Space for the option: reserved in the size of TCP's segments, and made in the headers of a packet
+ * that TCP has built.
+ */
+
+#include <linux/ipv6.h>
+#include <linux/skbuff.h>
+#include <net/dst.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+
+#include "bolt.h"
+
+/*
+ * TCP subtracts icsk_ext_hdr_len from the MSS, so add the option to it.  IP options change the
+ * field by differences and IPv6 extension headers overwrite it, so save its value after our change.
+ * Context: socket locked
+ */
+void bolt_reserve(struct sock *sk, struct bolt_flow *f)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	icsk->icsk_ext_hdr_len += BOLT_TCPOPT_LEN;
+	f->hdr_reserved = icsk->icsk_ext_hdr_len;
+	f->reserved = 1;
+	icsk->icsk_sync_mss(sk, icsk->icsk_pmtu_cookie);
+}
+
+/* Has IPv6 overwritten the field with the length of its extension headers, without the option? */
+static bool bolt_reserve_lost(const struct sock *sk, const struct bolt_flow *f)
+{
+	unsigned int len = inet_csk(sk)->icsk_ext_hdr_len, own = 0;
+
+	if (len == f->hdr_reserved || sk->sk_family != AF_INET6)
+		return false;
+#if IS_ENABLED(CONFIG_IPV6)
+	rcu_read_lock();
+	if (inet6_sk(sk)) {
+		const struct ipv6_txoptions *opt = rcu_dereference(inet6_sk(sk)->opt);
+
+		own = opt ? opt->opt_flen + opt->opt_nflen : 0;
+	}
+	rcu_read_unlock();
+#endif
+	return len == own;
+}
+
+void bolt_unreserve(struct sock *sk, struct bolt_flow *f)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	if (!f->reserved)
+		return;
+	f->reserved = 0;
+	if (bolt_reserve_lost(sk, f))
+		return;
+	icsk->icsk_ext_hdr_len -= BOLT_TCPOPT_LEN;
+	if (sk->sk_state != TCP_CLOSE)
+		icsk->icsk_sync_mss(sk, icsk->icsk_pmtu_cookie);
+}
+
+/* icsk_ext_hdr_len was changed: add the option again if it was overwritten. */
+void bolt_reserve_again(struct sock *sk, struct bolt_flow *f)
+{
+	if (bolt_reserve_lost(sk, f))
+		bolt_reserve(sk, f);
+	else
+		f->hdr_reserved = inet_csk(sk)->icsk_ext_hdr_len;
+}
+
+/* A D-SACK (RFC 2883): the first block lies below the ACK, or within the second. */
+static bool bolt_first_is_dsack(const u8 *opts, unsigned int len, u32 ack_seq)
+{
+	unsigned int off, size = bolt_opt_seek(opts, len, BOLT_TCPOPT_SACK, &off);
+	u32 end;
+
+	if (size < 2 + 8)
+		return false;
+	end = get_unaligned_be32(opts + off + 6);
+	if (!after(end, ack_seq))
+		return true;
+	return size >= 2 + 2 * 8 &&
+	       !before(get_unaligned_be32(opts + off + 2), get_unaligned_be32(opts + off + 10)) &&
+	       !after(end, get_unaligned_be32(opts + off + 14));
+}
+
+/*
+ * BIG TCP over IPv6: the length of a super-packet beyond 64 KB is in the last bytes of a hop-by-hop
+ * header (RFC 2675).  Linux 7.x omits that header and only sets a length of 0; then this is NULL.
+ */
+#define BOLT_JUMBO_LEN	8
+
+static __be32 *bolt_jumbo_len(const struct sk_buff *skb)
+{
+	struct ipv6hdr *ip6h = ipv6_hdr(skb);
+
+	if (ip6h->payload_len || ip6h->nexthdr != NEXTHDR_HOP)
+		return NULL;
+	return (__be32 *)((u8 *)(ip6h + 1) + BOLT_JUMBO_LEN) - 1;
+}
+
+/*
+ * Update the lengths after the header has grown by @delta.  The checksum is still only the sum of
+ * the pseudo header, of which only the length changes.  (It cannot be computed anew: with a source
+ * route its destination is not that of the IP header.)
+ */
+static void bolt_fix_lengths(struct sk_buff *skb, struct tcphdr *th, int delta, bool ip6)
+{
+	__be32 *jumbo = ip6 ? bolt_jumbo_len(skb) : NULL;
+	struct iphdr *iph = (struct iphdr *)skb->data;
+	u32 len = skb->len - sizeof(struct ipv6hdr);
+
+	if (jumbo) {
+		be32_add_cpu(jumbo, delta);
+	} else if (ip6) {
+		ipv6_hdr(skb)->payload_len = htons(len <= IPV6_MAXPLEN ? len : 0);
+	} else {
+		__be16 was = iph->tot_len;
+
+		iph_set_totlen(iph, skb->len);
+		csum_replace2(&iph->check, was, iph->tot_len);
+	}
+	/* sums are modulo 65535, so this also works for lengths beyond 16 bits */
+	if (delta >= 0)
+		th->check = csum16_add(th->check, htons(delta));
+	else
+		th->check = csum16_sub(th->check, htons(-delta));
+}
+
+/*
+ * Grow the TCP header by @delta bytes (shrink it, if negative).  The first @stay bytes of all
+ * headers are kept and moved.  Returns a pointer to the byte after them.
+ */
+static u8 *bolt_grow(struct sk_buff *skb, unsigned int thoff, int delta, unsigned int stay,
+		     bool ip6)
+{
+	struct tcphdr *th;
+
+	/* adjust the skb as __skb_push() does, or __skb_pull() for a negative @delta */
+	memmove(skb->data - delta, skb->data, stay);
+	skb->data -= delta;
+	skb->len += delta;
+	skb->network_header -= delta;
+	skb->transport_header -= delta;
+	skb->csum_start -= delta;
+	th = (struct tcphdr *)(skb->data + thoff);
+	th->doff += delta / 4;
+	bolt_fix_lengths(skb, th, delta, ip6);
+	return skb->data + stay;
+}
+
+/* bolt_push() if the options leave less than @need bytes: shorten or remove some of them. */
+static u8 *bolt_push_crowded(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
+			     unsigned int need, bool ip6)
+{
+	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
+	unsigned int optlen = th->doff * 4 - sizeof(*th);
+	u8 opts[BOLT_TCPOPT_SPACE];
+	int room;
+
+	memcpy(opts, th + 1, optlen);
+	room = bolt_opt_make_room(opts, optlen,
+				  bolt_first_is_dsack(opts, optlen, ntohl(th->ack_seq)), need);
+	if (room < 0) {
+		BOLT_INC_STATS(bn, OptNoRoom);
+		return NULL;
+	}
+	if ((unsigned int)room < (optlen & ~3U))
+		BOLT_INC_STATS(bn, SackTrimmed);
+	memcpy(th + 1, opts, room);
+	return bolt_grow(skb, thoff, room + need - optlen, thoff + sizeof(*th) + room, ip6);
+}
+
+/* Would a segment of this packet still fit the path? */
+static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int need, bool ip6)
+{
+	unsigned int size = skb_is_gso(skb) ? hlen + skb_shinfo(skb)->gso_size : skb->len;
+
+	if (ip6 && bolt_jumbo_len(skb)) {
+		/* segments are sent without the hop-by-hop header */
+		size -= BOLT_JUMBO_LEN;
+	} else if (ip6 && ipv6_hdr(skb)->payload_len &&
+		   skb->len + need > sizeof(struct ipv6hdr) + IPV6_MAXPLEN) {
+		/* the length would no longer fit 16 bits */
+		return false;
+	}
+	/* an ACK fits any path */
+	return size + need <= IPV4_MIN_MTU || size + need <= dst_mtu(skb_dst(skb));
+}
+
+/*
+ * Grow the TCP header at @thoff by @need bytes at its end.  Returns a pointer to them, or NULL if
+ * there is no room.  The headers move towards the front of the buffer, so the payload, with its
+ * fragments and the segments of a TSO burst, stays in place.
+ */
+u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff, unsigned int need,
+	      bool ip6)
+{
+	unsigned int thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
+
+	if (!bolt_fits(skb, thoff + thlen, need, ip6)) {
+		BOLT_INC_STATS(bn, OptNoMtu);
+		return NULL;
+	}
+	if (skb_cow_head(skb, need)) {
+		BOLT_INC_STATS(bn, OptNoMem);
+		return NULL;
+	}
+	if (thlen + need > sizeof(struct tcphdr) + BOLT_TCPOPT_SPACE)
+		return bolt_push_crowded(bn, skb, thoff, need, ip6);
+	return bolt_grow(skb, thoff, need, thoff + thlen, ip6);
+}

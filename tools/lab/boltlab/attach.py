@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0
+"""`lab exec` and `lab shell`: a command on a node of the network that is up, with this process' stdin, stdout, stderr and terminal."""
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import signal
+import sys
+import termios
+import tty
+
+from . import frames, programs, state
+from .build import RunError
+
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+GONE = 125                  # exit status where the network has ended
+
+
+def shell(node, privileged):
+    """The user's shell; with a terminal where there is one."""
+    mine = os.environ.get("SHELL", "")
+    there = os.isatty(0)
+    return command(node, [mine if mine and shutil.which(mine, path=programs.PATH) else "/bin/sh", *(["-i"] if there else [])], there, privileged)
+
+
+def command(node, argv, terminal, privileged):
+    if not argv:
+        raise RunError("exec: the command is missing: lab exec NODE -- COMMAND")
+    if terminal and not os.isatty(0):
+        raise RunError("exec --tty: stdin is not a terminal")
+    about, connection = state.connect()
+    with connection:
+        if node not in about["nodes"]:
+            some = ", ".join(about["nodes"][:8]) + (" ..." if len(about["nodes"]) > 8 else "")
+            raise RunError(f"\"{node}\" is not a node of {about['name']}; the nodes are {some}")
+        connection.sendall(frames.pack("N", 0, json.dumps(wanted(about, node, argv, terminal, privileged)).encode()))
+        status = pass_on(connection, terminal, about["name"])
+    if os.WIFEXITED(status):
+        return os.WEXITSTATUS(status)
+    number = os.WTERMSIG(status)
+    if number == programs.STUCK:
+        print(f"lab: {node}: {programs.line(argv)} was ended ({programs.STUCK.name}): it computed or polled without waiting; CPU is free, and time passes only "
+              "while all wait: let it sleep or block", file=sys.stderr)
+    return 128 + number
+
+
+def wanted(about, node, argv, terminal, privileged):
+    uid, gid = (0, 0) if privileged else (os.getuid() or programs.NOBODY, os.getgid() or programs.NOBODY)
+    env = {"PATH": programs.PATH, "HOME": programs.HOME, "LANG": "C.UTF-8", "PWD": os.getcwd(), "TC_LIB_DIR": about["tools"]}
+    if terminal:
+        env["TERM"] = os.environ.get("TERM", "dumb")
+    return {"node": node, "argv": argv, "terminal": terminal, "size": list(os.get_terminal_size(0))[::-1] if terminal else [0, 0], "user": [uid, gid],
+            "cwd": os.getcwd(), "env": env}
+
+
+@contextlib.contextmanager
+def raw_terminal(terminal):
+    """Every key goes to the command, and its terminal makes of it what it wants."""
+    if not terminal:
+        yield
+        return
+    before = termios.tcgetattr(0)
+    try:
+        tty.setraw(0)
+        yield
+    finally:
+        termios.tcsetattr(0, termios.TCSADRAIN, before)
+
+
+@contextlib.contextmanager
+def signals(numbers):
+    """A descriptor that gives the number of each that comes."""
+    reads, writes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    signal.set_wakeup_fd(writes)
+    try:
+        yield reads
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(reads)
+        os.close(writes)
+
+
+def write_all(fd, data):
+    while data:
+        data = data[os.write(fd, data):]
+
+
+def pass_on(connection, terminal, name):
+    """Until it has ended: its status of wait()."""
+    reader = frames.Reader()
+    with signals((*PASSED_ON, signal.SIGWINCH)) as told, raw_terminal(terminal), selectors.PollSelector() as selector:
+        for fd in (connection.fileno(), told):
+            selector.register(fd, selectors.EVENT_READ)
+        with contextlib.suppress(ValueError, OSError):
+            selector.register(0, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fd == told:
+                    for number in os.read(told, 64):
+                        tell_signal(connection, number, terminal)
+                elif key.fd == 0:
+                    data = read_input()
+                    connection.sendall(frames.pack("I" if data else "E", 0, data))
+                    if not data:
+                        selector.unregister(0)
+                else:
+                    status = hear(connection, reader, name)
+                    if status is not None:
+                        return status
+
+
+def tell_signal(connection, number, terminal):
+    if number != signal.SIGWINCH:
+        connection.sendall(frames.pack("S", 0, frames.U32.pack(number)))
+    elif terminal:
+        columns, rows = os.get_terminal_size(0)
+        connection.sendall(frames.pack("W", 0, frames.TWO_U32.pack(rows, columns)))
+
+
+def read_input():
+    try:
+        return os.read(0, 16384)
+    except OSError:
+        return b""
+
+
+def hear(connection, reader, name):
+    """What came of the command; its status, when it has ended."""
+    data = connection.recv(1 << 16)
+    if not data:
+        raise RunError(f"{name} has ended without a word")
+    for kind, _, payload in reader.feed(data):
+        if kind in "OR":
+            write_all(1 if kind == "O" else 2, payload)
+        elif kind == "X":
+            return frames.U32.unpack(payload)[0]
+        elif kind == "D":
+            raise Ended(f"{name} has ended: {payload.decode(errors='replace')}")
+    return None
+
+
+class Ended(RunError):
+    """The network, not the command."""

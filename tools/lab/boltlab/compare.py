@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Two results side by side, figure by figure; of several seeds the median and the range, which a difference has to leave to mean anything."""
+
+from . import plots, report, runner, sizes, stats
+
+# what is compared: key of a row of plots.headline(), its name, how it is written
+FIGURES = (
+    ("peak_kb", "max queue", report.kb),
+    ("p50_kb", "p50 queue", report.kb),
+    ("p99_kb", "p99 queue", report.kb),
+    ("utilization", "utilization", report.percent),
+    ("drops", "drops", str),
+    ("retransmits", "retransmits", str),
+    ("max_fct_us", "max FCT", report.us),
+    ("unfinished", "unfinished", str),
+)
+SAME = ("scenario", "backend", "time", "slow", "kernel")
+
+
+def slowdowns(r):
+    """{(name, lower end of the bin, percentile): value} of a run, by message size and of all."""
+    found = {}
+    fct = r["fct"]
+    of = [(f"slowdown, {sizes.bounds(b['above_bytes'], b['max_bytes'])}", b["above_bytes"], b) for b in fct["bins"]]
+    for name, low, b in [*(of if len(of) > 1 else ()), ("slowdown", None, fct)]:
+        found |= {(low, p): (f"{name}, {p}", b[p]) for p in ("p50", "p99") if b[p] is not None}
+    return found
+
+
+def figures(result):
+    """{congestion control: {key: (name, how it is written, [value of each seed])}}."""
+    by_cc = {}
+    for r, row in zip(result["runs"], plots.headline(result)):
+        mine = by_cc.setdefault(r["cc"], {})
+        for key, name, write in FIGURES:
+            mine.setdefault(key, (name, write, []))[2].append(row[key])
+        for key, (name, value) in slowdowns(r).items():
+            mine.setdefault(key, (name, report.times, []))[2].append(value)
+    return by_cc
+
+
+def pairs(a, b):
+    """[(heading, of A, of B)]: the same congestion control, or the only one of each."""
+    if len(a) == len(b) == 1 and a.keys() != b.keys():
+        return [(f"{next(iter(a))} - {next(iter(b))}", *a.values(), *b.values())]
+    return [(cc, a[cc], b[cc]) for cc in a if cc in b]
+
+
+def written(write, values):
+    """(text, (median, least, greatest)) of what is known of it."""
+    known = stats.spread([v for v in values if v is not None])
+    if not known:
+        return "-", None
+    median, least, most = known["median"], known["min"], known["max"]
+    return write(median) + (f" ({write(least)} to {write(most)})" if least < most else ""), (median, least, most)
+
+
+def difference(key, write, a, b):
+    if a is None or b is None:
+        return "-"
+    change = b[0] - a[0]
+    if not change:
+        text = "none"
+    elif key == "utilization":
+        text = f"{100 * change:+.1f} points"
+    elif a[0]:
+        text = f"{100 * change / a[0]:+.1f} %"
+    else:
+        text = f"+{write(change)}"
+    apart = a[2] < b[1] or b[2] < a[1]
+    spread = a[1] != a[2] or b[1] != b[2]
+    return text + (", within the spread" if change and spread and not apart else "")
+
+
+def rows(a, b):
+    """[[figure, of A, of B, difference]] of what either has."""
+    lines = []
+    for key in dict.fromkeys((*a, *b)):
+        name, write, _ = a.get(key) or b[key]
+        (text_a, of_a), (text_b, of_b) = (written(write, side[key][2] if key in side else [None]) for side in (a, b))
+        if (of_a, of_b) != (None, None):
+            lines.append([name, text_a, text_b, difference(key, write, of_a, of_b)])
+    return lines
+
+
+def table(a, b):
+    lines = [["", "A", "B", "difference"], *rows(a, b)]
+    widths = [max(len(line[i]) for line in lines) for i in range(4)]
+    return "\n".join("  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
+
+
+def text(directories, results):
+    first, second = results
+    lines = [f"{letter}: {directory}: {r['command']}" for letter, directory, r in zip("AB", directories, results)]
+    lines += [f"differs: {k}: {first.get(k)}, {second.get(k)}" for k in SAME if first.get(k) != second.get(k)]
+    if first["versions"]["sources"] != second["versions"]["sources"]:
+        lines.append("differs: the sources that were built")
+    a, b = map(figures, results)
+    both = pairs(a, b)
+    for heading, of_a, of_b in both:
+        n = [max(len(values) for _, _, values in side.values()) for side in (of_a, of_b)]
+        seeds = f", {n[0]} and {n[1]} seeds: median (least to greatest)" if max(n) > 1 else ""
+        lines += ["", f"{heading}{seeds}", table(of_a, of_b)]
+    if not both:
+        raise runner.RunError(f"compare: no congestion control is in both: {', '.join(a)}; {', '.join(b)}")
+    for letter, mine, other in (("A", a, b), ("B", b, a)):
+        alone = [cc for cc in mine if cc not in other]
+        if alone and len(both) < len(mine):
+            lines.append(f"\nonly in {letter}: {', '.join(alone)}")
+    return "\n".join(lines)
+
+
+def main(directories):
+    results = [runner.load_result(d) for d in directories]
+    with runner.understood(*directories):
+        said = text(directories, results)
+    print(said)
+    return 0

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Slowdown by message size as text: one table per congestion control."""
+
+from . import units
+
+PLACES = (("to last byte", lambda f: f), ("to last ACK", lambda f: f["ack"]))
+
+
+def bounds(low, high):
+    if not low:
+        return f"<= {units.format_size(high)}"
+    return f"{units.format_size(low)} - {units.format_size(high)}"
+
+
+def number(value):
+    """One figure, or its spread over the seeds."""
+    if value is None:
+        return "-"
+    if isinstance(value, dict):
+        return f"{number(value['median'])} ({number(value['min'])}-{number(value['max'])})"
+    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
+
+
+def count(value):
+    if not isinstance(value, dict):
+        return str(value)
+    return str(value["min"]) if value["min"] == value["max"] else f"{value['min']}-{value['max']}"
+
+
+def highest(b):
+    return b["max_bytes"] if not isinstance(b["max_bytes"], dict) else b["max_bytes"]["max"]
+
+
+def rows(fct):
+    bins = fct["bins"]
+    for b in bins:
+        yield bounds(b["above_bytes"], highest(b)), b
+    yield "all", fct
+
+
+def table(fct):
+    lines = [["", "", *(w for name, _ in PLACES for w in (name, ""))], ["size", "messages", *(["p50", "p99"] * len(PLACES))]]
+    for name, f in rows(fct):
+        lines.append([name, count(f["count"]), *(number(of(f)[p]) for _, of in PLACES for p in ("p50", "p99"))])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return "\n".join("    " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w)
+                                       for i, (c, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
+
+
+def entries(result):
+    """[(what it is of, fct)]: of several seeds their spread."""
+    for r in result.get("spread") or result["runs"]:
+        name = r["cc"] + (f", {len(r['seeds'])} seeds: median (min-max)" if "seeds" in r else "")
+        for kind, fct in (r["fct"].get("kinds") or {"": r["fct"]}).items():
+            yield name + (f", {kind}" if kind else ""), fct
+
+
+def text(result):
+    """Nothing where no more than a few transfers end."""
+    return "\n".join(f"  {name}: slowdown by message size\n{table(fct)}" for name, fct in entries(result) if len(fct["bins"]) > 1)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Slowdown to the last ACK by message size, as a table in Markdown and as a picture in SVG.
+
+Of several seeds the medians.  Both need nothing but Python, and are the same for the same result.
+"""
+
+import math
+
+from . import plots, sizes
+
+WIDTH, HEIGHT = 760, 380
+LEFT, RIGHT, TOP, BOTTOM = 56, 120, 36, 48
+LABEL = 56              # of a size on the axis, its width at most
+PERCENTILES = (("p99", ""), ("p50", ' stroke-dasharray="5 4"'))
+TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
+
+
+def median(value):
+    return value["median"] if isinstance(value, dict) else value
+
+
+def queue_p99(result, entry):
+    """Of the bottleneck while it was busy, bytes."""
+    queue = entry.get("queue_bytes")
+    if queue is None:
+        name = plots.queue_port(result, entry)
+        queue = next((p["queue_bytes"] for p in entry.get("links", ()) if p["name"] == name), None)
+    return median((queue or {}).get("busy_p99"))
+
+
+def curves(result):
+    """[(congestion control, [(name, largest message, {p50, p99})], p99 of the queue)]: the last row is of all messages."""
+    found = []
+    for entry in result.get("spread") or result["runs"]:
+        fct = entry["fct"].get("kinds", {}).get("workload", entry["fct"])
+        rows = [(name, median(f.get("max_bytes")), {p: median(f["ack"][p]) for p, _ in PERCENTILES}) for name, f in sizes.rows(fct)]
+        found.append((entry["cc"], rows, queue_p99(result, entry)))
+    return found
+
+
+def cell(of):
+    return " / ".join("-" if of[p] is None else f"{of[p]:.{1 if of[p] < 100 else 0}f}" for p in ("p50", "p99"))
+
+
+def markdown(found):
+    """A row for each size that all of them have, all messages, and the queue."""
+    names = [name for name, _, _ in found[0][1] if all(name in (n for n, _, _ in rows) for _, rows, _ in found)]
+    lines = ["| message size | " + " | ".join(cc for cc, _, _ in found) + " |", "|---" * (len(found) + 1) + "|"]
+    for name in names:
+        lines.append(f"| {name} | " + " | ".join(cell(next(of for n, _, of in rows if n == name)) for _, rows, _ in found) + " |")
+    lines.append("| p99 of the queue | " + " | ".join("-" if q is None else f"{q / 1000:.0f} KB" for _, _, q in found) + " |")
+    return "\n".join(lines)
+
+
+def scale(low, high, begin, end):
+    """From a logarithmic axis to the picture."""
+    span = math.log(high / low) or 1
+    return lambda v: begin + (end - begin) * math.log(v / low) / span
+
+
+def svg(found, title):
+    sized = [(cc, [(top, of) for _, top, of in rows if top and None not in of.values()]) for cc, rows, _ in found]
+    tops = sorted({top for _, rows in sized for top, _ in rows})
+    most = max(of["p99"] for _, rows in sized for _, of in rows)
+    x = scale(tops[0], max(tops[-1], 2 * tops[0]), LEFT, WIDTH - RIGHT)
+    y = scale(1, max(1.2 * most, 2), HEIGHT - BOTTOM, TOP)
+    text = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12" role="img">',
+            f"<title>{title}</title>", f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+            f'<text x="{LEFT}" y="20" font-size="14">{title}</text>']
+    for tick in (t for t in TICKS if t <= 1.2 * most):
+        text.append(f'<path d="M{LEFT} {y(tick):.1f}H{WIDTH - RIGHT}" stroke="#dddddd"/>'
+                    f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick}</text>')
+    written = None
+    for top in tops:
+        text.append(f'<path d="M{x(top):.1f} {HEIGHT - BOTTOM}v5" stroke="#333333"/>')
+        if written is None or x(top) >= written + LABEL:
+            written = x(top)
+            text.append(f'<text x="{written:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{plots.size_text(top)}</text>')
+    text.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 10}" text-anchor="middle">message size, up to</text>'
+                f'<text transform="translate(16 {HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">slowdown, times the transfer alone</text>')
+    for n, ((cc, rows), (number, _)) in enumerate(zip(sized, plots.styles([cc for cc, _ in sized]))):
+        colour = plots.COLOURS[number]
+        for m, (p, dash) in enumerate(PERCENTILES):
+            points = " ".join(f"{x(top):.1f},{y(max(of[p], 1)):.1f}" for top, of in rows)
+            at = TOP + 18 * (len(PERCENTILES) * n + m) + 10
+            text.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
+                        f'<path d="M{WIDTH - RIGHT + 12} {at}h26" stroke="{colour}" stroke-width="2"{dash}/>'
+                        f'<text x="{WIDTH - RIGHT + 44}" y="{at + 4}">{cc} {p}</text>')
+    return "\n".join([*text, "</svg>"]) + "\n"
+
+
+def main(result, picture):
+    found = curves(result)
+    print(markdown(found))
+    if picture:
+        picture.write_text(svg(found, f"{result['scenario']}: slowdown to the last ACK"), encoding="utf-8")
+    return 0

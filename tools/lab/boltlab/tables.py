@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What came of a sweep: a table of its cases as CSV and Parquet, and of each group of seeds the mean with its confidence."""
+
+import csv
+import importlib.util
+
+from . import compare, plots, runner, stats
+from .build import RunError, progress
+
+DIRECTORIES = "cases"
+CASES, PARQUET, SUMMARY = "results.csv", "results.parquet", "summary.csv"
+FILES = (CASES, PARQUET, SUMMARY)
+CONFIDENCE = 0.95
+SHOWN = (*(key for key, *_ in compare.FIGURES), (None, "p50"), (None, "p99"))      # of compare.figures(), in the text
+
+
+def measures(result):
+    """{column: number} of a result with one run. Units are in the names; what was not measured is None."""
+    r, = result["runs"]
+    row, = plots.headline(result)
+    port = next((p for p in r["links"] if p["name"] == row["port"]), {})
+    queue, fct, ack = port.get("queue_bytes") or {}, r["fct"], r["fct"].get("ack", {})
+    found = {f"queue_{k}_bytes": queue.get(k) for k in ("max", "mean", "p50", "p99", "busy_p50", "busy_p99")}
+    found |= {"utilization": row["utilization"]} | {k: row[k] for k in ("drops", "marks", "retransmits", "unfinished", "jain")}
+    found |= {"finished": fct["count"], "fct_max_ns": None if row["max_fct_us"] is None else round(row["max_fct_us"] * 1000)}
+    found |= {f"fct_{k}_ns": fct.get(f"{k}_ns") for k in ("mean", "p50", "p95", "p99")}
+    found |= {f"slowdown_{k}": fct[k] for k in ("mean", "p50", "p95", "p99")}
+    found |= {f"slowdown_ack_{k}": ack.get(k) for k in ("mean", "p50", "p95", "p99")}
+    found |= {k: fct.get(k) for k in ("makespan_ns", "makespan_over_ideal")}
+    found |= {k: r["control"].get(k) for k in ("src_packets", "bts_packets", "pauses", "pause_ns")}
+    for b in fct["bins"] if len(fct["bins"]) > 1 else ():
+        found |= {f"slowdown_{k}_above_{b['above_bytes']}_bytes": b[k] for k in ("p50", "p99")}
+    for i, p in enumerate(r.get("programs", ())):
+        ended = None not in (p["start_ns"], p["end_ns"])
+        found[f"program_{i}_ns"] = p["end_ns"] - p["start_ns"] if ended else None
+    return found
+
+
+def of_case(case, out, text, sources):
+    """Its result, if it is of this scenario and these sources: both may have been edited while the sweep ran."""
+    directory = out / DIRECTORIES / case["name"]
+    result = runner.load_result(directory)
+    with runner.understood(directory):
+        if (directory / "scenario.toml").read_bytes() != text or result["versions"]["sources"] != sources:
+            raise RunError(f"{directory}: scenario or sources were edited while the sweep ran; remove it, and run the sweep again")
+        return result, measures(result)
+
+
+def interval(values):
+    """(number, mean, half of the 95 % confidence interval or None) of what is known, by Student's t."""
+    known = [v for v in values if v is not None]
+    if not known:
+        return 0, None, None
+    mean = stats.mean(known)
+    if len(known) < 2:
+        return 1, mean, None
+    deviation = (sum((v - mean) ** 2 for v in known) / (len(known) - 1)) ** 0.5
+    return len(known), mean, stats.student_t(CONFIDENCE, len(known) - 1) * deviation / len(known) ** 0.5
+
+
+def groups(cases):
+    """{(congestion control, *values): [index of each case]}: they differ in their seeds only."""
+    found = {}
+    for i, c in enumerate(cases):
+        found.setdefault((c["cc"], *c["set"].values()), []).append(i)
+    return found
+
+
+def columns(rows):
+    """Of all rows, in the order in which they first come."""
+    return list(dict.fromkeys(k for row in rows for k in row))
+
+
+def number(value):
+    """Short, and exact enough for any figure of a result."""
+    return "" if value is None else f"{value:.10g}" if isinstance(value, float) else value
+
+
+def write_csv(path, heads, lines):
+    with open(path, "w", newline="", encoding="utf-8") as f:
+        csv.writer(f, lineterminator="\n").writerows([heads, *([number(v) for v in line] for line in lines)])
+
+
+def write_parquet(path, heads, lines):
+    """False where nothing of this machine writes it."""
+    if not importlib.util.find_spec("pyarrow"):
+        return False
+    import pyarrow
+    from pyarrow import parquet
+    parquet.write_table(pyarrow.table({head: list(column) for head, column in zip(heads, zip(*lines))}), path)
+    return True
+
+
+def summary(cases, keys, measured):
+    """A line for each group and figure: number of seeds, mean, half of the interval, its ends."""
+    lines = []
+    for group, members in groups(cases).items():
+        for name in columns(measured):
+            n, mean, half = interval([measured[i].get(name) for i in members])
+            if n:
+                lines.append([*group, name, n, mean, half, *((None, None) if half is None else (mean - half, mean + half))])
+    return ["cc", *keys, "figure", "seeds", "mean", "ci95", "low", "high"], lines
+
+
+def written(write, values):
+    n, mean, half = interval(values)
+    if not n:
+        return "-"
+
+    def text(v):
+        return f"{v:.4g}" if write is str else write(v)
+    return text(mean) + (f" ± {text(half)}" if half is not None else "")
+
+
+def text(cases, keys, results):
+    """A line for each group, with the figures that any has."""
+    figures = [compare.figures(result)[c["cc"]] for c, result in zip(cases, results)]
+    shown = [key for key in SHOWN if any(v is not None for f in figures if key in f for v in f[key][2])]
+    lines = [["cc", *keys, "seeds", *(next(f[key][0] for f in figures if key in f) for key in shown)]]
+    for group, members in groups(cases).items():
+        of = [figures[i] for i in members]
+        lines.append([*group, str(len(members)), *(
+            written(next((f[key][1] for f in of if key in f), str), [v for f in of if key in f for v in f[key][2]]) for key in shown)])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    named = 1 + len(keys)
+    return "\n".join("  " + "  ".join(c.ljust(w) if i < named else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
+
+
+def write(cases, keys, out, scenario, sources):
+    """The tables of these cases; `scenario` and `sources` are what they have to be of."""
+    both = [of_case(c, out, scenario, sources) for c in cases]
+    results, measured = zip(*both)
+    heads = ["case", "cc", "seed", *keys, *columns(measured)]
+    lines = [[c["name"], c["cc"], c["seed"], *c["set"].values(), *(m.get(k) for k in heads[3 + len(keys):])] for c, m in zip(cases, measured)]
+    write_csv(out / CASES, heads, lines)
+    write_csv(out / SUMMARY, *summary(cases, keys, measured))
+    if not write_parquet(out / PARQUET, heads, lines):
+        progress(f"no {PARQUET}: Python's pyarrow is not there")
+    print("mean ± 95 % confidence")
+    print(text(cases, keys, results))
+    progress(f"tables: {out / CASES}, {out / SUMMARY}")

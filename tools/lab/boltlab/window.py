@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A result as if only a part of its time had been measured, from the series it left."""
+
+from . import results, stats
+from .guest import RunError
+
+
+def cut(result, directory, begin, end):
+    """Queues, utilization and Jain's index from `begin` to `end`, and the messages that started in it.
+
+    Drops, marks and retransmissions are those of the whole run: nobody noted when they were.
+    """
+    runs = [cut_run(r, directory, begin, min(end, r["sim_ns"])) for r in result["runs"]]
+    rest = {k: v for k, v in result.items() if k != "spread"}
+    return rest | {"runs": runs}
+
+
+def cut_run(r, directory, begin, end):
+    if begin >= end:
+        raise RunError(f"{directory}: nothing was measured from {begin} ns to {end} ns; the run measured {r['sim_ns']} ns")
+    links = [cut_port(p, results.read_series(directory / p["series"]), begin, end) for p in r["links"] if p["series"]]
+    busiest = max(links, key=lambda p: p["utilization"], default=None)
+    flows = [f for f in r["flows"] if f["finite"] and begin <= f["start_ns"] < end]
+    index = jain(r, directory, begin, end)
+    epochs = [] if index is None else [{"epoch_ns": end - begin, "count": 1, "min": index, "min_at_ns": begin, "p50": index}]
+    return r | {"sim_ns": end - begin, "links": links, "bottleneck": busiest and busiest["name"], "jain": index, "jain_epochs": epochs,
+                "flows": flows, "fct": stats.fct(flows, r["bins_bytes"])}
+
+
+def inside(times, begin, end):
+    """First and last of the samples of that time."""
+    step = times[1] - times[0] if len(times) > 1 else 1
+    first = -(-begin // step)
+    last = min(end // step, len(times) - 1)
+    if first >= last:
+        raise RunError(f"there are fewer than two samples from {begin} ns to {end} ns")
+    return first, last
+
+
+def cut_port(p, series, begin, end):
+    first, last = inside(series["time_ns"], begin, end)
+    sent = [after - before for before, after in zip(series["tx_bytes"][first:last], series["tx_bytes"][first + 1:last + 1])]
+    queue = series["queue_bytes"][first:last]
+    span = series["time_ns"][last] - series["time_ns"][first]
+    return p | {"utilization": stats.rounded(sum(sent) * 8e9 / (p["rate_bps"] * span)), "tx_bytes": sum(sent),
+                "queue_bytes": queue_figures(queue, sent)}
+
+
+def queue_figures(queue, sent):
+    """Each sample stands for the time until the next; while busy, for as much of it as the line sent."""
+    ordered = sorted(queue)
+    busy = sorted(zip(queue, sent))
+    total = sum(sent)
+    figures = {"max": ordered[-1], "mean": stats.rounded(stats.mean(ordered), 3), "p50": stats.percentile(ordered, 0.5),
+               "p99": stats.percentile(ordered, 0.99)}
+    return figures | {"busy_mean": round(sum(q * w for q, w in busy) / total) if total else None,
+                      "busy_p50": stats.weighted_percentile(busy, 0.5), "busy_p99": stats.weighted_percentile(busy, 0.99)}
+
+
+def jain(r, directory, begin, end):
+    """Of the flows with a series that were there all the time."""
+    rates = []
+    for f in r["flows"]:
+        gone = stats.ended(f)
+        if f["series"] and f["start_ns"] <= begin and (gone is None or gone >= end):
+            series = results.read_series(directory / f["series"])
+            first, last = inside(series["time_ns"], begin, end)
+            rates.append(series["acked_bytes"][last] - series["acked_bytes"][first])
+    return stats.rounded(stats.jain(rates)) if len(rates) > 1 else None

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What doctor finds of ports with sfc: a queue that builds where sfc does not see it, a speed
+ * it does not know, settings that do not fit each other.
+ */
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "subrtt.h"
+#include "doctor.h"
+#include "qdisc.h"
+
+/* Packets in a ring without byte queue limits that hide more of the queue than ccthresh */
+#define RING_MAX	128
+
+/* Ports; those on a device with another; those of these that are not one port with it */
+static unsigned int ports, same, apart;
+static char last[IFNAMSIZ];
+
+static bool ethtool(const char *dev, void *data)
+{
+	struct ifreq ifr = { .ifr_data = data };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return false;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", dev);
+	err = ioctl(fd, SIOCETHTOOL, &ifr);
+	close(fd);
+	return !err;
+}
+
+bool driver_is(const char *dev, const char * const *names)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+
+	if (!ethtool(dev, &info))
+		return false;
+	for (; *names; names++)
+		if (!strcmp(info.driver, *names))
+			return true;
+	return false;
+}
+
+/*
+ * Byte queue limits keep a ring short, where the driver has them.  Older kernels show them for any
+ * device; those at work are above zero from the first packets on.
+ */
+static bool has_bql(const char *dev)
+{
+	char path[128], s[32];
+	int sys = bc_sysfs();
+
+	snprintf(path, sizeof(path), "class/net/%s/queues/tx-0/byte_queue_limits/limit", dev);
+	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0 && atoi(s);
+}
+
+static void check_ring(const struct qdisc_port *p)
+{
+	struct ethtool_ringparam r = { .cmd = ETHTOOL_GRINGPARAM };
+	const char *fix;
+
+	if (p->rate || has_bql(p->dev) || !ethtool(p->dev, &r) || r.tx_pending <= RING_MAX)
+		return;
+	fix = words("sudo ethtool -G %s tx %u", p->dev, RING_MAX);
+	found(D_FIX, "ring", with("ethtool", "ethtool", fix),
+	      "%s: a transmit ring of %u packets without byte queue limits hides the queue from sfc",
+	      p->dev, r.tx_pending);
+}
+
+/* PAUSE frames come to sfc only where neither the NIC nor a bridge takes them. */
+static void check_pfc(const struct qdisc_port *p)
+{
+	struct ethtool_pauseparam pause = { .cmd = ETHTOOL_GPAUSEPARAM };
+	char path[64], s[32];
+	int sys = bc_sysfs();
+
+	if (!p->pfc)
+		return;
+	snprintf(path, sizeof(path), "class/net/%s/brport/port_no", p->dev);
+	if (sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0)
+		found(D_FIX, "pfc", words("sudo ip link set %s nomaster", p->dev),
+		      "%s is a port of a bridge, which drops PAUSE frames: pfc hears none", p->dev);
+	else if (ethtool(p->dev, &pause))
+		found(D_NOTE, "pfc", NULL,
+		      "%s: the NIC may answer PAUSE frames itself: then pfc hears none, and need not",
+		      p->dev);
+}
+
+static void check_port(const struct qdisc_port *p, void *arg)
+{
+	static const char * const queueless[] = { "veth", "dummy", "tun", "bridge", NULL };
+	unsigned long long accept_local = 0;
+	struct ethtool_value tso = { .cmd = ETHTOOL_GTSO };
+	char name[64];
+
+	(void)arg;
+	ports++;
+	if (!strcmp(last, p->dev)) {
+		same++;
+		apart += p->st->queues < 2;
+		return;
+	}
+	snprintf(last, sizeof(last), "%s", p->dev);
+
+	if (!p->st->link_rate)
+		found(D_FIX, "speed",
+		      words("sudo tc qdisc change dev %s %s sfc link 100gbit   # the rate of its link",
+			    p->dev, p->where),
+		      "%s does not report its speed, so sfc grants no tokens and sends no SRC",
+		      p->dev);
+	else if (!p->rate && driver_is(p->dev, queueless))
+		found(D_FIX, "queue",
+		      words("sudo tc qdisc change dev %s %s sfc rate 10gbit   # less than the link behind it",
+			    p->dev, p->where),
+		      "%s has no queue of its own: packets pass at once, so sfc never sees a queue",
+		      p->dev);
+	check_ring(p);
+	check_pfc(p);
+	if (!(p->flags & TC_SFC_F_SPLIT_GSO) && ethtool(p->dev, &tso) && tso.data)
+		found(D_NOTE, "offload",
+		      words("sudo tc qdisc change dev %s %s sfc split-gso", p->dev, p->where),
+		      "%s does not split super-packets, so one mark applies to up to 64 KB",
+		      p->dev);
+	if (p->udp_port != control_port() && module_loaded("tcp_bolt"))
+		found(D_NOTE, "sysctl",
+		      words("sudo tc qdisc change dev %s %s sfc port %u", p->dev, p->where,
+			    control_port()),
+		      "%s sends control messages to UDP %u, but this host listens on %u", p->dev,
+		      p->udp_port, control_port());
+	snprintf(name, sizeof(name), "net/ipv4/conf/%s/accept_local", p->dev);
+	if (p->addr4 && sysctl_read(name, &accept_local) && !accept_local)
+		found(D_FIX, "sysctl",
+		      /* the name of a device may have dots */
+		      words("sudo sysctl -w net/ipv4/conf/%s/accept_local=1", p->dev),
+		      "%s: control messages from its own address (addr) are dropped as spoofed",
+		      p->dev);
+}
+
+/* The first device that a port could be, for an example that can be run */
+static char *some_device(void)
+{
+	struct if_nameindex *all = if_nameindex(), *i;
+	char *name = NULL;
+
+	for (i = all; i && i->if_index && !name; i++)
+		if (strcmp(i->if_name, "lo"))
+			name = words("%s", i->if_name);
+	if (all)
+		if_freenameindex(all);
+	return name;
+}
+
+void doctor_devices(void)
+{
+	unsigned long long forward = 0, sfc = 0;
+	int status = qdisc_each(check_port, NULL);
+	char name[IFNAMSIZ], *dev;
+	const char *hold;
+
+	if (status) {
+		found(D_UNKNOWN, "qdisc", NULL, "ports cannot be listed");
+		return;
+	}
+	hold = qdisc_hold(name, sizeof(name));
+	if (hold && sysctl_read("net/bolt/sfc", &sfc) && !sfc)
+		found(D_NOTE, "sysctl", "sudo sysctl -w net.bolt.sfc=1",
+		      "%s (sfc_hold) holds packets other than TCP, but TCP on this host ignores pauses",
+		      hold);
+	if (!ports) {
+		dev = some_device();
+		found(D_NOTE, "qdisc",
+		      dev ? words("sudo tc qdisc replace dev %s root sfc", dev) : NULL,
+		      "no device has sfc");
+		return;
+	}
+	found(D_OK, "qdisc", NULL, "%u ports with sfc", ports);
+	if (apart)
+		found(D_NOTE, "qdisc", NULL,
+		      "several sfc on one device, below other qdiscs than mq: each assumes the full speed");
+	if (ports - same > 1 && sysctl_read("net/ipv4/ip_forward", &forward) && !forward)
+		found(D_NOTE, "sysctl", "sudo sysctl -w net.ipv4.ip_forward=1",
+		      "this router does not forward packets, so control messages do not reach the senders");
+}

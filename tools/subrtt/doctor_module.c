@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What doctor finds of kernel, modules, their signatures, and tc. */
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/klog.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "subrtt.h"
+#include "doctor.h"
+
+/* as include/bolt_compat.h and dkms.conf have it */
+#define KERNELS		"6.1 to 7.3"
+#define DKMS_MODULE	"subrtt/" SUBRTT_VERSION
+#define DKMS_KEY	"/var/lib/dkms/mok.pub"
+/* No archive has our packages */
+#define IN_SOURCES	"   # in the source tree"
+
+static struct utsname host;
+
+void doctor_kernel(void)
+{
+	unsigned int major = 0, minor = 0;
+
+	uname(&host);
+	sscanf(host.release, "%u.%u", &major, &minor);
+	if ((major == 6 && minor >= 1) || (major == 7 && minor <= 3))
+		found(D_OK, "kernel", NULL, "Linux %s (" KERNELS " are supported)", host.release);
+	else
+		/* a boot loader prefers the newest */
+		found(D_FIX, "kernel",
+		      "sudo apt-get install linux-image-amd64 && sudo reboot   # into Linux 6.1",
+		      "Linux %s is not supported: " KERNELS " are", host.release);
+}
+
+/* --- Secure Boot --- */
+
+/* Why the kernel loads signed modules only, or NULL when it loads any */
+static const char *enforced(void)
+{
+	char s[128];
+
+	bc_read_file("/sys/kernel/security/lockdown", s, sizeof(s));
+	if (strstr(s, "[integrity]") || strstr(s, "[confidentiality]"))
+		return "kernel lockdown is on";
+	bc_read_file("/sys/module/module/parameters/sig_enforce", s, sizeof(s));
+	if (s[0] == 'Y')
+		return "module.sig_enforce is on";
+	return NULL;
+}
+
+/* UEFI's variable: four bytes of attributes, then the value.  -1: there is no UEFI */
+static int secure_boot(void)
+{
+	static const char * const path =
+		"/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+	FILE *f = fopen(path, "r");
+	unsigned char v[5];
+	int on = -1;
+
+	if (!f)
+		return -1;
+	if (fread(v, 1, sizeof(v), f) == sizeof(v))
+		on = v[4] == 1;
+	fclose(f);
+	return on;
+}
+
+/* What the kernel said when it would not load one of ours for its signature */
+static bool refused_before(void)
+{
+	static const char * const said[] = {
+		"module with unavailable key is rejected", "unsigned module is rejected",
+		"unsigned module loading is restricted",
+	};
+	char *log = malloc(1 << 20);
+	unsigned int i;
+	bool yes = false;
+	int n;
+
+	if (!log)
+		return false;
+	n = klogctl(3, log, (1 << 20) - 1);	/* SYSLOG_ACTION_READ_ALL */
+	if (n > 0) {
+		log[n] = '\0';
+		for (i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+			yes |= !!strstr(log, said[i]);
+	}
+	free(log);
+	return yes;
+}
+
+/*
+ * dkms signs when it builds, if openssl is there; "install" alone installs what it has built.
+ * "make install" does not sign.
+ */
+static char *sign(void)
+{
+	if (!access("/var/lib/dkms/" DKMS_MODULE, F_OK))
+		return with("openssl", "openssl", "sudo dkms build --force " DKMS_MODULE
+			    " && sudo dkms install --force " DKMS_MODULE);
+	return with("openssl", "openssl", with("dkms", "dkms",
+		    words("cd /lib/modules/%s/updates && sudo rm -rf tcp_bolt sch_sfc && cd - && sudo dkms install .",
+			  host.release)));
+}
+
+/* The module is installed, not loaded, and signatures count */
+static void doctor_signature(const char *name, const char *why)
+{
+	const char *enroll = with("mokutil", "mokutil",
+				  "sudo mokutil --import " DKMS_KEY " && sudo reboot");
+	char out[256];
+	bool is_signed;
+
+	is_signed = !run_command(words("modinfo -F sig_id %s 2>/dev/null", name), out,
+				 sizeof(out)) && strspn(out, "\n") != strlen(out);
+	if (!is_signed)
+		found(D_FIX, "signing",
+		      words("%s && %s%s", sign(), enroll,
+			    access("/var/lib/dkms/" DKMS_MODULE, F_OK) ? IN_SOURCES : ""),
+		      "%s: %s is not signed and will not be loaded%s", why, name,
+		      secure_boot() == 1 ? " (Secure Boot)" : "");
+	else if (refused_before())
+		found(D_FIX, "signing", enroll,
+		      "%s: the kernel log says that it refused a module; %s's key is not enrolled%s",
+		      why, name, secure_boot() == 1 ? " (Secure Boot)" : "");
+	else
+		found(D_NOTE, "signing", enroll,
+		      "%s: %s is signed; if loading fails with \"Key was rejected\", its key must be enrolled",
+		      why, name);
+}
+
+/* --- modules --- */
+
+/* Whether depmod knows the module for the kernel @release */
+static bool installed_for(const char *release, const char *name)
+{
+	char path[512], line[4096], want[64];
+	bool yes = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/lib/modules/%.200s/modules.dep", release);
+	snprintf(want, sizeof(want), "/%s.ko", name);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	while (!yes && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, ":")] = '\0';
+		yes = !!strstr(line, want);
+	}
+	fclose(f);
+	return yes;
+}
+
+/* Another kernel that has it, or NULL */
+static char *other_kernel(const char *name)
+{
+	struct dirent *e;
+	DIR *d = opendir("/lib/modules");
+	char *which = NULL;
+
+	while (d && !which && (e = readdir(d)))
+		if (e->d_name[0] != '.' && installed_for(e->d_name, name))
+			which = words("%s", e->d_name);
+	if (d)
+		closedir(d);
+	return which;
+}
+
+/* The modules for this kernel: dkms has the sources, or the source tree has them */
+static char *how_to_install(bool dkms)
+{
+	const char *headers = words("linux-headers-%s ", host.release);
+
+	if (!access(words("/lib/modules/%s/build/Makefile", host.release), F_OK))
+		headers = "";
+	else if (!strstr(host.version, "Debian"))
+		return words("make KDIR=DIR && sudo make KDIR=DIR install" IN_SOURCES
+			     "; DIR is where Linux %s was built", host.release);
+	if (dkms && *headers)
+		return words("sudo apt-get install %s&& sudo dkms autoinstall -k %s", headers,
+			     host.release);
+	if (dkms)
+		return words("sudo dkms autoinstall -k %s", host.release);
+	return words("make packages && sudo apt-get install %s./build/packages/subrtt-dkms_*.deb"
+		     IN_SOURCES, headers);
+}
+
+static void doctor_module(const char *name, enum finding absent, const char *purpose)
+{
+	const char *why;
+	char *other, *fix;
+
+	if (module_loaded(name)) {
+		found(D_OK, "module", NULL, "%s is loaded", name);
+		return;
+	}
+	if (installed_for(host.release, name)) {
+		found(absent, "module", words("sudo modprobe %s", name),
+		      "%s is not loaded (%s)", name, purpose);
+		why = enforced();
+		if (why)
+			doctor_signature(name, why);
+		return;
+	}
+	other = other_kernel(name);
+	fix = how_to_install(!access("/var/lib/dkms/subrtt", F_OK));
+	if (other)
+		found(absent, "module", fix,
+		      "%s is installed for Linux %s, not for this one, %s (%s)", name, other,
+		      host.release, purpose);
+	else
+		found(absent, "module", fix, "%s is not installed (%s)", name, purpose);
+	free(other);
+	free(fix);
+}
+
+void doctor_modules(bool on_host, bool on_router)
+{
+	const char *why = enforced();
+	bool loaded = (!on_host || module_loaded("tcp_bolt")) &&
+		      (!on_router || module_loaded("sch_sfc"));
+
+	if (!why)
+		found(D_OK, "signing", NULL, "modules need no signature%s",
+		      secure_boot() == 1 ? ", though Secure Boot is on" : "");
+	else if (loaded)
+		found(D_OK, "signing", NULL, "%s, and the modules are loaded", why);
+	else if (!installed_for(host.release, on_host ? "tcp_bolt" : "sch_sfc"))
+		found(D_NOTE, "signing", NULL,
+		      "%s: modules must be signed with an enrolled key%s", why,
+		      secure_boot() == 1 ? " (Secure Boot)" : "");
+	if (on_host)
+		doctor_module("tcp_bolt", D_FIX, "hosts: congestion controls bolt and swift, SFC's pauses");
+	if (on_router)
+		doctor_module("sch_sfc", D_FIX, "switches: the qdisc sfc");
+}
+
+/* --- tc --- */
+
+/* help asks tc for the qdisc's own usage: nothing is sent to the kernel */
+void doctor_tc(bool on_router)
+{
+	char out[8192];
+	int status;
+
+	if (!on_router)
+		return;
+	status = run_command("tc qdisc replace dev lo root sfc help 2>&1", out, sizeof(out));
+	if (status == 127)
+		found(D_FIX, "tc", "sudo apt-get install iproute2", "tc is not installed");
+	else if (strstr(out, "Usage: ... sfc"))
+		found(D_OK, "tc", NULL, "tc knows sfc");
+	else
+		found(D_FIX, "tc",
+		      "make packages && sudo apt-get install ./build/packages/subrtt-tools_*.deb   # in the source tree",
+		      "tc has no plugin q_sfc.so: it can neither configure sfc nor show its options");
+}

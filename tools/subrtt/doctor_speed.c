@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What doctor finds of the speed that departures are spaced at: tcp_bolt/rate.c, from outside */
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "subrtt.h"
+#include "doctor.h"
+
+/* The first answer of the devices below @dev, each before those below it; @who: whose it is */
+static unsigned int walk_lower(const char *dev, unsigned int (*ask)(const char *dev), char **who)
+{
+	char *path = words("class/net/%s", dev);
+	int fd = openat(bc_sysfs(), path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	unsigned int answer = 0;
+	struct dirent *e;
+
+	while (dir && !answer && (e = readdir(dir))) {
+		if (strncmp(e->d_name, "lower_", 6))
+			continue;
+		*who = words("%s", e->d_name + 6);
+		answer = ask(*who) ?: walk_lower(*who, ask, who);
+	}
+	if (dir)
+		closedir(dir);
+	free(path);
+	return answer;
+}
+
+static unsigned int invented(const char *dev)
+{
+	static const char * const inventors[] = { "veth", "tun", NULL };
+
+	return driver_is(dev, inventors);
+}
+
+static unsigned int speed_of(const char *dev)
+{
+	char *path = words("class/net/%s/speed", dev), s[32], *who;
+	int mbps = 0;
+
+	if (!invented(dev) && !walk_lower(dev, invented, &who) &&
+	    bc_read_at(bc_sysfs(), path, s, sizeof(s)) > 0)
+		mbps = atoi(s);
+	free(path);
+	return mbps > 0 ? mbps : 0;
+}
+
+static void check_speed(const char *dev)
+{
+	unsigned int own = speed_of(dev), mbps;
+	char *who;
+
+	mbps = own ?: walk_lower(dev, speed_of, &who);
+	if (own)
+		found(D_OK, "speed", NULL, "%s: departures are spaced at %s, its own speed", dev,
+		      tx_rate(own * 1000000ULL));
+	else if (mbps)
+		found(D_OK, "speed", NULL, "%s: departures are spaced at %s, the speed of %s",
+		      dev, tx_rate(mbps * 1000000ULL), who);
+	else
+		found(D_NOTE, "speed",
+		      "sudo sysctl -w net.bolt.rate_mbps=10000   # the rate of the link",
+		      "the speed of %s is unknown: departures are not spaced, and windows start at ten packets, unless the route has an initcwnd",
+		      dev);
+}
+
+/* An address that is routed; of IPv4 its name may have a label behind a colon */
+static bool is_routed(const struct ifaddrs *a, const char *dev)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)a->ifa_addr;
+	size_t len = strlen(dev);
+
+	if (!in6 || !(a->ifa_flags & IFF_UP) || a->ifa_flags & IFF_LOOPBACK ||
+	    strncmp(a->ifa_name, dev, len) || (a->ifa_name[len] && a->ifa_name[len] != ':'))
+		return false;
+	return in6->sin6_family == AF_INET ||
+	       (in6->sin6_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr));
+}
+
+void doctor_speeds(void)
+{
+	struct if_nameindex *all, *i;
+	unsigned long long mbps;
+	struct ifaddrs *list, *a;
+
+	if (sysctl_read("net/bolt/rate_mbps", &mbps) && mbps) {
+		found(D_OK, "speed", NULL, "departures are spaced at %s (net.bolt.rate_mbps)",
+		      tx_rate(mbps * 1000000));
+		return;
+	}
+	if (getifaddrs(&list))
+		return;
+	all = if_nameindex();
+	for (i = all; i && i->if_index; i++) {
+		for (a = list; a && !is_routed(a, i->if_name); a = a->ifa_next)
+			;
+		if (a)
+			check_speed(i->if_name);
+	}
+	if (all)
+		if_freenameindex(all);
+	freeifaddrs(list);
+}

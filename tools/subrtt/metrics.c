@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters, ports and connections as OpenMetrics 1.0.
+ *
+ * All samples of a metric stand together, below its type, so what is read first is kept until
+ * all of it is there.
+ */
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flows.h"
+#include "metrics.h"
+#include "qdisc.h"
+#include "stats.h"
+#include "subrtt.h"
+
+#define MAX_CCS		16
+
+struct sample {
+	char metric[64];
+	char labels[224];
+	bool gauge;
+	unsigned int order;
+	double value;
+};
+
+static struct {
+	struct sample *v;
+	unsigned int n, room;
+	bool each_flow;
+} all;
+
+/* Integers as they are: a double has them to 2^53 */
+static void add(const char *metric, bool gauge, const char *labels, double value)
+{
+	struct sample *s;
+
+	if (all.n == all.room) {
+		s = realloc(all.v, (all.room ? 2 * all.room : 1024) * sizeof(*s));
+		if (!s)
+			return;
+		all.v = s;
+		all.room = all.room ? 2 * all.room : 1024;
+	}
+	s = &all.v[all.n];
+	snprintf(s->metric, sizeof(s->metric), "subrtt_%s", metric);
+	snprintf(s->labels, sizeof(s->labels), "%s", labels);
+	s->gauge = gauge;
+	s->order = all.n++;
+	s->value = value;
+}
+
+static void state(const char *metric, const char *labels, double value)
+{
+	add(metric, true, labels, value);
+}
+
+static void count(const char *metric, const char *labels, double value)
+{
+	add(metric, false, labels, value);
+}
+
+/* A name of a device may hold what ends a label */
+static const char *quoted(const char *text)
+{
+	static char ring[4][192];
+	static unsigned int next;
+	char *to = ring[next++ % 4], *at = to;
+
+	for (; *text && at < to + sizeof(ring[0]) - 3; text++) {
+		if (*text == '"' || *text == '\\')
+			*at++ = '\\';
+		if (*text == '\n')
+			*at++ = '\\';
+		*at++ = *text == '\n' ? 'n' : *text;
+	}
+	*at = '\0';
+	return to;
+}
+
+/* --- counters of the namespace --- */
+
+/* SrcRx: src_rx; CtlTTL: ctl_ttl */
+static void in_snake(const char *name, char *to, size_t len)
+{
+	size_t n = 0;
+	bool upper = true;
+
+	for (; *name && n < len - 2; name++) {
+		if (isupper((unsigned char)*name) && !upper)
+			to[n++] = '_';
+		upper = isupper((unsigned char)*name);
+		to[n++] = tolower((unsigned char)*name);
+	}
+	to[n] = '\0';
+}
+
+static void of_host(void)
+{
+	static struct stats s;
+	char name[48] = "host_";
+	int status = stats_read(&s);
+	unsigned int i;
+
+	state("up", "of=\"counters\"", !status && s.n);
+	if (status)
+		return;
+	for (i = 0; i < s.n; i++) {
+		in_snake(s.c[i].name, name + 5, sizeof(name) - 5);
+		count(name, "", s.c[i].value);
+	}
+}
+
+/* --- ports --- */
+
+static void port_counter(const char *name, bool is_state, int64_t v, void *arg)
+{
+	char metric[48];
+
+	/* in units that Prometheus has everywhere */
+	if (!strcmp(name, "link_rate")) {
+		state("port_link_bytes_per_second", arg, v);
+		return;
+	}
+	if (!strcmp(name, "suppress_ns")) {
+		state("port_suppress_seconds", arg, v / 1e9);
+		return;
+	}
+	snprintf(metric, sizeof(metric), "port_%s", name);
+	add(metric, is_state, arg, v);
+}
+
+static void of_port(const struct qdisc_port *p, void *arg)
+{
+	char labels[96];
+
+	(void)arg;
+	snprintf(labels, sizeof(labels), "device=\"%s\",handle=\"%x:\"", quoted(p->dev),
+		 p->handle >> 16);
+	count("port_sent_bytes", labels, p->any->basic.bytes);
+	count("port_sent_packets", labels, p->any->basic.packets);
+	count("port_drops", labels, p->any->queue.drops);
+	state("port_queue_bytes", labels, p->any->queue.backlog);
+	state("port_queue_packets", labels, p->any->queue.qlen);
+	qdisc_each_counter(p, port_counter, labels);
+}
+
+/* --- connections --- */
+
+static struct of_cc {
+	char name[16];
+	unsigned int flows, paused, without_option;
+	double window;
+} ccs[MAX_CCS];
+static unsigned int n_ccs;
+
+/* The last one stands for all that find no room */
+static struct of_cc *cc_of(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < n_ccs; i++)
+		if (!strcmp(ccs[i].name, name))
+			return &ccs[i];
+	if (n_ccs == MAX_CCS)
+		return &ccs[n_ccs - 1];
+	memset(&ccs[n_ccs], 0, sizeof(ccs[0]));
+	snprintf(ccs[n_ccs].name, sizeof(ccs[0].name), "%s",
+		 n_ccs < MAX_CCS - 1 ? name : "other");
+	return &ccs[n_ccs++];
+}
+
+static void each_flow(const struct flow_gist *g)
+{
+	char labels[224];
+
+	/* the cookie: a connection that takes the ports of an earlier one is another */
+	snprintf(labels, sizeof(labels),
+		 "local=\"%s\",remote=\"%s\",congestion=\"%s\",cookie=\"%llx\"", g->local,
+		 g->remote, quoted(g->cc), (unsigned long long)g->cookie);
+	count("flow_acked_bytes", labels, g->acked);
+	count("flow_retransmits", labels, g->retransmits);
+	count("flow_pauses", labels, g->pauses);
+	state("flow_window_packets", labels, g->window / 4294967296.0);
+	state("flow_srtt_seconds", labels, g->srtt_ns / 1e9);
+	state("flow_min_rtt_seconds", labels, g->min_rtt_ns / 1e9);
+	state("flow_is_paused", labels, g->paused);
+}
+
+static void of_flow(const struct flow_gist *g, void *arg)
+{
+	struct of_cc *cc = cc_of(g->cc);
+
+	(void)arg;
+	cc->flows++;
+	cc->paused += g->paused;
+	cc->without_option += !g->option;
+	cc->window += g->window / 4294967296.0;
+	if (all.each_flow)
+		each_flow(g);
+}
+
+static void of_flows(void)
+{
+	char labels[64];
+	unsigned int i;
+	int status;
+
+	n_ccs = 0;
+	status = flows_each(of_flow, NULL);
+	state("up", "of=\"flows\"", !status);
+	for (i = 0; i < n_ccs; i++) {
+		snprintf(labels, sizeof(labels), "congestion=\"%s\"", quoted(ccs[i].name));
+		state("flows", labels, ccs[i].flows);
+		state("flows_paused", labels, ccs[i].paused);
+		state("flows_without_option", labels, ccs[i].without_option);
+		state("flows_window_packets", labels, ccs[i].window);
+	}
+}
+
+/* --- writing --- */
+
+static int by_metric(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+	int differ = strcmp(x->metric, y->metric);
+
+	return differ ? differ : (int)x->order - (int)y->order;
+}
+
+static void write_unit(FILE *out, const char *metric)
+{
+	static const char * const units[] = { "bytes", "seconds", "packets", "bytes_per_second" };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		size_t n = strlen(metric), m = strlen(units[i]);
+
+		if (n > m && metric[n - m - 1] == '_' && !strcmp(metric + n - m, units[i]))
+			fprintf(out, "# UNIT %s %s\n", metric, units[i]);
+	}
+}
+
+static void write_sample(FILE *out, const struct sample *s)
+{
+	fprintf(out, "%s%s", s->metric, s->gauge ? "" : "_total");
+	if (*s->labels)
+		fprintf(out, "{%s}", s->labels);
+	fprintf(out, " %.15g\n", s->value);
+}
+
+void metrics_write(FILE *out, bool counters, bool flows)
+{
+	unsigned int i;
+	int status;
+
+	all.n = 0;
+	all.each_flow = flows;
+	if (counters)
+		of_host();
+	status = qdisc_each(of_port, NULL);
+	state("up", "of=\"ports\"", !status);
+	of_flows();
+	if (all.n)
+		qsort(all.v, all.n, sizeof(*all.v), by_metric);
+	fprintf(out, "# TYPE subrtt_build info\nsubrtt_build_info{version=\"%s\"} 1\n",
+		SUBRTT_VERSION);
+	for (i = 0; i < all.n; i++) {
+		const struct sample *s = &all.v[i];
+
+		if (!i || strcmp(s->metric, all.v[i - 1].metric)) {
+			fprintf(out, "# TYPE %s %s\n", s->metric, s->gauge ? "gauge" : "counter");
+			write_unit(out, s->metric);
+		}
+		write_sample(out, s);
+	}
+	fputs("# EOF\n", out);
+}

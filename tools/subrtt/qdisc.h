@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The qdisc sfc, as netlink has it; and what doctor asks of it. */
+#ifndef _SUBRTT_QDISC_H
+#define _SUBRTT_QDISC_H
+
+#include <linux/gen_stats.h>
+#include <linux/pkt_sch_sfc.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nlattr;
+struct nlmsghdr;
+
+/* What any qdisc and class has; @len: of TCA_STATS_APP */
+struct counts {
+	struct gnet_stats_basic basic;
+	struct gnet_stats_queue queue;
+	unsigned int len;
+};
+
+struct band {
+	unsigned int number;	/* from 1 */
+	struct counts any;
+	struct tc_sfc_band st;
+};
+
+struct port {
+	int ifindex;
+	uint32_t handle, parent;
+	struct nlattr *tb[TCA_SFC_MAX + 1];
+	struct counts any;
+	struct tc_sfc_xstats st;
+	struct band band[TC_SFC_BANDS_MAX];	/* where there are several */
+	unsigned int n_bands;
+	struct nlmsghdr *msg;	/* what tb points into */
+};
+
+void qdisc_options(const struct port *p);
+void qdisc_counters(const struct port *p, bool all);
+
+struct qdisc_port {
+	char dev[16];
+	char where[32];		/* as tc wants it: "root", "parent 1:2" */
+	bool addr4;
+	uint32_t flags;
+	uint16_t udp_port;
+	uint8_t pfc;		/* priorities */
+	uint64_t rate;
+	int ifindex;
+	uint32_t handle;
+	const struct counts *any;
+	const struct tc_sfc_xstats *st;
+};
+
+/* Those that the module has; @state: it is one, and no counter */
+void qdisc_each_counter(const struct qdisc_port *port,
+			void (*fn)(const char *name, bool state, int64_t v, void *arg), void *arg);
+
+/* Reads them anew each time */
+int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg);
+const char *qdisc_hold(char *buf, size_t len);
+
+#endif /* _SUBRTT_QDISC_H */

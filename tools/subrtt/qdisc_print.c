@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Options and counters of the qdisc sfc.  Names are those of tc: what is printed of the options
+ * can be given to it again, and JSON has the same keys.
+ */
+
+#include <arpa/inet.h>
+#include <linux/pkt_sched.h>
+#include <netlink/attr.h>
+#include <string.h>
+
+#include "../tc/sfc_counters.h"
+#include "../tc/sfc_names.h"
+#include "attrs.h"
+#include "subrtt.h"
+#include "qdisc.h"
+
+#define N(a)	(sizeof(a) / sizeof((a)[0]))
+
+/* --- options --- */
+
+enum kind {
+	RATE, SIZE, SIZE_AUTO, SIZE_OFF, TIME, TIME_OFF, SUPPRESS, BTS, NUMBER, ADDR4, ADDR6, FLAGS,
+	BANDS, ALPHA, PRIOS,
+};
+
+static const struct {
+	const char *name;
+	int type;
+	enum kind kind;
+} options[] = {		/* in the order tc prints them */
+	{ "rate",	TCA_SFC_RATE64,		RATE },
+	{ "link",	TCA_SFC_LINK64,		RATE },
+	{ "limit",	TCA_SFC_LIMIT,		SIZE },
+	{ "overhead",	TCA_SFC_OVERHEAD,	NUMBER },
+	{ "ccthresh",	TCA_SFC_CCTHRESH,	SIZE_AUTO },
+	{ "pruthresh",	TCA_SFC_PRUTHRESH,	SIZE_AUTO },
+	{ "smcap",	TCA_SFC_SMCAP,		SIZE_AUTO },
+	{ NULL,		TCA_SFC_FLAGS,		FLAGS },
+	{ "bts",	TCA_SFC_BTS,		BTS },
+	{ "rtt",	TCA_SFC_RTT,		TIME },
+	{ "qth",	TCA_SFC_QTH,		SIZE_AUTO },
+	{ "qtg",	TCA_SFC_QTG,		SIZE_AUTO },
+	{ "suppress",	TCA_SFC_SUPPRESS,	SUPPRESS },
+	{ "maxpause",	TCA_SFC_MAXPAUSE,	TIME },
+	{ "estimator",	TCA_SFC_ESTIMATOR,	TIME_OFF },
+	{ "serverrate",	TCA_SFC_SERVERRATE64,	RATE },
+	{ "ecn",	TCA_SFC_ECN,		SIZE_OFF },
+	{ NULL,		TCA_SFC_BANDS,		BANDS },
+	{ "buffer",	TCA_SFC_BUFFER,		SIZE_OFF },
+	{ "alpha",	TCA_SFC_ALPHA,		ALPHA },
+	{ "pfc",	TCA_SFC_PFC,		PRIOS },
+	{ "xoff",	TCA_SFC_XOFF,		SIZE },
+	{ "xon",	TCA_SFC_XON,		SIZE_AUTO },
+	{ "watchdog",	TCA_SFC_PFC_STUCK,	TIME_OFF },
+	{ "ignore",	TCA_SFC_PFC_IGNORE,	TIME },
+	{ "switch_id",	TCA_SFC_SWITCH_ID,	NUMBER },
+	{ "msgrate",	TCA_SFC_MSGRATE,	NUMBER },
+	{ "port",	TCA_SFC_PORT,		NUMBER },
+	{ "ttl",	TCA_SFC_TTL,		NUMBER },
+	{ "addr4",	TCA_SFC_ADDR4,		ADDR4 },
+	{ "addr6",	TCA_SFC_ADDR6,		ADDR6 },
+};
+
+static void word(const char *name, const char *value)
+{
+	if (conf.json)
+		js_str(name, value);
+	else
+		printf(" %s %s", name, value);
+}
+
+/* Whole numbers with the largest unit that divides them: exactly what can be typed again */
+static void exact(const char *name, uint64_t v, uint64_t step, const char * const *units,
+		  uint64_t json)
+{
+	if (conf.json) {
+		js_u64(name, json);
+		return;
+	}
+	for (; v && !(v % step) && units[1]; units++)
+		v /= step;
+	printf(" %s %llu%s", name, (unsigned long long)v, *units);
+}
+
+static void print_switches(const struct nla_bitfield32 *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < N_SWITCHES; i++) {
+		bool on = f->value & sfc_switches[i].flag;
+
+		if (!(f->selector & sfc_switches[i].flag))
+			continue;
+		if (conf.json)
+			js_bool(sfc_switches[i].json, on);
+		else
+			printf(" %s", on ? sfc_switches[i].on : sfc_switches[i].off);
+	}
+}
+
+static void print_option(const char *name, enum kind kind, const struct nlattr *a)
+{
+	static const char * const sizes[] = { "b", "Kb", "Mb", NULL };
+	static const char * const times[] = { "ns", "us", "ms", NULL };
+	static const char * const rates[] = { "bit", "Kbit", "Mbit", "Gbit", NULL };
+	struct nla_bitfield32 flags = { 0 };
+	uint64_t v = at_num(a);
+	char s[INET6_ADDRSTRLEN];
+
+	switch (kind) {
+	case FLAGS:
+		if (nla_len(a) >= (int)sizeof(flags))
+			memcpy(&flags, nla_data(a), sizeof(flags));
+		print_switches(&flags);
+		return;
+	case ADDR4:
+	case ADDR6:
+		if (nla_len(a) < (kind == ADDR4 ? 4 : 16))
+			return;
+		inet_ntop(kind == ADDR4 ? AF_INET : AF_INET6, nla_data(a), s, sizeof(s));
+		if (conf.json)
+			js_str(name, s);
+		else
+			printf(" addr %s", s);
+		return;
+	case RATE:
+		if (v)
+			exact(name, v * 8, 1000, rates, v);
+		return;
+	case SIZE:
+	case SIZE_AUTO:
+	case SIZE_OFF:
+		if (!v && kind != SIZE)
+			word(name, kind == SIZE_OFF ? "off" : "auto");
+		else
+			exact(name, v, 1024, sizes, v);
+		return;
+	case SUPPRESS:
+		if (!v || v == TC_SFC_SUPPRESS_OFF)
+			word(name, v ? "off" : "auto");
+		else
+			exact(name, v, 1000, times, v);
+		return;
+	case TIME:
+	case TIME_OFF:
+		if (!v && kind == TIME_OFF)
+			word(name, "off");
+		else
+			exact(name, v, 1000, times, v);
+		return;
+	case ALPHA:
+		sfc_format_alpha(s, sizeof(s), v);
+		word(name, s);
+		return;
+	case PRIOS:
+		if (conf.json)
+			js_u64(name, v);
+		else
+			printf(" pfc prio 0x%02llx", (unsigned long long)v);
+		return;
+	case BTS:
+		word(name, v < N_BTS ? sfc_bts[v] : "?");
+		return;
+	default:
+		if (conf.json)
+			js_u64(name, v);
+		else
+			printf(" %s %llu", name, (unsigned long long)v);
+	}
+}
+
+/* --- bands --- */
+
+/* One of as many numbers as there are bands */
+static void print_per_band(const char *name, const struct nlattr *a, int bands)
+{
+	const uint8_t *v;
+	int i;
+
+	if (!a || nla_len(a) < bands)
+		return;
+	v = nla_data(a);
+	if (conf.json)
+		js_begin(name, '[');
+	else
+		printf(" %s", name);
+	for (i = 0; i < bands; i++) {
+		if (conf.json)
+			js_u64(NULL, v[i]);
+		else
+			printf(" %u", v[i]);
+	}
+	if (conf.json)
+		js_end(']');
+}
+
+/* FIRST-LAST:BAND,... of those that are not the default's */
+static void print_dscp(const struct nlattr *a)
+{
+	unsigned int first, last;
+	const uint8_t *map;
+	bool any = false;
+
+	if (!a || nla_len(a) < TC_SFC_DSCPS)
+		return;
+	map = nla_data(a);
+	if (conf.json)
+		js_begin("dscp", '[');
+	else
+		printf(" dscp");
+	for (first = 0; first < TC_SFC_DSCPS; first = last + 1) {
+		for (last = first; last + 1 < TC_SFC_DSCPS && map[last + 1] == map[first];)
+			last++;
+		if (!map[first])
+			continue;
+		if (conf.json) {
+			js_begin(NULL, '{');
+			js_u64("first", first);
+			js_u64("last", last);
+			js_u64("band", map[first]);
+			js_end('}');
+		} else {
+			printf("%c%u", any ? ',' : ' ', first);
+			if (last != first)
+				printf("-%u", last);
+			printf(":%u", map[first]);
+		}
+		any = true;
+	}
+	if (conf.json)
+		js_end(']');
+	else if (!any)
+		printf(" none");
+}
+
+static void print_bands(const struct port *p)
+{
+	unsigned int n = at_num(p->tb[TCA_SFC_BANDS]);
+
+	if (conf.json)
+		js_u64("bands", n);
+	else
+		printf(" bands %u", n);
+	/* the rest says nothing then; tc prints it in JSON all the same */
+	if (n == 1 && !conf.json)
+		return;
+	print_per_band("weights", p->tb[TCA_SFC_WEIGHTS], n);
+	if (p->tb[TCA_SFC_DEFAULT])
+		print_option("default", NUMBER, p->tb[TCA_SFC_DEFAULT]);
+	print_dscp(p->tb[TCA_SFC_DSCP]);
+	print_per_band("srcprob", p->tb[TCA_SFC_SRCPROB], n);
+}
+
+/* --- statistics --- */
+
+/* line: what the counters of a line of text are about */
+static const struct {
+	const char *name, *line;
+	unsigned int off;
+} counters[] = {
+#define C(name, line, newline)	{ #name, line, offsetof(struct tc_sfc_xstats, name) },
+	C(link_rate, "port", false)
+	SFC_COUNTERS(C)
+#undef C
+};
+
+static const struct {
+	const char *name;
+	unsigned int off;
+} band_counters[] = {
+#define B(name, newline)	{ #name, offsetof(struct tc_sfc_band, name) },
+	SFC_BAND_COUNTERS(B)
+#undef B
+};
+
+static void print_of_band(const char *name, int64_t v, bool all)
+{
+	if (conf.json)
+		js_s64(name, v);
+	else if (v || all)
+		printf(" %s %lld", name, (long long)v);
+}
+
+static void print_band(const struct band *b, bool all)
+{
+	unsigned int i;
+	__s64 v;
+
+	if (conf.json) {
+		js_begin(NULL, '{');
+		js_u64("band", b->number);
+	} else {
+		printf("\n  band %u", b->number);
+	}
+	print_of_band("sent_bytes", b->any.basic.bytes, all);
+	print_of_band("sent", b->any.basic.packets, all);
+	print_of_band("drops", b->any.queue.drops, all);
+	print_of_band("backlog", b->any.queue.backlog, all);
+	print_of_band("qlen", b->any.queue.qlen, all);
+	for (i = 0; i < N(band_counters); i++) {
+		if (!sfc_counter(&b->st, b->any.len, band_counters[i].off, &v))
+			continue;
+		print_of_band(band_counters[i].name, v, all);
+	}
+	if (conf.json)
+		js_end('}');
+}
+
+/* What is so when asked, not how often something was */
+static bool is_state(const char *name)
+{
+	static const char * const states[] = {
+		"link_rate", "ccthresh", "mtu", "backlog_peak", "sm_token", "pru_token", "tagged",
+		"qth", "qtg", "suppress_ns", "cache_entries", "queues", "port_backlog",
+	};
+	unsigned int i;
+
+	for (i = 0; i < N(states); i++)
+		if (!strcmp(name, states[i]))
+			return true;
+	return false;
+}
+
+void qdisc_each_counter(const struct qdisc_port *port,
+			void (*fn)(const char *name, bool state, int64_t v, void *arg), void *arg)
+{
+	unsigned int i;
+	__s64 v;
+
+	for (i = 0; i < N(counters); i++)
+		if (sfc_counter(port->st, port->any->len, counters[i].off, &v))
+			fn(counters[i].name, is_state(counters[i].name), v, arg);
+}
+
+/* The text leaves out what is 0, unless all was asked for. */
+void qdisc_counters(const struct port *p, bool all)
+{
+	const char *line = NULL;
+	unsigned int i;
+	__s64 v;
+
+	for (i = 0; i < N(counters); i++) {
+		if (!sfc_counter(&p->st, p->any.len, counters[i].off, &v))
+			continue;
+		if (conf.json) {
+			if (counters[i].off == offsetof(struct tc_sfc_xstats, sm_token))
+				js_s64(counters[i].name, v);
+			else
+				js_u64(counters[i].name, v);
+			continue;
+		}
+		if (!v && !all)
+			continue;
+		if (!line || strcmp(line, counters[i].line)) {
+			line = counters[i].line;
+			printf("\n  %-6s", line);
+		}
+		if (counters[i].off == offsetof(struct tc_sfc_xstats, link_rate))
+			printf(" %s %s", counters[i].name, v ? tx_rate(v * 8) : "unknown");
+		else
+			printf(" %s %lld", counters[i].name, (long long)v);
+	}
+	if (p->n_bands && conf.json)
+		js_begin("band", '[');
+	for (i = 0; i < p->n_bands; i++)
+		print_band(&p->band[i], all);
+	if (p->n_bands && conf.json)
+		js_end(']');
+	if (!conf.json)
+		putchar('\n');
+}
+
+static bool is_silent(const struct port *p, int type)
+{
+	return !conf.json && sfc_is_silent(type, at_num(p->tb[type]), at_num(p->tb[TCA_SFC_BUFFER]),
+					   at_num(p->tb[TCA_SFC_PFC]));
+}
+
+void qdisc_options(const struct port *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < N(options); i++) {
+		if (!p->tb[options[i].type] || is_silent(p, options[i].type))
+			continue;
+		if (options[i].kind == BANDS)
+			print_bands(p);
+		else
+			print_option(options[i].name, options[i].kind, p->tb[options[i].type]);
+	}
+}

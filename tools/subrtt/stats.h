@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Counters of the namespace. */
+#ifndef _SUBRTT_STATS_H
+#define _SUBRTT_STATS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STATS_MAX	256
+
+struct stats {
+	unsigned int n;
+	struct {
+		char name[32];
+		uint64_t value;
+	} c[STATS_MAX];
+};
+
+int stats_read(struct stats *s);
+bool stats_value(const struct stats *s, const char *name, uint64_t *v);
+
+#endif /* _SUBRTT_STATS_H */

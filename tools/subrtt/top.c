@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0
+/* subrtt top: connections and ports, by how much they carry, as it changes. */
+
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "flows.h"
+#include "qdisc.h"
+#include "subrtt.h"
+
+struct top_flow {
+	struct flow_gist g;
+	uint64_t bit_ps, retransmits;	/* since it was looked at before; of the latter how many */
+};
+
+struct top_port {
+	char dev[16];
+	int ifindex;
+	uint32_t handle;
+	uint64_t bytes, drops, src, bts, marks;
+	uint64_t queue, peak, link_bps;
+	uint64_t bit_ps;
+};
+
+/* What is there at one time */
+struct look {
+	struct timespec at;
+	struct top_flow *flow;
+	struct top_port *port;
+	unsigned int n_flows, flow_room, n_ports, port_room;
+	bool bolt, failed;
+};
+
+static struct {
+	uint64_t delay_ms, times;
+	bool batch;
+} opt = { .delay_ms = 1000 };
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+	(void)sig;
+	stop = 1;
+}
+
+/* --- looking --- */
+
+/* One more of an array; NULL without memory */
+static void *more(void **list, unsigned int *n, unsigned int *room, size_t size)
+{
+	void *grown;
+
+	if (*n == *room) {
+		grown = realloc(*list, (*room ? 2 * *room : 64) * size);
+		if (!grown)
+			return NULL;
+		*list = grown;
+		*room = *room ? 2 * *room : 64;
+	}
+	return memset((char *)*list + (*n)++ * size, 0, size);
+}
+
+static void add_flow(const struct flow_gist *g, void *arg)
+{
+	struct look *l = arg;
+	struct top_flow *f = more((void **)&l->flow, &l->n_flows, &l->flow_room, sizeof(*f));
+
+	if (f)
+		f->g = *g;
+	else
+		l->failed = true;
+}
+
+static void add_port(const struct qdisc_port *port, void *arg)
+{
+	struct look *l = arg;
+	struct top_port *p = more((void **)&l->port, &l->n_ports, &l->port_room, sizeof(*p));
+
+	if (!p) {
+		l->failed = true;
+		return;
+	}
+	snprintf(p->dev, sizeof(p->dev), "%s", port->dev);
+	p->ifindex = port->ifindex;
+	p->handle = port->handle;
+	p->bytes = port->any->basic.bytes;
+	p->drops = port->any->queue.drops;
+	p->queue = port->any->queue.backlog;
+	p->peak = port->st->backlog_peak;
+	p->link_bps = port->st->link_rate * 8;
+	p->src = port->st->src_sent;
+	p->bts = port->st->bts_sent;
+	p->marks = port->st->ecn_marked;
+}
+
+static int look(struct look *l)
+{
+	int status;
+
+	l->n_flows = 0;
+	l->n_ports = 0;
+	status = flows_each(add_flow, l);
+	l->bolt = status != BC_ABSENT;
+	if (status == BC_ABSENT)
+		status = BC_OK;
+	if (!status)
+		status = qdisc_each(add_port, l);
+	clock_gettime(CLOCK_MONOTONIC, &l->at);
+	if (!status && l->failed)
+		return bc_error(BC_FAIL, "no memory");
+	return status;
+}
+
+static double elapsed(const struct look *from, const struct look *to)
+{
+	return to->at.tv_sec - from->at.tv_sec + (to->at.tv_nsec - from->at.tv_nsec) / 1e9;
+}
+
+/* What began anew counts from 0 */
+static uint64_t grown(uint64_t now, uint64_t before)
+{
+	return now >= before ? now - before : now;
+}
+
+static const struct top_flow *same_flow(const struct look *l, uint64_t cookie)
+{
+	unsigned int low = 0, high = l->n_flows;
+
+	/* they come by cookie */
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+
+		if (l->flow[middle].g.cookie == cookie)
+			return &l->flow[middle];
+		if (l->flow[middle].g.cookie < cookie)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* One that came since has all that it acknowledged in this interval */
+static void compare_flow(struct top_flow *f, const struct look *before, double seconds)
+{
+	const struct top_flow *old = same_flow(before, f->g.cookie);
+
+	f->bit_ps = grown(f->g.acked, old ? old->g.acked : 0) * 8 / seconds;
+	f->retransmits = grown(f->g.retransmits, old ? old->g.retransmits : 0);
+}
+
+static const struct top_port *same_port(const struct look *l, const struct top_port *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < l->n_ports; i++)
+		if (l->port[i].ifindex == p->ifindex && l->port[i].handle == p->handle)
+			return &l->port[i];
+	return NULL;
+}
+
+/* Of @now, what is shown; its counters stay, for the next */
+static struct top_port port_rates(const struct top_port *now, const struct look *before,
+				  double seconds)
+{
+	static const struct top_port none;
+	const struct top_port *old = same_port(before, now);
+	struct top_port p = *now;
+
+	if (!old)
+		old = &none;
+	p.bit_ps = grown(now->bytes, old->bytes) * 8 / seconds;
+	p.drops = grown(now->drops, old->drops);
+	p.src = grown(now->src, old->src);
+	p.bts = grown(now->bts, old->bts);
+	p.marks = grown(now->marks, old->marks);
+	return p;
+}
+
+/* --- showing --- */
+
+static int by_rate(const void *a, const void *b)
+{
+	const struct top_flow *x = *(const struct top_flow **)a, *y = *(const struct top_flow **)b;
+
+	if (x->bit_ps != y->bit_ps)
+		return x->bit_ps < y->bit_ps ? 1 : -1;
+	return x->g.cookie < y->g.cookie ? -1 : x->g.cookie > y->g.cookie;
+}
+
+/* The flows in the order of what they carry; the list itself stays by cookie */
+static const struct top_flow **sorted(const struct look *l)
+{
+	const struct top_flow **list = calloc(l->n_flows + 1, sizeof(*list));
+	unsigned int i;
+
+	for (i = 0; list && i < l->n_flows; i++)
+		list[i] = &l->flow[i];
+	if (list)
+		qsort(list, l->n_flows, sizeof(*list), by_rate);
+	return list;
+}
+
+static void flow_json(const struct top_flow *f)
+{
+	js_begin(NULL, '{');
+	js_u64("cookie", f->g.cookie);
+	js_str("local", f->g.local);
+	js_str("remote", f->g.remote);
+	js_str("congestion", f->g.cc);
+	js_u64("rate_bps", f->bit_ps);
+	js_u64("retransmits", f->retransmits);
+	js_u64("cwnd", f->g.cwnd);
+	js_fixed("window", f->g.window);
+	js_u64("srtt_ns", f->g.srtt_ns);
+	js_bool("paused", f->g.paused);
+	js_end('}');
+}
+
+static void port_json(const struct top_port *p)
+{
+	js_begin(NULL, '{');
+	js_str("dev", p->dev);
+	js_u64("rate_bps", p->bit_ps);
+	js_u64("link_bps", p->link_bps);
+	js_u64("queue_bytes", p->queue);
+	js_u64("peak_bytes", p->peak);
+	js_u64("drops", p->drops);
+	js_u64("src", p->src);
+	js_u64("bts", p->bts);
+	js_u64("marks", p->marks);
+	js_end('}');
+}
+
+static void port_text(const struct top_port *p)
+{
+	char used[16] = "-";
+
+	if (p->link_bps)
+		snprintf(used, sizeof(used), "%.1f%%", 100.0 * p->bit_ps / p->link_bps);
+	printf("%-16s %9s %6s %8s %8s %8llu %8llu %8llu %8llu\n", p->dev, tx_rate(p->bit_ps), used,
+	       tx_bytes(p->queue), tx_bytes(p->peak), (unsigned long long)p->drops,
+	       (unsigned long long)p->src, (unsigned long long)p->bts,
+	       (unsigned long long)p->marks);
+}
+
+static void flow_text(const struct top_flow *f)
+{
+	printf("%-23s %-23s %-9s %9s %8s %8s %7llu%s\n", f->g.local, f->g.remote, f->g.cc,
+	       tx_rate(f->bit_ps), tx_fixed(f->g.window), tx_ns(f->g.srtt_ns),
+	       (unsigned long long)f->retransmits, f->g.paused ? " paused" : "");
+}
+
+/* Lines that there is room for; all of them where it is no terminal's */
+static unsigned int height(void)
+{
+	struct winsize size = { 0 };
+
+	if (opt.batch || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row < 8)
+		return ~0U;
+	return size.ws_row - 1;
+}
+
+static void show_text(const struct look *l, const struct look *before, double seconds,
+		      const struct top_flow **flow)
+{
+	unsigned int i, left = height(), paused = 0;
+	char clock[16];
+	time_t now = time(NULL);
+
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime(&now));
+	for (i = 0; i < l->n_flows; i++)
+		paused += l->flow[i].g.paused;
+	if (!opt.batch)
+		fputs("\033[H\033[J", stdout);
+	printf("subrtt top - %s, %.2f s: %u flows, %u paused; %u ports\n", clock, seconds,
+	       l->n_flows, paused, l->n_ports);
+	left--;
+	if (l->n_ports && left > 2) {
+		printf("%-16s %9s %6s %8s %8s %8s %8s %8s %8s\n", "PORT", "SENT", "USED", "QUEUE",
+		       "PEAK", "DROPS", "SRC", "BTS", "MARKS");
+		left--;
+	}
+	/* flows have at least half of it */
+	for (i = 0; i < l->n_ports && left > (l->n_flows ? height() / 2 : 0); i++, left--) {
+		struct top_port p = port_rates(&l->port[i], before, seconds);
+
+		port_text(&p);
+	}
+	if (l->n_flows && left > 1) {
+		printf("%-23s %-23s %-9s %9s %8s %8s %7s\n", "LOCAL", "REMOTE", "CC", "ACKED",
+		       "WINDOW", "SRTT", "RETRANS");
+		left--;
+	}
+	for (i = 0; i < l->n_flows && left; i++, left--)
+		flow_text(flow[i]);
+}
+
+static void show_json(const struct look *l, const struct look *before, double seconds,
+		      const struct top_flow **flow)
+{
+	unsigned int i;
+
+	js_begin(NULL, '{');
+	js_u64("interval_ns", seconds * 1e9);
+	js_begin("ports", '[');
+	for (i = 0; i < l->n_ports; i++) {
+		struct top_port p = port_rates(&l->port[i], before, seconds);
+
+		port_json(&p);
+	}
+	js_end(']');
+	js_begin("flows", '[');
+	for (i = 0; i < l->n_flows; i++)
+		flow_json(flow[i]);
+	js_end(']');
+	js_end('}');
+}
+
+static int show(struct look *l, const struct look *before)
+{
+	double seconds = elapsed(before, l);
+	const struct top_flow **flow;
+	unsigned int i;
+
+	if (seconds <= 0)
+		seconds = 0.000000001;
+	for (i = 0; i < l->n_flows; i++)
+		compare_flow(&l->flow[i], before, seconds);
+	flow = sorted(l);
+	if (!flow)
+		return bc_error(BC_FAIL, "no memory");
+	if (conf.json)
+		show_json(l, before, seconds, flow);
+	else
+		show_text(l, before, seconds, flow);
+	free(flow);
+	return bc_flush();
+}
+
+/* --- a terminal's keys --- */
+
+static struct termios keys_before;
+static bool keys_taken;
+
+static void give_keys(void)
+{
+	if (keys_taken)
+		tcsetattr(STDIN_FILENO, TCSANOW, &keys_before);
+	keys_taken = false;
+}
+
+static void take_keys(void)
+{
+	struct termios t;
+
+	if (opt.batch || tcgetattr(STDIN_FILENO, &keys_before))
+		return;
+	t = keys_before;
+	t.c_lflag &= ~(ICANON | ECHO);
+	keys_taken = !tcsetattr(STDIN_FILENO, TCSANOW, &t);
+}
+
+/* Until @next, a signal, or q */
+static void wait_until(const struct timespec *next)
+{
+	struct pollfd in = { .fd = keys_taken ? STDIN_FILENO : -1, .events = POLLIN };
+
+	while (!stop) {
+		struct timespec now, left;
+		char key;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left.tv_sec = next->tv_sec - now.tv_sec;
+		left.tv_nsec = next->tv_nsec - now.tv_nsec;
+		if (left.tv_nsec < 0) {
+			left.tv_sec--;
+			left.tv_nsec += 1000 * 1000 * 1000;
+		}
+		if (left.tv_sec < 0 || !ppoll(&in, 1, &left, NULL))
+			return;
+		if (!(in.revents & POLLIN))
+			continue;
+		if (read(STDIN_FILENO, &key, 1) != 1)
+			in.fd = -1;
+		else if (key == 'q')
+			stop = 1;
+	}
+}
+
+static void move_on(struct timespec *t)
+{
+	t->tv_sec += opt.delay_ms / 1000;
+	t->tv_nsec += opt.delay_ms % 1000 * 1000 * 1000;
+	if (t->tv_nsec >= 1000 * 1000 * 1000) {
+		t->tv_sec++;
+		t->tv_nsec -= 1000 * 1000 * 1000;
+	}
+}
+
+static int watch(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct look look_of[2] = { { .n_flows = 0 }, { .n_flows = 0 } };
+	struct timespec next;
+	unsigned int now = 0;
+	uint64_t i;
+	int status;
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	status = look(&look_of[0]);
+	if (!status && !look_of[0].bolt && !look_of[0].n_ports)
+		status = bc_error(BC_ABSENT,
+				  "neither tcp_bolt nor a port with sfc is here: subrtt doctor");
+	take_keys();
+	next = look_of[0].at;
+	for (i = 0; !status && (!opt.times || i < opt.times); i++) {
+		move_on(&next);
+		wait_until(&next);
+		if (stop)
+			break;
+		now = !now;
+		status = look(&look_of[now]);
+		if (!status)
+			status = show(&look_of[now], &look_of[!now]);
+	}
+	give_keys();
+	for (i = 0; i < 2; i++) {
+		free(look_of[i].flow);
+		free(look_of[i].port);
+	}
+	return status;
+}
+
+static int take_delay(const char *arg)
+{
+	char *end;
+	double s = strtod(arg, &end);
+
+	if (*end || !*arg || !(s >= 0.01 && s <= 86400))
+		return bc_error(BC_USAGE,
+				"--delay: \"%s\" is not a number of seconds from 0.01 to 86400",
+				arg);
+	opt.delay_ms = s * 1000 + 0.5;
+	return BC_OK;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "batch", no_argument, NULL, 'b' },
+		{ "count", required_argument, NULL, 'c' },
+		{ "delay", required_argument, NULL, 'd' },
+		BC_LONG_COMMON
+	};
+	int c, status;
+
+	opt.batch = !isatty(STDOUT_FILENO);
+	while ((c = bc_getopt(argc, argv, "bc:d:", longs, &status))) {
+		switch (c) {
+		case 'b':
+			opt.batch = true;
+			break;
+		case 'c':
+			status = bc_number("--count", optarg, 1, 1000000000, &opt.times);
+			break;
+		case 'd':
+			status = take_delay(optarg);
+			break;
+		}
+		if (status)
+			return status;
+	}
+	if (!status)
+		status = bc_no_more(argc, argv);
+	opt.batch |= conf.json;
+	return status ? status : watch();
+}
+
+const struct bc_cmd cmd_top = {
+	.name = "top",
+	.run = run,
+	.what = "connections and ports by what they carry, live",
+	.usage = "[--delay SECONDS] [--count N] [--batch]",
+	.help =
+"Ports with sfc, and connections as subrtt flows has them, those that carry most first; each\n"
+"second, until q or ^C.  Of a port: what it sent, the share of its link, bytes that wait now and at\n"
+"most since the last change, and in the interval drops, SRC, BTS and ECN marks.  Of a connection:\n"
+"what was acknowledged, window in packets, round trip, retransmissions in the interval.\n"
+"\n"
+"  -d, --delay SECONDS   between two looks (1)\n"
+"  -c, --count N         end after so many\n"
+"  -b, --batch           one below the other, all lines; so it is where stdout is no terminal\n"
+"\n"
+"With JSON a line for each look.\n"
+"\n"
+"Examples:\n"
+"  subrtt top                              on a host or router\n"
+"  subrtt -n r1 top -d 0.2                 of a namespace, five times a second\n"
+"  subrtt -j top -c 10 | jq '[.flows[].rate_bps] | add'\n",
+};
