@@ -50,14 +50,14 @@ packages: ## build the Debian packages subrtt-dkms, subrtt-tools and subrtt-lab 
 demo: ## install missing packages, build, and run flow-join and incast with cubic, dctcp and bolt
 	tools/lab/demo
 
-check: ## run every test; ends with "N passed, N failed, N skipped"
+check: ## run the gate, about ten minutes; ends with "N passed, N failed, N skipped"
 	selftests/check
 
 check-kernels: ## build the modules with W=1 for Debian's 6.1, 6.12, 7.2 and 7.3, or for KDIR=; a warning fails
 	@BOLT_CHECK_OUT=$(O)/check-kernels selftests/groups/build \
 		$(if $(filter-out file default,$(origin KDIR)),$(KDIR),kernels)
 
-check-long: ## every test, the longer scenarios, and mutations of the code (hours)
+check-long: ## every test there is, in hours; resumes (selftests/check --long GROUP... for some)
 	selftests/check --long
 
 fuzz: ## run libFuzzer on the headers that parse and decide (FUZZ_SECONDS= for each target)
