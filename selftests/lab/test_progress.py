@@ -143,11 +143,11 @@ class Tests(unittest.TestCase):
         both = sum(self.check.MINUTES[g] for g in self.check.GATE) / 2
         self.assertIn(f"0 of {len(self.check.GATE)} groups have ended, about {round(both)} min left", check.progress(1000))
         # half of the kernels' group took as long as all of it should have: everything takes twice as long
-        minutes = self.check.MINUTES["kunit"]
-        check.ktaps["kunit"], check.spans["kunit"] = self.ktap("1..2", "ok 1 a"), (1000, None)
+        minutes = self.check.MINUTES["net"]
+        check.ktaps["net"], check.spans["net"] = self.ktap("1..2", "ok 1 a"), (1000, None)
         self.assertEqual(check.progress(1000 + 60 * minutes),
-                         f"kunit 50 %; 0 of {len(self.check.GATE)} groups have ended, about {round(2 * (both - minutes / 4))} min left")
-        check.spans["kunit"] = (1000, 1000 + 60 * minutes)
+                         f"net 50 %; 0 of {len(self.check.GATE)} groups have ended, about {round(2 * (both - minutes / 4))} min left")
+        check.spans["net"] = (1000, 1000 + 60 * minutes)
         self.assertEqual(check.progress(5000), f"; 1 of {len(self.check.GATE)} groups have ended, about {round(both - minutes / 2)} min left")
 
     def test_one_group_is_not_shared_by_two(self):
