@@ -28,6 +28,7 @@ test_toggled() {
 	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
 	toggle 1 1000
 	expect_eq "remembered" "$(bolt_stat "$H1" PausesNow)" 1
+	expect_eq "remembered by another namespace" "$(bolt_stat "$H2" PausesNow)" 0
 	sleep 0.$((WAIT_US - 1000))
 	expect_eq "remembered later" "$(bolt_stat "$H1" PausesNow)" 0
 	toggle "$TIMES" "$WAIT_US"

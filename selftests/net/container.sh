@@ -157,6 +157,17 @@ test_counters_are_its_own() {
 	expect_ge "OptTx" "$(inside_stat OptTx)" 10
 	expect_none "in H3" "$(bolt_stats_diff "$H3")"
 	expect_none "in the first namespace" "$(diff "$tmp/own" /proc/net/bolt_stat)"
+	# what is there now is counted where it is
+	mkdir -m 777 "$tmp/user"
+	server "$H2" cc bolt listen 192.0.2.2 5001 recv 100000 recv-eof
+	spawn CLIENT "$tmp/client" inside timeout 120 "$programs/bolt_xfer" cc bolt \
+		connect 192.0.2.2 5001 send 100000 outq mark "$tmp/user/sent" wait "$tmp/user/close"
+	expect "sent" busywait test -e "$tmp/user/sent"
+	expect_eq "flows inside, in H2, in H3" \
+		"$(inside_stat FlowsNow) $(bolt_stat "$H2" FlowsNow) $(bolt_stat "$H3" FlowsNow)" "1 1 0"
+	expect_eq "in the first namespace" "$(sed -n 's/^FlowsNow //p' /proc/net/bolt_stat)" 0
+	touch "$tmp/user/close"
+	server_done
 }
 
 # open COMMAND...: how many sockets there have the control port

@@ -85,10 +85,8 @@ no_edge() {
 	tc_ qdisc del dev r2 root
 }
 
-# A port that is counted as an edge, on a device of several queues, and then finds no memory for what
-# the queues share
-test_tc_add_edge() {
-	setup_faults || return
+# Between R and H2 is a device of two queues, which share a meter
+setup_edge() {
 	setup_router
 	addr "$H1" eth0 192.0.2.7/24 2001:db8:1::7/64
 	ip -n "$R" link del r2
@@ -98,7 +96,25 @@ test_tc_add_edge() {
 	wait_up
 	expect "r1" tc_ qdisc add dev r1 root sfc nobolt pause cache edge \
 		switchkey "$SWITCHKEY" maxpause 4s
+}
+
+# A port that is counted as an edge and then finds no memory for what the queues share
+test_tc_add_edge() {
+	setup_faults || return
+	setup_edge
 	each tc edge no_edge in_r tc qdisc add dev r2 root handle 20: sfc nobolt edge
+}
+
+# One that becomes an edge, and stays as it was where it cannot
+not_yet_edge() {
+	tc_ qdisc replace dev r2 root handle 20: sfc nobolt rate 10gbit noedge
+}
+
+test_tc_change_edge() {
+	setup_faults || return
+	setup_edge
+	not_yet_edge
+	each tc edge not_yet_edge in_r tc qdisc change dev r2 root handle 20: sfc rate 0 edge
 }
 
 pfifo_again() {
@@ -199,5 +215,5 @@ test_packets() {
 	expect_eq "qlen" "$(qdisc "$R" r2 qlen)" 0
 }
 
-run_tests tc_add tc_add_hold tc_add_edge tc_change tc_change_hold tc_change_namespace tc_replace tc_del tc_graft \
-	default_qdisc packets
+run_tests tc_add tc_add_hold tc_add_edge tc_change tc_change_hold tc_change_edge tc_change_namespace \
+	tc_replace tc_del tc_graft default_qdisc packets
