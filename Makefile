@@ -3,7 +3,8 @@
 
 KDIR	?= /lib/modules/$(shell uname -r)/build
 ARCH_ARG = $(if $(ARCH),ARCH=$(ARCH))
-O	?= $(CURDIR)/build
+O	= build
+include tools/outdir.mk
 # Where modules for KDIR are built: one directory per kernel serves many kernels from one tree
 MOD	= $(O)/modules
 # Lab-only and test-only modules: m builds them as well
@@ -17,26 +18,35 @@ MAKEOVERRIDES := $(filter-out O=%,$(MAKEOVERRIDES))
 KBUILD	= $(MAKE) -C $(KDIR) M=$(MOD) $(ARCH_ARG) CONFIG_BOLT_LAB=$(LAB) CONFIG_BOLT_KUNIT=$(KUNIT) \
 	  $(if $(W),W=$(W)) $(if $(C),C=$(C))
 
+# A directory that was not there before is ours to remove
+$(O):
+	@mkdir -p $@
+	@touch $@/.subrtt-build
+
+# $(call ours,DIR): or nothing is removed
+ours	= [ ! -e $(1) ] || [ $(O) = $(CURDIR)/build ] || [ -e $(O)/.subrtt-build ] || \
+	  { echo "make: $(1): was there before, so it is not removed" >&2; exit 1; }
+
 all: modules tools ## build the modules for KDIR and the tools
 
 # kbuild writes beside the sources, so give it a directory of links to them
-farm:
+farm: | $(O)
 	@mkdir -p $(MOD)/tools/lab $(MOD)/selftests
 	@cp -asf --no-preserve=mode $(CURDIR)/Kbuild $(CURDIR)/include $(CURDIR)/tcp_bolt $(CURDIR)/sch_sfc $(MOD)/
 	@$(if $(filter m,$(LAB)),cp -asf --no-preserve=mode $(CURDIR)/tools/lab/link $(MOD)/tools/lab/)
 	@$(if $(filter m,$(KUNIT)),cp -asf --no-preserve=mode $(CURDIR)/selftests/kunit $(MOD)/selftests/)
-	@# links whose file has gone
-	@find $(MOD) -xtype l -delete
+	@# links to files of this tree that have gone
+	@find $(MOD) -lname '$(CURDIR)/*' -xtype l -delete
 
 modules: farm ## build bolt_ctl.ko, tcp_bolt.ko and sch_sfc.ko into O/modules (O=, KDIR=, ARCH=, W=1, C=1)
 	@test -e $(KDIR)/Makefile || { echo "make: no kernel build directory at $(KDIR): install linux-headers, or give KDIR=" >&2; exit 1; }
 	+$(KBUILD) modules
 
-tools: ## build the tc plugin, subrtt and the lab's programs into O/tools
+tools: | $(O) ## build the tc plugin, subrtt and the lab's programs into O/tools
 	$(MAKE) -C tools O=$(O)/tools
 
 # All that the lab needs: subrtt wants libraries that it does without
-lab-tools:
+lab-tools: | $(O)
 	$(MAKE) -C tools O=$(O)/tools lab
 
 install: modules tools ## install modules, the tc plugin, subrtt and manual pages on this machine
@@ -44,7 +54,7 @@ install: modules tools ## install modules, the tc plugin, subrtt and manual page
 	$(MAKE) -C tools O=$(O)/tools install
 	depmod -a
 
-packages: ## build the Debian packages subrtt-dkms, subrtt-tools and subrtt-lab into O/packages
+packages: | $(O) ## build the Debian packages subrtt-dkms, subrtt-tools and subrtt-lab into O/packages
 	tools/packages $(O)
 
 demo: ## install missing packages, build, and run flow-join and incast with cubic, dctcp and bolt
@@ -54,7 +64,7 @@ check: ## run the gate, about ten minutes; ends with "N passed, N failed, N skip
 	@tools/lab/install-deps --for check || : # Python, for one, which the next line is written in
 	selftests/check
 
-check-kernels: ## build the modules with W=1 for Debian's 6.1, 6.12, 7.2 and 7.3, or for KDIR=; a warning fails
+check-kernels: | $(O) ## build the modules with W=1 for Debian's 6.1, 6.12, 7.2 and 7.3, or for KDIR=; a warning fails
 	@BOLT_CHECK_OUT=$(O)/check-kernels selftests/groups/build \
 		$(if $(filter-out file default,$(origin KDIR)),$(KDIR),kernels)
 
@@ -62,7 +72,7 @@ check-long: ## every test there is, in hours; resumes (selftests/check --long GR
 	@tools/lab/install-deps --for long || :
 	selftests/check --long
 
-fuzz: ## run libFuzzer on the headers that parse and decide (FUZZ_SECONDS= for each target)
+fuzz: | $(O) ## run libFuzzer on the headers that parse and decide (FUZZ_SECONDS= for each target)
 	+@$(MAKE) -s -C selftests/fuzz O=$(O)/fuzz $(if $(FUZZ_SECONDS),FUZZ_SECONDS=$(FUZZ_SECONDS)) run
 
 bench: ## measure the instructions of a packet, and the speed of the lab and subrtt
@@ -70,15 +80,16 @@ bench: ## measure the instructions of a packet, and the speed of the lab and sub
 	selftests/bench/lab
 	selftests/bench/subrtt
 
-model: ## build the model of the sender's law into O/tools (Documentation/model.rst)
+model: | $(O) ## build the model of the sender's law into O/tools (Documentation/model.rst)
 	$(MAKE) -C tools O=$(O)/tools model
 
-figures: ## the papers' figures from the real stack into O/figures (FIG="bolt-10 sfc-1" or all; Documentation/figures.rst)
+figures: | $(O) ## the papers' figures from the real stack into O/figures (FIG="bolt-10 sfc-1" or all; Documentation/figures.rst)
 	tools/figures/make --out $(O)/figures $(FIG)
 
 # manual pages as they are installed, beside the pages of the site
-site: ## build the documentation as HTML: O/site/index.html, O/subrtt-site.tar.gz
+site: | $(O) ## build the documentation as HTML: O/site/index.html, O/subrtt-site.tar.gz
 	@command -v sphinx-build >/dev/null && command -v mandoc >/dev/null || { echo "make: install the packages python3-sphinx, furo and mandoc" >&2; exit 1; }
+	@$(call ours,$(O)/site)
 	rm -rf $(O)/site
 	sphinx-build -q -n -W --keep-going -d $(O)/site-cache Documentation $(O)/site
 	@mkdir -p $(O)/site/man
@@ -87,6 +98,7 @@ site: ## build the documentation as HTML: O/site/index.html, O/subrtt-site.tar.g
 	tar -C $(O) --sort=name -czf $(O)/subrtt-site.tar.gz site
 
 clean: ## remove what was built
+	@$(call ours,$(O))
 	rm -rf $(O)
 
 help: ## print this list

@@ -4,6 +4,7 @@
 # KTAP from shell: one result per command, its output as diagnosis when it fails.
 # https://docs.kernel.org/dev-tools/ktap.html
 
+unset CDPATH
 ktap_n=0
 ktap_bad=0
 ktap_plan=

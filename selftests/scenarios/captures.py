@@ -8,7 +8,7 @@ import struct
 import subprocess
 import tempfile
 
-TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TREE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
 SCRIPT = os.path.join(TREE, "tools", "wireshark", "bolt.lua")
 
 HOSTS = 5               # h0 receives

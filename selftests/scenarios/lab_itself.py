@@ -10,7 +10,7 @@ import tempfile
 
 from lab_runs import LAB
 
-TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TREE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
 OPTION_BYTES = 12
 GOODPUT_SLACK = 0.002               # same goodput but for the option: rounding and slow start
 

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.realpath(__file__))
 LAB = os.path.join(HERE, "..", "..", "tools", "lab", "lab")
 
 RTT_NS = 8000                       # the case that the numbers below are for

@@ -20,9 +20,11 @@ TREE = Path(__file__).resolve().parents[3]
 LAB = TREE / "tools" / "lab"
 KERNEL = LAB / "kernel"
 QEMU = LAB / "qemu"
-SOURCES = ("Kbuild", "Makefile", "include", "tcp_bolt", "sch_sfc", "tools/Makefile", "tools/tc", "tools/lab/link",
+SOURCES = ("Kbuild", "Makefile", "include", "tcp_bolt", "sch_sfc", "tools/Makefile", "tools/outdir.mk", "tools/tc", "tools/lab/link",
            "tools/lab/guest")
-SOURCE_SUFFIXES = {".c", ".h", ".S", ".map", ""}
+SOURCE_SUFFIXES = {".c", ".h", ".S", ".map", ".mk", ""}
+# what make would not take as one plain word (tools/outdir.mk)
+ODD = re.compile(r"""[\s'"`\\$#%&()*:;<=>?\[\]{|}]""")
 # what was typed: the package's command, or the tree's
 COMMAND = "subrtt-lab" if Path(sys.argv[0]).name == "subrtt-lab" else "tools/lab/lab"
 
@@ -58,7 +60,11 @@ def cache():
     path = os.environ.get("BOLT_LAB_CACHE")
     if not path:
         path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "bolt-lab")
-    return Path(path)
+    path = Path(path).absolute()
+    for one in (TREE, path):
+        if ODD.search(str(one)):
+            raise BuildError(f"{one}: blanks and the like are not for make: use another tree or BOLT_LAB_CACHE")
+    return path
 
 
 def source_hash(*extra):

@@ -236,6 +236,8 @@ def main(argv=None):
             directory = Path(args.dir)
             with runner.understood(directory):
                 return slowdown.main(runner.load_result(directory), Path(args.svg) if args.svg else None)
+        if args.what in ("build", "run", "sweep", "up"):
+            build.cache()       # refused before anything is written
         if args.what == "build":
             built = build.everything(args.kernel or backends.KERNEL, args.backend)
             print(f"kernel {built.kdir}\nmodules {built.modules}\ntools {built.tools}")

@@ -49,7 +49,11 @@ def main():
     for what, _, package in NEEDS:
         mark = "missing" if (what, package) in lacking else "ok"
         print(f"{mark:8} {what} ({package})")
-    cache = build.cache()
+    try:
+        cache = build.cache()
+    except build.BuildError as e:
+        print(f"missing  cache {e}")
+        return 1
     probe = cache
     while not probe.exists():
         probe = probe.parent

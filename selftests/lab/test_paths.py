@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where things are built, and which tree they are built from: paths that make or a shell would take for others."""
+
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import context
+
+MAKEFILES = {".": "O", "tools": "O", "selftests": "O", "selftests/fuzz": "O", "tools/subrtt": "OUT", "tools/lab/guest": "OUT"}
+# with what each of them does nothing
+SCRIPTS = {
+    "selftests/groups/build": (), "selftests/groups/demo": (), "selftests/groups/fuzz": (), "selftests/groups/guest": ("lab",),
+    "selftests/groups/net": (), "selftests/groups/net61": (), "selftests/groups/net73": (), "selftests/groups/packages": (),
+    "selftests/groups/qemu": (), "selftests/groups/qemu_long": (), "selftests/groups/debug_long": (), "selftests/groups/soak": (),
+    "selftests/groups/scenarios": ("--no-such",), "selftests/qemu/machine": (), "tools/packages": (), "tools/lab/debian13": (),
+    "tools/lab/demo": ("--help",), "tools/lab/kernel/build": ("--help",), "tools/lab/kernel/run": ("--help",),
+    "tools/lab/qemu/fetch": ("--help",), "tools/lab/qemu/rootfs": ("--help",), "tools/lab/qemu/run": ("--help",),
+}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.top = Path(tempfile.mkdtemp(prefix="lab-test-")).resolve()
+        self.addCleanup(shutil.rmtree, self.top)
+        self.precious = []
+
+    def copy(self, where="tree"):
+        tree = self.top / where
+        shutil.copytree(context.TREE, tree, symlinks=True, ignore=lambda here, _: {"__pycache__"} | (
+            {".git", "build"} if Path(here) == context.TREE else set()))
+        return tree
+
+    def keep(self, path):
+        """A file of a user's that has to stay."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("a user's")
+        self.precious.append(path)
+        return path
+
+    def command(self, *words, cwd=None, **env):
+        env = {k: v for k, v in os.environ.items() if k not in ("O", "OUT", "MAKEFLAGS", "MAKELEVEL", "BOLT_CHECK_OUT")} | env
+        return subprocess.run([str(w) for w in words], cwd=cwd or self.top, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+    def refused(self, *words, says="", **options):
+        """In one line, and nothing has gone."""
+        result = self.command(*words, **options)
+        self.assertNotEqual(result.returncode, 0, result)
+        lines = [line for line in (result.stdout + result.stderr).splitlines() if not re.match(r"make.*(ing directory|Error \d)", line)]
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn(says, lines[0])
+        for path in self.precious:
+            self.assertTrue(path.exists(), f"{words}: removed {path}")
+
+    def git(self, *words):
+        result = self.command("git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+
+class Make(Case):
+    def test_a_tree_that_is_not_one_word(self):
+        self.keep(self.top / "a" / "thesis.tex")
+        for name in ("a b", "a;b", "a'b", "a$b", "a(b", "a#b", "a:b"):
+            tree = self.copy(f"{name}/tree")
+            for where in MAKEFILES:
+                with self.subTest(tree=tree, where=where):
+                    for goals in (("clean",), ("farm",), ("-n",)):
+                        self.refused("make", *goals, cwd=tree / where, says=str(tree))
+
+    def test_an_output_that_is_not_one_word_or_holds_the_sources(self):
+        tree = self.copy()
+        for name in ("x", "y", "above.txt"):
+            self.keep(self.top / name)
+        self.precious.append(tree / "Makefile")
+        (self.top / "link").symlink_to(self.top)
+        for where, name in MAKEFILES.items():
+            for value in ("", " ", "x y", f"{self.top}/x {self.top}/y", "x;y", "x'y", "x$$y", "x#y", "x*", "x?", "a(b)", "a&b", "a|b", ".", "./", "..",
+                          "../", f"{tree / where}", f"{tree / where}/.", "/", f"{self.top}/link/tree", "no/../.."):
+                with self.subTest(where=where, value=value):
+                    for goals in (("clean",), ("-n",)):
+                        self.refused("make", *goals, f"{name}={value}", cwd=tree / where, says="O=")
+
+    def test_output_of_the_environment_is_nobodys(self):
+        tree = self.copy()
+        kernels = self.keep(self.top / "kernel-build" / "vmlinux").parent
+        (tree / "build").mkdir()
+        for goals in (("clean",), ("farm", "KDIR=/none")):
+            result = self.command("make", *goals, cwd=tree, O=str(kernels))
+            self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(os.listdir(kernels), ["vmlinux"])
+        for where, name in MAKEFILES.items():
+            self.assertNotIn(str(kernels), self.command("make", "-n", cwd=tree / where, **{name: str(kernels)}).stdout)
+
+    def test_clean_removes_what_was_made_here(self):
+        tree = self.copy()
+        theirs = self.keep(self.top / "theirs" / "thesis.tex").parent
+        self.refused("make", "clean", f"O={theirs}", cwd=tree, says=str(theirs))
+        # what is built in a directory with files does not make them ours
+        self.assertEqual(self.command("make", "farm", f"O={theirs}", cwd=tree).returncode, 0)
+        self.refused("make", "clean", f"O={theirs}", cwd=tree, says=str(theirs))
+        self.keep(theirs / "site" / "index.html")
+        self.refused("make", "site", f"O={theirs}", cwd=tree, says=str(theirs / "site"))
+        for output in ("../new", "out", "build", ""):
+            words = (f"O={output}",) if output else ()
+            self.assertEqual(self.command("make", "farm", *words, cwd=tree).returncode, 0)
+            made = tree / (output or "build")
+            self.assertTrue((made / "modules/Kbuild").exists())
+            self.assertEqual(self.command("make", "clean", *words, cwd=tree).returncode, 0)
+            self.assertFalse(made.exists())
+        self.assertEqual(self.command("make", "clean", "O=never", cwd=tree).returncode, 0)
+
+    def test_farm_removes_none_but_its_links(self):
+        tree = self.copy()
+        theirs = self.top / "theirs" / "modules"
+        theirs.mkdir(parents=True)
+        (theirs / "later").symlink_to("/nobody/has/this")
+        for _ in range(2):
+            self.assertEqual(self.command("make", "farm", f"O={theirs.parent}", cwd=tree).returncode, 0)
+            gone = theirs / "tcp_bolt/main.c"
+            self.assertTrue((theirs / "later").is_symlink())
+            self.assertTrue(gone.is_symlink() or not (tree / "tcp_bolt/main.c").exists())
+            (tree / "tcp_bolt/main.c").unlink(missing_ok=True)
+        self.assertFalse(gone.is_symlink())
+
+    def test_a_relative_output_is_of_this_tree(self):
+        tree = self.copy()
+        for words in (("tools", "O=out"), ("-C", "tools", "O=../out/tools"), ("-C", "tools/subrtt", "OUT=../../out"), ("-C", "selftests", "O=../out/s"),
+                      ("-C", "tools/lab/guest", "OUT=../../../out")):
+            said = self.command("make", "-n", *words, cwd=tree).stdout
+            outputs = re.findall(r" -o (\S+)", said)
+            self.assertTrue(outputs, said)
+            for output in outputs:
+                self.assertTrue(output.startswith(f"{tree}/out/"), f"{words}: {output}")
+
+
+class Scripts(Case):
+    """A script works on the tree that it is in, however it is called."""
+
+    def setUp(self):
+        super().setUp()
+        self.tree = self.copy()
+
+    def decoy(self):
+        """A directory for CDPATH that has whatever may be asked for."""
+        for directory in [p.relative_to(self.tree) for p in self.tree.rglob("*") if p.is_dir()]:
+            for above in ("", "selftests/groups/..", "selftests/groups/../.."):
+                (self.top / "decoy" / above / directory).mkdir(parents=True, exist_ok=True)
+        return str(self.top / "decoy")
+
+    def trace(self, name, args, **options):
+        result = self.command("bash", "-x", name, *args, **options)
+        return result.returncode, result.stderr
+
+    def test_with_CDPATH(self):
+        decoy = self.decoy()
+        for name, args in SCRIPTS.items():
+            with self.subTest(name=name):
+                plain, _ = self.trace(name, args, cwd=self.tree)
+                status, said = self.trace(name, args, cwd=self.tree, CDPATH=decoy)
+                self.assertEqual(status, plain)
+                self.assertNotIn("decoy", said)
+
+    def test_through_a_link(self):
+        for n, (name, args) in enumerate(SCRIPTS.items()):
+            with self.subTest(name=name):
+                plain, _ = self.trace(self.tree / name, args)
+                link = self.top / f"links-{n}" / Path(name).name
+                link.parent.mkdir()
+                link.symlink_to(self.tree / name)
+                status, said = self.trace(link, args, cwd=link.parent)
+                self.assertEqual(status, plain, said)
+                self.assertNotIn("No such file", said)
+                for line in re.findall(r"^\+ ((?:cd|here=|top=).*)", said, re.M):
+                    self.assertIn(str(self.tree), line)
+
+    def test_the_test_runner_through_a_link(self):
+        for name, what in (("check", "HERE"), ("mutate", "TOP")):
+            link = self.top / name
+            link.symlink_to(self.tree / "selftests" / name)
+            self.assertTrue(runpy.run_path(str(link))[what].startswith(str(self.tree)))
+
+
+class History(Case):
+    """A tree has the files and the commit of a repository that is its own, and of no other."""
+
+    def setUp(self):
+        super().setUp()
+        self.tree = self.copy("outer/tree")
+        # what would take long, or change this machine
+        self.program("selftests/deps", "exit 0")
+        self.program("selftests/check", "ls README.md tcp_bolt/main.c")
+        self.program("stubs/dpkg-buildpackage", "cp tcp_bolt/main.c ../main.deb")
+        self.program("stubs/dpkg-parsechangelog", "echo 0")
+        self.program("stubs/apt-get", "exit 0")
+        self.env = {"PATH": f"{self.tree}/stubs:{os.environ['PATH']}", "TMPDIR": str(self.top), "GIT_CONFIG_GLOBAL": "/dev/null"}
+
+    def program(self, name, text):
+        path = self.tree / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def repository(self, where, *ignored):
+        if ignored:
+            (where / ".git-ignored").write_text("\n".join(ignored) + "\n")
+        self.git("init", "-q", where)
+        self.git("-C", where, "-c", f"core.excludesFile={where}/.git-ignored", "add", ".")
+        self.git("-C", where, "commit", "-q", "--allow-empty", "-m", "x")
+        if ignored:
+            self.git("-C", where, "config", "core.excludesFile", f"{where}/.git-ignored")
+
+    def works(self, **env):
+        env = self.env | env
+        static = self.command("bash", "-c", """eval "$(sed -n '/^files()/,/^}/p' selftests/groups/static)"; files '*.c'""", cwd=self.tree, **env)
+        self.assertIn("tcp_bolt/main.c", static.stdout.splitlines())
+        built = self.command(self.tree / "tools/packages", self.top / "out", **env)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        self.assertEqual((self.top / "out/packages/main.deb").read_text(), (self.tree / "tcp_bolt/main.c").read_text())
+        clean = self.command(self.tree / ".ci/run", **env)
+        self.assertEqual((clean.returncode, clean.stdout), (0, "README.md\ntcp_bolt/main.c\n"), clean.stderr)
+
+    def commit(self, **env):
+        shutil.copy(context.TREE / "selftests/check", self.tree / "selftests/check")
+        code = "import runpy, sys; print(runpy.run_path(sys.argv[1])['commit_of_tree']())"
+        return self.command("python3", "-c", code, self.tree / "selftests/check", **self.env, **env).stdout.strip()
+
+    def test_none(self):
+        self.works()
+        self.assertEqual(self.commit(), "None")
+
+    def test_of_another_that_ignores_it(self):
+        self.repository(self.top / "outer", "tree/")
+        self.works()
+        self.assertEqual(self.commit(), "None")
+
+    def test_of_another_that_tracks_it(self):
+        shutil.copy(context.TREE / "selftests/check", self.tree / "selftests/check")
+        self.repository(self.top / "outer")
+        self.assertEqual(self.commit(), "None")
+        self.program("selftests/check", "ls README.md tcp_bolt/main.c")
+        self.works()
+
+    def test_its_own(self):
+        self.repository(self.tree)
+        self.works()
+        self.git("init", "-q", self.top / "other")
+        self.works(GIT_DIR=str(self.top / "other/.git"), GIT_WORK_TREE=str(self.top / "other"), GIT_INDEX_FILE="/nonexistent")
+        shutil.copy(context.TREE / "selftests/check", self.tree / "selftests/check")
+        self.git("-C", self.tree, "commit", "-q", "-a", "-m", "y")
+        self.assertRegex(self.commit(GIT_DIR=str(self.top / "other/.git")), "^[0-9a-f]{40}$")
+
+    def test_no_file_to_check_is_no_success(self):
+        self.git("init", "-q", self.tree)
+        for directory in ("selftests/lab", "Documentation"):
+            shutil.rmtree(self.tree / directory)
+        result = self.command(self.tree / "selftests/groups/static", **self.env)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertNotIn("ok", result.stdout.split())
+
+
+class Packages(Case):
+    def test_what_is_not_theirs_stays(self):
+        self.keep(self.top / "out/packages/thesis.tex")
+        self.refused(context.TREE / "tools/packages", self.top / "out", says=str(self.top / "out/packages"))
+
+
+class Cache(Case):
+    """The lab's cache goes to make as O=."""
+
+    def test_not_one_word(self):
+        lab = context.TREE / "tools/lab"
+        for name in ("a b", "a'b", "a;b", "a$b"):
+            cache = self.top / name
+            for words in ((lab / "lab", "build"), (lab / "lab", "run", "flow-join"), (lab / "kernel/build",), (lab / "qemu/fetch", "6.12"),
+                          (lab / "debian13", "release", "7.3")):
+                with self.subTest(words=words, name=name):
+                    self.refused(*words, BOLT_LAB_CACHE=str(cache), says=str(cache))
+            doctor = self.command(lab / "lab", "doctor", BOLT_LAB_CACHE=str(cache))
+            self.assertIn(f"missing  cache {cache}", doctor.stdout)
+            self.assertEqual(doctor.returncode, 1)
+        self.assertEqual(list(self.top.iterdir()), [])
+
+    def test_of_a_tree_that_is_not_one_word(self):
+        lab = self.copy("a b/tree") / "tools/lab"
+        for words in ((lab / "lab", "build"), (lab / "kernel/build",)):
+            self.refused(*words, BOLT_LAB_CACHE=str(self.top / "cache"), says=str(lab.parents[1]))
+        self.assertFalse((self.top / "cache").exists())
+
+    def test_relative(self):
+        self.assertTrue(Path(self.command("python3", "-c", "from boltlab import build; print(build.cache())", BOLT_LAB_CACHE="c",
+                                          PYTHONPATH=str(context.TREE / "tools/lab")).stdout.strip()).is_absolute())
+
+
+if __name__ == "__main__":
+    unittest.main()
