@@ -61,10 +61,8 @@ static const char *sfc_config_flaw(const struct sfc_config *cfg)
 }
 
 /* ... with bands */
-static const char *sfc_config_bands_flaw(const struct sfc_config *cfg, const struct net_device *dev)
+static const char *sfc_config_bands_flaw(const struct sfc_config *cfg)
 {
-	u8 least = U8_MAX;
-	u32 sum = 0;
 	int i;
 
 	if (!cfg->defband || cfg->defband > cfg->bands)
@@ -74,20 +72,12 @@ static const char *sfc_config_bands_flaw(const struct sfc_config *cfg, const str
 			return "dscp names a band that does not exist";
 	if (cfg->bands == 1 && cfg->srcprob[0] != 100)
 		return "srcprob sets bands apart: there is one only";
-	for (i = 0; i < cfg->bands; i++) {
-		sum += cfg->weights[i];
-		least = min(least, cfg->weights[i]);
-	}
-	if (div_u64((u64)cfg->limit * least, sum) < psched_mtu(dev))
-		return "limit leaves a band less than one packet of the device's MTU";
 	return NULL;
 }
 
-/* ... with values beside each other and on the device */
-static const char *sfc_config_conflict(const struct sfc_config *cfg, const struct net_device *dev)
+/* ... with values beside each other */
+static const char *sfc_config_conflict(const struct sfc_config *cfg)
 {
-	if (cfg->limit < psched_mtu(dev))
-		return "limit is below one packet of the device's MTU";
 	if (cfg->ccthresh > cfg->limit)
 		return "ccthresh is beyond limit";
 	if (cfg->pruthresh > cfg->limit)
@@ -109,7 +99,7 @@ static const char *sfc_config_conflict(const struct sfc_config *cfg, const struc
 	    (!memcmp(&cfg->tagkey.sign, &cfg->switchkey.sign, sizeof(siphash_key_t)) ||
 	     !memcmp(&cfg->tagkey.sign, &cfg->switchkey.other, sizeof(siphash_key_t))))
 		return "switchkey and tagkey must differ: hosts know the tagkey";
-	return sfc_config_bands_flaw(cfg, dev);
+	return sfc_config_bands_flaw(cfg);
 }
 
 /* Clear the keys before the memory is reused. */
@@ -127,8 +117,6 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
 
 	if (!cfg->alpha || cfg->alpha > TC_SFC_ALPHA_MAX)
 		return "alpha goes from 1/128 to 128";
-	if (cfg->buffer && cfg->buffer < psched_mtu(dev))
-		return "buffer is below one packet of the device's MTU";
 	if (cfg->flags & TC_SFC_F_SFCP &&
 	    (!pfc->prios || ~cfg->flags & (TC_SFC_F_PAUSE | TC_SFC_F_CACHE)))
 		return "sfc-p needs pfc, pause and cache: else anybody could pause hosts by UDP";
@@ -145,11 +133,34 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
 	return NULL;
 }
 
-/* Why a configuration is invalid, or NULL */
-const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev)
+/*
+ * Where a packet of the device's MTU has no room unless it is alone, or NULL.  Refused when asked
+ * for; but the MTU may rise beyond what is configured.  The weights have been checked.
+ */
+const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_device *dev)
 {
-	return sfc_config_flaw(cfg) ?: sfc_config_conflict(cfg, dev) ?:
-	       sfc_config_memory_flaw(cfg, dev);
+	u32 mtu = sfc_mtu(dev), sum = 0;
+	u8 least = U8_MAX;
+	int i;
+
+	for (i = 0; i < cfg->bands; i++) {
+		sum += cfg->weights[i];
+		least = min(least, cfg->weights[i]);
+	}
+	if (cfg->limit < mtu)
+		return "limit is below one packet of the device's MTU";
+	if (div_u64((u64)cfg->limit * least, sum) < mtu)
+		return "limit leaves a band less than one packet of the device's MTU";
+	if (cfg->buffer && cfg->buffer < mtu)
+		return "buffer is below one packet of the device's MTU";
+	return NULL;
+}
+
+/* Why a configuration is invalid, or NULL.  @room: it says how much may wait */
+const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev, bool room)
+{
+	return sfc_config_flaw(cfg) ?: (room ? sfc_config_narrow(cfg, dev) : NULL) ?:
+	       sfc_config_conflict(cfg) ?: sfc_config_memory_flaw(cfg, dev);
 }
 
 /*
@@ -184,8 +195,7 @@ static u32 sfc_config_pruthresh(const struct sfc_config *cfg, const struct sfc_a
 void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 		       struct sfc_alg_cfg *alg)
 {
-	/* dummy and its like take any MTU */
-	u32 mtu = min_t(u32, psched_mtu(dev), SFC_MTU_MAX);
+	u32 mtu = sfc_mtu(dev);
 
 	*alg = (struct sfc_alg_cfg){
 		.mtu = mtu + cfg->overhead,
@@ -284,11 +294,11 @@ void sfc_config_refresh(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct net_device *dev = qdisc_dev(sch);
 	struct sfc_alg_cfg alg;
-	const char *why;
+	const char *why = sfc_config_narrow(&q->cfg, dev);
 
-	why = sfc_config_check(&q->cfg, dev);
-	if (why)
-		netdev_warn(dev, "sfc: %s: larger ones are dropped\n", why);
+	if (why && !q->narrow && net_ratelimit())
+		netdev_warn(dev, "sfc: %s: such a packet is dropped unless it is alone\n", why);
+	q->narrow = why;
 	netdev_lock_ops(dev);
 	sfc_config_derive(&q->cfg, dev, &alg);
 	netdev_unlock_ops(dev);
@@ -325,6 +335,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	if (alg->paper != q->alg.paper)
 		q->state = (struct sfc_alg_state){ };
 	q->cfg = *cfg;
+	q->narrow = sfc_config_narrow(cfg, qdisc_dev(sch));
 	q->ecn = cfg->ecn ?: SFC_QUEUE_NEVER;
 	memset(&q->suppress, 0, sizeof(q->suppress));
 	sfc_config_apply(sch, alg);

@@ -117,7 +117,8 @@ static int sfc_hold_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	unsigned int len = qdisc_pkt_len(skb);
 	int ret;
 
-	if (unlikely((u64)sch->qstats.backlog + len > h->cfg.limit))
+	/* as in sfc_queue_has_room() */
+	if (unlikely(sch->q.qlen && (u64)sch->qstats.backlog + len > h->cfg.limit))
 		return qdisc_drop(skb, sch, to_free);
 	ret = qdisc_enqueue(skb, h->child, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
@@ -186,7 +187,7 @@ static void sfc_hold_commit(struct Qdisc *sch, const struct sfc_hold_config *cfg
 		.recovery_ns = SFC_HOLD_INTERVAL_NS,
 		.pct = cfg->share,
 	};
-	while (!list_empty(&h->busy) && sch->qstats.backlog > cfg->limit) {
+	while (!list_empty(&h->busy) && sch->q.qlen > 1 && sch->qstats.backlog > cfg->limit) {
 		skb = sfc_hold_pop(h, list_first_entry(&h->busy, struct sfc_hold_flow, list));
 		bytes += qdisc_pkt_len(skb);
 		pkts++;
@@ -217,7 +218,9 @@ static int sfc_hold_change(struct Qdisc *sch, struct nlattr *opt, struct netlink
 	err = sfc_keys_parse(&cfg.keys, &cfg.tagged, tb[TCA_SFC_HOLD_TAGKEY], extack);
 	if (err)
 		goto out;
-	if (cfg.limit < psched_mtu(qdisc_dev(sch))) {
+	/* the MTU may have risen beyond a limit that is not asked for now */
+	if ((list_empty(&h->list) || tb[TCA_SFC_HOLD_LIMIT]) &&
+	    cfg.limit < sfc_mtu(qdisc_dev(sch))) {
 		NL_SET_ERR_MSG(extack, "limit is below one packet of the device's MTU");
 		err = -EINVAL;
 		goto out;

@@ -47,7 +47,7 @@ static bool sfc_buffer_changed(const struct sfc_sched *q)
 
 /*
  * The high band may use an eighth of its port's limit more, as without a shared buffer, and of the
- * buffer what there is.
+ * buffer what there is.  A packet that finds nothing waiting has room in the port's share.
  */
 bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len)
 {
@@ -55,9 +55,9 @@ bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backl
 
 	if (!q->buffer.size)
 		return true;
-	if (used + (u64)len > q->buffer.size)
+	if (used && used + (u64)len > q->buffer.size)
 		return false;
-	return band == SFC_BAND_HIGH ||
+	return band == SFC_BAND_HIGH || !backlog ||
 	       backlog + (u64)len <= sfc_buffer_limit(q->buffer.size, used, q->buffer.alpha);
 }
 

@@ -158,7 +158,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 {
 	struct net_device *dev = qdisc_dev(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct nlattr *tb[TCA_SFC_MAX + 1];
+	struct nlattr *tb[TCA_SFC_MAX + 1] = { };
 	struct sfc_config cfg = q->cfg;
 	struct sfc_alg_cfg alg;
 	struct sfc_port *port;
@@ -173,7 +173,9 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 		if (err)
 			goto out;
 	}
-	why = sfc_config_check(&cfg, dev);
+	why = sfc_config_check(&cfg, dev, list_empty(&q->list) || tb[TCA_SFC_LIMIT] ||
+					  tb[TCA_SFC_BANDS] || tb[TCA_SFC_WEIGHTS] ||
+					  tb[TCA_SFC_BUFFER]);
 	if (why) {
 		err = sfc_refuse(extack, why);
 		goto out;

@@ -14,12 +14,13 @@ static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u3
 {
 	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
 
-	return (u64)b->bytes + len > b->limit;
+	return b->bytes && (u64)b->bytes + len > b->limit;
 }
 
 /*
  * Drop-tail over all bands.  The high band may use an eighth more, because ACKs and control
- * messages drain the data bands.
+ * messages drain the data bands.  A packet larger than the limit is queued when it is alone:
+ * the MTU may have risen since, and tags, a size table and super-packets are beyond the MTU.
  */
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, u32 len)
 {
@@ -34,7 +35,7 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, u32 len)
 		q->stats.drop_buffer++;
 		return false;
 	}
-	return (u64)sch->qstats.backlog + len <= limit;
+	return !sch->q.qlen || (u64)sch->qstats.backlog + len <= limit;
 }
 
 /* Count a packet for its band, in addition to sfc_queue_add(), which counts it for the qdisc. */
@@ -105,9 +106,10 @@ static int sfc_queue_overfull(struct Qdisc *sch)
 
 	if (sfc_has_bands(q))
 		for (i = 0; i < q->qos.n; i++)
-			if (q->qos.busy & 1U << i && sfc_queue_band_full(q, SFC_BAND_DATA + i, 0))
+			if (q->bands[SFC_BAND_DATA + i].qlen > 1 &&
+			    sfc_queue_band_full(q, SFC_BAND_DATA + i, 0))
 				return i;
-	if (sch->qstats.backlog <= q->cfg.limit)
+	if (sch->q.qlen == 1 || sch->qstats.backlog <= q->cfg.limit)
 		return -1;
 	if (sfc_has_bands(q))
 		return ffs(q->qos.busy) - 1;
@@ -116,6 +118,7 @@ static int sfc_queue_overfull(struct Qdisc *sch)
 
 /*
  * Drop what exceeds a changed limit; data before ACKs and control messages, which drain the queue.
+ * The last packet stays, as sfc_queue_has_room() would have it.
  * A packet that a parent has peeked at counts in the backlog, but is not in a band, so the bands
  * may be empty before the limit is met.  Context: tree locked
  */
@@ -133,7 +136,7 @@ void sfc_queue_shrink(struct Qdisc *sch)
 			q->band_stats[i].qstats.drops++;
 		rtnl_kfree_skbs(skb, skb);
 	}
-	while (sch->qstats.backlog > q->cfg.limit &&
+	while (sch->q.qlen > 1 && sch->qstats.backlog > q->cfg.limit &&
 	       (skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH)))
 		rtnl_kfree_skbs(skb, skb);
 

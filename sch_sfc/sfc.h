@@ -196,6 +196,7 @@ struct sfc_sched {
 	struct qdisc_watchdog	watchdog;
 	struct list_head	list;		/* on sfc_list */
 	bool			stale;		/* sfc_refresh() has to read the device; RTNL */
+	bool			narrow;		/* what sfc_config_narrow() said last; RTNL */
 	struct Qdisc		*sch;
 
 	struct tcf_proto __rcu	*filters;
@@ -207,6 +208,12 @@ struct sfc_sched {
 	struct sfc_ring		ring;
 	struct sfc_suppress	suppress;
 };
+
+/* Bytes of the largest packet, with its link-layer header: dummy and its like take any MTU */
+static inline u32 sfc_mtu(const struct net_device *dev)
+{
+	return min_t(u32, psched_mtu(dev), SFC_MTU_MAX);
+}
 
 /* Is there more than one data band? */
 static inline bool sfc_has_bands(const struct sfc_sched *q)
@@ -274,7 +281,8 @@ struct sk_buff *sfc_dequeue(struct Qdisc *sch);
 /* config.c */
 void sfc_config_default(struct sfc_config *cfg);
 void sfc_config_forget_keys(struct sfc_config *cfg);
-const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev);
+const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev, bool room);
+const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_device *dev);
 void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 		       struct sfc_alg_cfg *alg);
 void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
