@@ -21,6 +21,7 @@ void sfc_config_default(struct sfc_config *cfg)
 	*cfg = (struct sfc_config){
 		.flags = SFC_FLAGS_DEFAULT,
 		.limit = SFC_LIMIT_DEFAULT,
+		.memory_limit = TC_SFC_MEMORY_LIMIT,
 		.msgrate = SFC_MSGRATE_DEFAULT,
 		.port = BOLT_CTL_PORT,
 		.ttl = SFC_TTL_DEFAULT,

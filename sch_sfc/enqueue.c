@@ -62,9 +62,9 @@ static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb,
 }
 
 /*
- * The backlog including this packet is below every threshold, no pause is known, there is one band
- * of data, and "paper" is off.  Fast path: no threshold can be crossed, so Algorithm 1 may treat
- * the queue as empty, and the limit cannot be exceeded.
+ * The backlog including this packet is below every threshold, no pause is known, there is memory
+ * for it, there is one band of data, and "paper" is off.  Fast path: no threshold can be crossed,
+ * so Algorithm 1 may treat the queue as empty, and no limit can be exceeded.
  */
 static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct sk_buff *skb,
 					       u64 now)
@@ -74,7 +74,7 @@ static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct s
 
 	return ((u64)queue + qdisc_pkt_len(skb) <= q->uncongested_bytes ||
 		sfc_contended(sch, skb, now)) &&
-	       now >= READ_ONCE(*q->until_ns);
+	       now >= READ_ONCE(*q->until_ns) && sfc_queue_has_memory(q, SFC_BAND_DATA, skb);
 }
 
 /* Set the packet's band; @band is the result of sfc_filter(). */
@@ -334,7 +334,7 @@ static __always_inline int sfc_process(struct sk_buff *skb, struct Qdisc *sch, u
 	flags = sfc_run(sch, skb, pkt, fast, now);
 	if (!fast && sfc_converts(sch, skb, pkt, now))
 		return sfc_enqueue_refused(skb, sch, NET_XMIT_SUCCESS | __NET_XMIT_STOLEN, to_free);
-	if (!fast && !sfc_queue_has_room(sch, pkt->band, qdisc_pkt_len(skb))) {
+	if (!fast && !sfc_queue_has_room(sch, pkt->band, skb)) {
 		sfc_drop(skb, sch, pkt->band, to_free);
 		return NET_XMIT_DROP;
 	}

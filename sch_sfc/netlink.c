@@ -49,7 +49,8 @@ static struct netlink_range_validation sfc_rtt_range = {
 	O(XOFF, pfc.xoff, { .type = NLA_U32 })				\
 	O(XON, pfc.xon, { .type = NLA_U32 })				\
 	O(PFC_STUCK, pfc.stuck_ns, { .type = NLA_U32 })			\
-	O(PFC_IGNORE, pfc.ignore_ns, { .type = NLA_U32 })
+	O(PFC_IGNORE, pfc.ignore_ns, { .type = NLA_U32 })		\
+	O(MEMORY_LIMIT, memory_limit, NLA_POLICY_MIN(NLA_U32, 1))
 
 static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 #define O(attr, member, ...)	\
@@ -250,6 +251,7 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	st.mtu = q->alg.mtu;
 	st.sm_token = sfc_sm_bytes(&q->state.sm);
 	st.pru_token = q->state.pru_token;
+	st.memory_used = q->memory_used;
 	sfc_port_stats(sch, &st);
 	sfc_memory_stats(q, &st);
 	st.tagged = q->cfg.tagged;

@@ -141,11 +141,13 @@ static inline u32 sfc_segs(const struct sk_buff *skb)
  * @band:	if there are more than one
  * @prio:	with "buffer" or "pfc": its priority, 0..7
  * @ingress:	... and slot of the device that it came in by, or 0
+ * @memory:	its truesize when it was queued
  */
 struct sfc_skb_cb {
 	u8	band;
 	u8	prio;
 	u8	ingress;
+	u32	memory;
 };
 
 static inline struct sfc_skb_cb *sfc_skb_cb(const struct sk_buff *skb)

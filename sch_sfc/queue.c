@@ -22,9 +22,10 @@ static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u3
  * messages drain the data bands.  A packet larger than the limit is queued when it is alone:
  * the MTU may have risen since, and tags, a size table and super-packets are beyond the MTU.
  */
-bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, u32 len)
+bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
 	u64 limit = q->cfg.limit;
 
 	if (band == SFC_BAND_HIGH)
@@ -35,7 +36,15 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, u32 len)
 		q->stats.drop_buffer++;
 		return false;
 	}
-	return !sch->q.qlen || (u64)sch->qstats.backlog + len <= limit;
+	if (!sch->q.qlen)
+		return true;
+	if ((u64)sch->qstats.backlog + len > limit)
+		return false;
+	if (!sfc_queue_has_memory(q, band, skb)) {
+		q->stats.drop_memory++;
+		return false;
+	}
+	return true;
 }
 
 /* Count a packet for its band, in addition to sfc_queue_add(), which counts it for the qdisc. */
@@ -98,6 +107,15 @@ struct sk_buff *sfc_queue_remove_turn(struct Qdisc *sch)
 	return sfc_queue_remove_from(sch, SFC_BAND_DATA + i);
 }
 
+/* Does more wait than one packet, and more than a changed limit allows? */
+static bool sfc_queue_exceeds(struct Qdisc *sch)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+
+	return sch->q.qlen > 1 && (sch->qstats.backlog > q->cfg.limit ||
+				   q->memory_used > q->cfg.memory_limit);
+}
+
 /* Index of a data band to drop from: one beyond its limit, else any; -1: none */
 static int sfc_queue_overfull(struct Qdisc *sch)
 {
@@ -109,7 +127,7 @@ static int sfc_queue_overfull(struct Qdisc *sch)
 			if (q->bands[SFC_BAND_DATA + i].qlen > 1 &&
 			    sfc_queue_band_full(q, SFC_BAND_DATA + i, 0))
 				return i;
-	if (sch->q.qlen == 1 || sch->qstats.backlog <= q->cfg.limit)
+	if (!sfc_queue_exceeds(sch))
 		return -1;
 	if (sfc_has_bands(q))
 		return ffs(q->qos.busy) - 1;
@@ -136,8 +154,7 @@ void sfc_queue_shrink(struct Qdisc *sch)
 			q->band_stats[i].qstats.drops++;
 		rtnl_kfree_skbs(skb, skb);
 	}
-	while (sch->q.qlen > 1 && sch->qstats.backlog > q->cfg.limit &&
-	       (skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH)))
+	while (sfc_queue_exceeds(sch) && (skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH)))
 		rtnl_kfree_skbs(skb, skb);
 
 	pkts -= sch->q.qlen;

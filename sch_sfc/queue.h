@@ -60,7 +60,21 @@ static inline bool sfc_pause_armed(struct Qdisc *sch, unsigned int band, u64 now
 			q->dre.decay);
 }
 
-bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, u32 len);
+/*
+ * Small packets take many times their length.  The last eighth of the memory is for the high band,
+ * because ACKs and control messages drain the data bands.
+ */
+static __always_inline bool sfc_queue_has_memory(const struct sfc_sched *q, unsigned int band,
+						 const struct sk_buff *skb)
+{
+	u32 limit = q->cfg.memory_limit;
+
+	if (band != SFC_BAND_HIGH)
+		limit -= limit >> 3;
+	return (u64)q->memory_used + skb->truesize <= limit;
+}
+
+bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb);
 void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *skb);
 void sfc_queue_book(struct sfc_sched *q, unsigned int band, struct sk_buff *skb);
 void sfc_queue_unbook(struct sfc_sched *q, unsigned int band, const struct sk_buff *skb);
@@ -74,6 +88,8 @@ static __always_inline void sfc_queue_add(struct Qdisc *sch, unsigned int band,
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	__qdisc_enqueue_tail(skb, &q->bands[band]);
+	sfc_skb_cb(skb)->memory = skb->truesize;
+	q->memory_used += skb->truesize;
 	sch->q.qlen++;
 	qdisc_qstats_backlog_inc(sch, skb);
 	if (sch->qstats.backlog - q->excluded_bytes > q->stats.backlog_peak)
@@ -91,6 +107,7 @@ static __always_inline struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, 
 	if (skb) {
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;
+		q->memory_used -= sfc_skb_cb(skb)->memory;
 		if (unlikely(q->books))
 			sfc_queue_unbook(q, band, skb);
 	}

@@ -71,6 +71,7 @@ struct sfc_config {
 	u64			server_bps;	/* bytes/s of a server's link; 0: as this one */
 	u32			flags;		/* TC_SFC_F_* */
 	u32			limit;		/* bytes */
+	u32			memory_limit;	/* bytes of truesize */
 	u32			ccthresh;	/* bytes; 0: two MTU */
 	u32			pruthresh;	/* bytes; 0: a quarter of the BDP */
 	u32			overhead;	/* bytes per packet */
@@ -156,6 +157,7 @@ struct sfc_sched {
 	struct qdisc_skb_head	bands[SFC_BANDS];
 	u32			uncongested_bytes;	/* see sfc_fastpath_check() */
 	u32			excluded_bytes;	/* see sfc_backlog() */
+	u32			memory_used;	/* truesize of what is in @bands */
 	/* not @departs, no other queue, no queue in the device */
 	bool			fifo;
 	bool			departs;	/* there is a shaper, bands, or egress BTS */

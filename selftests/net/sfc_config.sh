@@ -34,6 +34,7 @@ test_no_options() {
 	expect_eq "kind" "$(tc_ -j qdisc show dev eth0 | jq -r '.[0].kind')" sfc
 	expect_eq "ccthresh" "$(qdisc "$H1" eth0 ccthresh)" auto
 	expect_eq "limit" "$(qdisc "$H1" eth0 limit)" $((16 << 20))
+	expect_eq "memory_limit" "$(qdisc "$H1" eth0 memory_limit)" $((64 << 20))
 	expect_eq "port" "$(qdisc "$H1" eth0 port)" 12311
 	for flag in bolt src pru sm split_gso; do
 		expect_eq "$flag" "$(qdisc "$H1" eth0 "$flag")" true
@@ -74,6 +75,8 @@ test_each_option() {
 		rate+400gbit rate=50000000000
 		limit+64kb limit=65536
 		limit+2000b limit=2000
+		memory_limit+1mb memory_limit=1048576
+		memory_limit+4294967295b memory_limit=4294967295
 		ccthresh+3000b ccthresh=3000
 		ccthresh+auto ccthresh=auto
 		pruthresh+20kb pruthresh=20480
@@ -173,7 +176,7 @@ test_round_trip() {
 	done <<-'LIST'
 
 		rate 10gbit limit 1mb ccthresh 9000b pruthresh 33333b overhead 24 nopru
-		rate 123456789bit limit 65537b nosm nosrc no-split-gso
+		rate 123456789bit limit 65537b memory_limit 300001b nosm nosrc no-split-gso
 		nobolt switch_id 7 msgrate 1000 port 50000 ttl 2 addr 192.0.2.9
 		addr 192.0.2.9 addr 2001:db8::9 rate 8kbit
 		rate 4294gbit limit 100000b

@@ -25,9 +25,9 @@ TCA_STATS_APP = 4
 # SKB_WITH_OVERHEAD(): 320 bytes of skb_shared_info on 64 bits
 GOODSIZE = min(mmap.PAGESIZE, 8192) - 320
 # Bytes that an sfc says of itself at most; cake with eight tins says 1792, and the two have to fit
-MESSAGE = 1200
-OPTIONS = (372, 376, 380)    # 4 of padding at most before each of 64 bits, where the kernel wants them aligned
-APP = 512
+MESSAGE = 1208
+OPTIONS = (380, 384, 388)    # 4 of padding at most before each of 64 bits, where the kernel wants them aligned
+APP = 528
 BAND = 88
 
 STAB = "stab overhead 24 linklayer ethernet "

@@ -145,7 +145,7 @@ test_qdisc_as_tc() {
 		in_ns "$H1" tc qdisc del dev eth0 root
 	done <<-LIST
 
-		rate 10gbit limit 64kb ccthresh 3000b overhead 24 smcap 5000b
+		rate 10gbit limit 64kb memory_limit 5mb ccthresh 3000b overhead 24 smcap 5000b
 		link 400gbit limit 2000b nobolt nosrc nopru nosm no-split-gso
 		pause edge cache bts egress rtt 25us qth 250kb qtg 3000b suppress 5us maxpause 4s
 		pause bts off suppress off estimator 1500ns serverrate 100gbit ecn 60kb

@@ -32,6 +32,7 @@ static const struct {
 	{ "rate",	TCA_SFC_RATE64,		RATE },
 	{ "link",	TCA_SFC_LINK64,		RATE },
 	{ "limit",	TCA_SFC_LIMIT,		SIZE },
+	{ "memory_limit", TCA_SFC_MEMORY_LIMIT,	SIZE },
 	{ "overhead",	TCA_SFC_OVERHEAD,	NUMBER },
 	{ "ccthresh",	TCA_SFC_CCTHRESH,	SIZE_AUTO },
 	{ "pruthresh",	TCA_SFC_PRUTHRESH,	SIZE_AUTO },

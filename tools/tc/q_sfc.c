@@ -26,7 +26,7 @@ static void explain(void)
 {
 	fprintf(stderr,
 		"Usage: ... sfc [ rate RATE | link RATE ] [ limit BYTES ]\n"
-		"               [ overhead BYTES ]\n"
+		"               [ memory_limit BYTES ] [ overhead BYTES ]\n"
 		"               [ bolt | nobolt ] [ ccthresh { auto | BYTES } ]\n"
 		"               [ src | nosrc ] [ pru | nopru ] [ sm | nosm ]\n"
 		"               [ pruthresh { auto | BYTES } ] [ smcap { auto | BYTES } ] [ paper | nopaper ]\n"
@@ -48,6 +48,7 @@ static void explain(void)
 		"rate      shape to RATE; 0: do not shape, the device is the link (0)\n"
 		"link      rate of the link, without shaping; 0: the device's speed (0)\n"
 		"limit     drop packets that arrive while the backlog exceeds this (16Mb)\n"
+		"memory_limit  likewise, by the memory that queued packets take (64Mb)\n"
 		"overhead  bytes on the wire beyond IP packet and Ethernet header; Ethernet: 24 (0)\n"
 		"bolt      Bolt: read and change the option of data packets (on)\n"
 		"ccthresh  queue at or above which an SRC is sent (auto: two packets of the device's MTU)\n"
@@ -99,6 +100,7 @@ static const struct option options[] = {
 	{ "rate",	TCA_SFC_RATE64,		KIND_RATE,	.size = 8 },
 	{ "link",	TCA_SFC_LINK64,		KIND_RATE,	.size = 8 },
 	{ "limit",	TCA_SFC_LIMIT,		KIND_BYTES,	.size = 4 },
+	{ "memory_limit", TCA_SFC_MEMORY_LIMIT,	KIND_BYTES,	.size = 4 },
 	{ "overhead",	TCA_SFC_OVERHEAD,	KIND_NUMBER,	4, .max = TC_SFC_OVERHEAD_MAX },
 	{ "ccthresh",	TCA_SFC_CCTHRESH,	KIND_BYTES,	4, .zero = "auto" },
 	{ "pruthresh",	TCA_SFC_PRUTHRESH,	KIND_BYTES,	4, .zero = "auto" },

@@ -36,12 +36,14 @@ static const char * const sfc_bts[] = {
 #define N_BTS		(sizeof(sfc_bts) / sizeof(sfc_bts[0]))
 
 /*
- * Of the switch's memory text has what is in use, and what differs from the default: is the number
+ * Of memory text has what is in use, and what differs from the default: is the number
  * @v of an option silent?
  */
 static inline bool sfc_is_silent(int type, unsigned int v, bool buffer, bool pfc)
 {
 	switch (type) {
+	case TCA_SFC_MEMORY_LIMIT:
+		return v == TC_SFC_MEMORY_LIMIT;
 	case TCA_SFC_BUFFER:
 	case TCA_SFC_PFC:
 		return !v;

@@ -50,6 +50,7 @@ enum {
 	TCA_SFC_XON,		/* u32, bytes; below, it may go on; 0: half of TCA_SFC_XOFF */
 	TCA_SFC_PFC_STUCK,	/* u32, ns, watchdog: paused so long and nothing left; 0: off */
 	TCA_SFC_PFC_IGNORE,	/* u32, ns, ... no pause is heeded for so long */
+	TCA_SFC_MEMORY_LIMIT,	/* u32, bytes of memory that packets may take, 1 and more */
 	__TCA_SFC_MAX
 };
 
@@ -76,6 +77,8 @@ enum tc_sfc_bts {
 };
 
 #define TC_SFC_SUPPRESS_OFF	0xffffffffU
+/* bytes: room for TCA_SFC_LIMIT's default of 16 MB in packets of a page each, of an MTU of 1500 */
+#define TC_SFC_MEMORY_LIMIT	(64U << 20)
 
 #define TC_SFC_RATE_MIN		1000ULL			/* bytes/s: 8 kbit/s */
 #define TC_SFC_RATE_MAX		(0xffffffffULL * 125)	/* the most that link_rate can hold */
@@ -204,6 +207,9 @@ struct tc_sfc_xstats {
 	/* SFC-P */
 	__u64	sfcp_asked;	/* pauses that the host was to hear of by PAUSE frames */
 	__u64	sfcp_refused;	/* BTS that went on to it: not in the cache, or no PFC for them */
+
+	__u64	memory_used;	/* bytes of memory that queued packets take (truesize) */
+	__u64	drop_memory;	/* of drop_data and drop_high: memory_limit */
 };
 
 /* --- sfc_hold --- */

@@ -1,0 +1,144 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# memory_limit: what waits is bounded by the memory that it takes, not only by its bytes on the wire:
+# small packets, super-packets, copies; on every path of a packet, and by a change under load.
+
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_books.sh"
+
+MB=1048576
+
+# frames N BYTES [WORDS...]
+frames() {
+	in_ns "$R" "$BOLT_PROGRAMS/bolt_burst" 192.0.2.2 "n=$1" "len=$(($2 - 42))" "${@:3}" ||
+		fail "bolt_burst"
+}
+
+# port OPTIONS...: a link of 1 Mbit/s
+port() {
+	setup_sink 1
+	expect "sfc $*" tc_ qdisc add dev d0 root handle 21: sfc rate 1mbit "$@"
+}
+
+# full LIMIT: as much memory as data may take, an eighth less than there is, is in use, but for a packet
+full() {
+	local used
+	used=$(of 21: memory_used)
+	expect_le "memory" "$used" "$1"
+	expect_ge "memory" "$used" $(($1 * 7 / 8 - 150000))
+	expect_ge "drops" "$(of 21: drop_memory)" 1
+	expect_eq "drops as counted" "$(column 21: 5)" "$(of 21: drop_data)"
+}
+
+# Nothing is left of it
+emptied() {
+	expect "no shaper" tc_ qdisc change dev d0 root handle 21: sfc rate 0
+	expect "drains" busywait all_empty
+	expect_eq "memory" "$(of 21: memory_used)" 0
+}
+
+# Frames of 60 bytes take more than ten times that, on the fast path and beside it
+test_small_frames() {
+	local options
+	for options in bolt nobolt "bands 4 default 2" "ecn 3000b" "buffer 64mb"; do
+		# shellcheck disable=SC2086 # words
+		port limit 16mb memory_limit 2mb $options
+		frames 4000 60
+		full $((2 * MB))
+		expect_le "bytes" "$(column 21: 4)" 300000
+		emptied
+		undo
+	done
+}
+
+# The default is there without being asked for, and full packets of the default limit fit
+test_default() {
+	port
+	frames 12000 1514
+	expect_eq "full packets: drops" "$(of 21: drop_memory)" 0
+	expect_ge "full packets: bytes" "$(column 21: 4)" $((15 * MB))
+	emptied
+	undo
+	port
+	frames 100000 60
+	full $((64 * MB))
+	emptied
+}
+
+# A burst that is split, one that is not, and copies
+test_super_packets() {
+	local options
+	for options in split-gso no-split-gso "bands 2 no-split-gso"; do
+		# shellcheck disable=SC2086 # words
+		port limit 16mb memory_limit 1mb $options
+		frames 200 8042 gso=100
+		full $MB
+		emptied
+		undo
+	done
+}
+
+test_copies() {
+	port limit 16mb memory_limit 1mb
+	ip -n "$R" link add d1 up type dummy
+	expect "clsact" tc_ qdisc add dev d1 clsact
+	# shellcheck disable=SC2046 # words
+	expect "copies" tc_ filter add dev d1 egress matchall \
+		$(printf ' action mirred egress mirror dev d0%.0s' 1 2 3 4 5 6 7 8 9 10)
+	ip -n "$R" route add 192.0.2.2/32 dev d1 src 192.0.2.1
+	frames 300 60
+	full $MB
+	emptied
+}
+
+# Less than is in use: the surplus goes at once
+test_lowered() {
+	local options before
+	for options in "bands 1" "bands 3 dscp 0:2"; do
+		# shellcheck disable=SC2086 # words
+		port limit 16mb $options
+		frames 4000 60
+		before=$(column 21: 3)
+		expect "lower" tc_ qdisc change dev d0 root handle 21: sfc memory_limit 1mb
+		expect_le "memory" "$(of 21: memory_used)" $MB
+		expect_ge "memory" "$(of 21: memory_used)" $((MB - 2000))
+		expect_eq "dropped" $(($(column 21: 5) + $(column 21: 3))) "$before"
+		emptied
+		undo
+	done
+	# a packet that finds nothing waiting is queued, and the last one stays
+	port memory_limit 1b
+	frames 5 1514
+	expect_eq "waiting" "$(column 21: 3)" 1
+	expect_eq "dropped" "$(of 21: drop_memory)" 3
+	emptied
+}
+
+# What a parent has peeked at is not here any more
+test_peeked() {
+	setup_sink 1
+	tc_ qdisc add dev d0 root handle 1: tbf rate 8kbit burst 2000 limit 100mb
+	expect "sfc" tc_ qdisc add dev d0 parent 1:1 handle 21: sfc nobolt memory_limit 1mb limit 16mb
+	frames 3000 60
+	full $MB
+	tc_ qdisc change dev d0 root handle 1: tbf rate 1gbit burst 200000 limit 100mb
+	expect "drains" busywait all_empty
+	expect_eq "memory" "$(of 21: memory_used)" 0
+}
+
+# The high band has the last eighth
+test_high_band() {
+	setup_router
+	ip -n "$H2" route add blackhole 192.0.2.7/32
+	expect "sfc" in_ns "$R" tc qdisc add dev r2 root handle 21: sfc rate 100kbit memory_limit 256kb nobolt
+	inject "$H1" 192.0.2.7 "$A2" n=400 bflags=none len=20
+	inject "$H1" 192.0.2.7 "$A2" n=400 bflags=40 len=0
+	expect_ge "ACKs that were queued" "$(qdisc "$R" r2 high)" 20
+	expect_eq "ACKs" $(($(qdisc "$R" r2 high) + $(qdisc "$R" r2 drop_high))) 400
+	expect_eq "for want of memory" "$(qdisc "$R" r2 drop_memory)" \
+		$(($(qdisc "$R" r2 drop_high) + $(qdisc "$R" r2 drop_data)))
+	expect_le "memory" "$(qdisc "$R" r2 memory_used)" 262144
+}
+
+run_tests small_frames default super_packets copies lowered peeked high_band
