@@ -32,6 +32,8 @@
 
 /* A smaller MTU does not make smaller quanta: packets of BIG TCP would take a thousand rounds. */
 #define SFC_QUANTUM_MIN	1514
+/* The largest; with what rounding adds, less than TC_SFC_WEIGHT_MAX, an s32 holds many of them */
+#define SFC_QUANTUM_MAX	(SFC_MTU_MAX + TC_SFC_OVERHEAD_MAX)
 
 /* One band of data */
 struct sfc_qos_band {
@@ -72,7 +74,7 @@ static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 m
 		sum += weights[i];
 		most = max_t(u32, most, weights[i]);
 	}
-	unit = DIV_ROUND_UP(max_t(u32, mtu, SFC_QUANTUM_MIN), most);
+	unit = DIV_ROUND_UP(clamp_t(u32, mtu, SFC_QUANTUM_MIN, SFC_QUANTUM_MAX), most);
 	for (i = 0; i < n; i++) {
 		struct sfc_qos_band *b = &q->band[i];
 
@@ -166,7 +168,7 @@ static inline unsigned int sfc_qos_next(struct sfc_qos *q)
 
 static inline void sfc_qos_pay(struct sfc_qos *q, unsigned int i, u32 len)
 {
-	q->band[i].deficit -= len;
+	q->band[i].deficit -= min_t(u32, len, SFC_LEN_MAX);
 }
 
 /* The queue of Algorithm 1: "the queue assigned by the QoS mechanism", and what goes before it */

@@ -30,7 +30,7 @@
 #define SFC_TOKEN_SHIFT	10	/* supply tokens count 1/1024 byte */
 /* A gap this long fills any token bucket; it also keeps the products within 64 bits. */
 #define SFC_IDLE_NS	(1ULL << 32)
-/* Packets are at most this long for sfc_serialize_ns(): super-packets of BIG TCP fit */
+/* Packets count as this long at most: super-packets of BIG TCP fit; a size table may say more */
 #define SFC_LEN_MAX	(1U << 20)
 
 /* A link's rate, prepared */
@@ -79,12 +79,12 @@ static inline s64 sfc_bytes_to_tokens(u32 bytes)
 }
 
 /*
- * How long a packet, of up to SFC_LEN_MAX bytes, holds the link.  @frac: fraction of a ns left over
- * from the packets before, 0 at first and after a change of rate
+ * How long a packet, of SFC_LEN_MAX bytes at most, holds the link.  @frac: fraction of a ns left
+ * over from the packets before, 0 at first and after a change of rate
  */
 static inline u64 sfc_serialize_ns(const struct sfc_rate *r, u32 bytes, u64 *frac)
 {
-	u64 t = (u64)bytes * r->time_mult + *frac;
+	u64 t = (u64)min_t(u32, bytes, SFC_LEN_MAX) * r->time_mult + *frac;
 
 	*frac = t & ((1ULL << r->time_shift) - 1);
 	return t >> r->time_shift;

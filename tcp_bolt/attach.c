@@ -60,7 +60,7 @@ static void bolt_refresh_route(struct sock *sk, struct bolt_flow *f)
 	struct dst_entry *dst = __sk_dst_get(sk);
 
 	f->route_cwnd = dst ? min_t(u32, dst_metric(dst, RTAX_INITCWND), 1U << 16) : 0;
-	f->route_rtt_ns = bolt_core_queue_ns(f->route_cwnd * bolt_pkt_bytes(sk), f->nic_kbps);
+	f->route_rtt_ns = bolt_core_window_ns(f->route_cwnd, bolt_pkt_bytes(sk), f->nic_kbps);
 }
 
 /*

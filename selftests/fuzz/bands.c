@@ -102,7 +102,7 @@ static void supply(struct state *s, struct input *in, unsigned int i,
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
 	struct input in = input_begin(data, len);
-	struct sfc_alg_cfg c = { .mtu = take_range(&in, 68, 70000) };
+	struct sfc_alg_cfg c = { .mtu = take_range(&in, 68, SFC_MTU_MAX + TC_SFC_OVERHEAD_MAX) };
 	u32 most = take_once_in(&in, 4) ? SFC_LEN_MAX : 3000, i, n, limit;
 	u8 weights[BANDS];
 	struct state s = { };

@@ -107,6 +107,36 @@ static void sfc_qos_turns_test(struct kunit *test)
 	}
 }
 
+/* Whatever a device's MTU, and however long a packet: quanta stay small and somebody is served */
+static void sfc_qos_any_mtu_test(struct kunit *test)
+{
+	const struct weights_row *row = test->param_value;
+	struct sfc_qos *q = qos(test, row);
+	u64 served[TC_SFC_BANDS_MAX] = { };
+	u32 bit, i, step;
+	int off;
+
+	for (bit = 0; bit <= 32; bit++) {
+		for (off = -1; off <= 1; off++) {
+			u32 n = (1ULL << bit) + off;
+
+			sfc_qos_set(q, row->n, row->weights, n, 16 << 20);
+			sfc_qos_reset(q);
+			for (i = 0; i < row->n; i++) {
+				KUNIT_ASSERT_GT_MSG(test, q->band[i].quantum, 0, "MTU %u", n);
+				KUNIT_ASSERT_LE_MSG(test, q->band[i].quantum, 1 << 20, "MTU %u", n);
+				sfc_qos_join(q, i, 1 << 30);
+			}
+			for (step = 0; step < 64; step++) {
+				serve(q, n, served);
+				for (i = 0; i < row->n; i++)
+					KUNIT_ASSERT_LE_MSG(test, abs(q->band[i].deficit), 1 << 21,
+							    "packets of %u", n);
+			}
+		}
+	}
+}
+
 /* Many rounds at once are the same as one by one */
 static void sfc_qos_skip_test(struct kunit *test)
 {
@@ -358,6 +388,7 @@ static void sfc_qos_drain_test(struct kunit *test)
 static struct kunit_case sfc_qos_cases[] = {
 	KUNIT_CASE_PARAM(sfc_qos_weights_test, weights_gen_params),
 	KUNIT_CASE_PARAM(sfc_qos_turns_test, weights_gen_params),
+	KUNIT_CASE_PARAM(sfc_qos_any_mtu_test, weights_gen_params),
 	KUNIT_CASE_PARAM(sfc_qos_skip_test, weights_gen_params),
 	KUNIT_CASE_PARAM(sfc_qos_work_conserving_test, weights_gen_params),
 	KUNIT_CASE(sfc_qos_debt_test),

@@ -88,6 +88,9 @@ static void sfc_serialize_longest_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, exact - min(exact, (u128)t * rate) <=
 			  (exact >> precision(rate)) + rate);
 	KUNIT_EXPECT_LT(test, frac, 1ULL << r.time_shift);
+	/* a size table may say anything */
+	frac = (1ULL << r.time_shift) - 1;
+	KUNIT_EXPECT_EQ(test, sfc_serialize_ns(&r, U32_MAX, &frac), t);
 }
 
 static void sfc_rate_kbps_test(struct kunit *test)

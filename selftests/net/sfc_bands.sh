@@ -407,6 +407,28 @@ test_egress_by_drain() {
 	counters "$R" r2 bts_sent=1
 }
 
-run_tests dscp filters classes weights idle_bands strict queue_of_its_own pru_of_its_own srcprob \
+# A device may say any MTU: quanta are bounded, and the next packet finds its turn
+test_any_mtu() {
+	local mtu
+	setup_ns R
+	ip -n "$R" link add r2 type dummy
+	addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
+	expect "sfc" tc_ qdisc add dev r2 root handle 1: sfc bands 2 link 10gbit limit 200mb
+	for mtu in 2147483634 2147483647 0 1500; do
+		expect "mtu $mtu" ip -n "$R" link set r2 mtu "$mtu"
+		expect "in force" busywait qdisc_is "$R" r2 mtu \
+			$((mtu + 14 < 1 << 19 ? mtu + 14 : 1 << 19))
+		# IP leaves a device of MTU 0
+		[ "$mtu" != 1500 ] || addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
+		[ "$mtu" = 0 ] || inject "$R" 198.51.100.254 198.51.100.1 udp=1 len=100
+		expect "change" tc_ qdisc change dev r2 root sfc rtt 20us weights 1 255
+		[ "$mtu" = 0 ] || inject "$R" 198.51.100.254 198.51.100.1 udp=1 len=100
+		expect "weights" tc_ qdisc change dev r2 root sfc weights 1 1
+		expect "drains" busywait qdisc_is "$R" r2 qlen 0
+	done
+	expect_ge "packets" "$(qdisc "$R" r2 packets)" 6
+}
+
+run_tests any_mtu dscp filters classes weights idle_bands strict queue_of_its_own pru_of_its_own srcprob \
 	limit_by_weight bands_change bands_change_as_leaf pause_by_drain \
 	egress_by_drain
