@@ -273,7 +273,8 @@ static int sfc_hold_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		st.paused += bolt_pause_active(&h->flows[i].clock, now);
 	spin_unlock(&h->lock);
 	sch_tree_unlock(sch);
-	return gnet_stats_copy_app(d, &st, sizeof(st));
+	/* once: see sfc_dump_stats() */
+	return nla_put_64bit(d->skb, TCA_STATS_APP, sizeof(st), &st, TCA_STATS_PAD);
 }
 
 /* --- beginning and end; RTNL --- */

@@ -29,6 +29,7 @@ MESSAGE = 1208
 OPTIONS = (380, 384, 388)    # 4 of padding at most before each of 64 bits, where the kernel wants them aligned
 APP = 528
 BAND = 88
+HOLD = 128
 
 STAB = "stab overhead 24 linklayer ethernet "
 WORST = (f"{STAB}estimator 1sec 8sec sfc bands 8 weights 1 2 3 4 5 6 7 255 default 8 "
@@ -40,6 +41,7 @@ KINDS = {
     "sfc, worst": WORST,
     # a notification says as well that the device does not know its speed
     "sfc, link unknown": WORST.replace("link 4294gbit", "link 0"),
+    "sfc_hold": f"{STAB}estimator 1sec 8sec sfc_hold limit 4095mb maxpause 4s share 50 minttl 9 tagkey {'5a' * 16}",
     "fq_codel": "fq_codel",
     "cake": "cake bandwidth 1gbit diffserv8",
     "prio": "prio",
@@ -177,7 +179,18 @@ def size():
     l.close()
 
 
-TESTS = [replaced, replaced_below, changed, size]
+def size_of_hold():
+    """Likewise of the port of a host"""
+    l = Listener()
+    l.tc(f"qdisc add dev d0 root handle 1: {KINDS['sfc_hold']}")
+    (_, told, length), = l.heard()
+    expect("statistics", len(attrs(told[TCA_STATS2])[TCA_STATS_APP]), HOLD)
+    expect("the same again", TCA_XSTATS in told, False)
+    print(f"    # sfc_hold alone: {length} bytes")
+    l.close()
+
+
+TESTS = [replaced, replaced_below, changed, size, size_of_hold]
 
 
 if __name__ == "__main__":
