@@ -104,8 +104,11 @@ static inline bool bolt_msg_has_ports(u8 protocol)
 	return false;
 }
 
-/* Parse the quoted packet.  Returns false if it is not a quote as switches make it. */
-static inline bool bolt_msg_parse_quote(const u8 *q, unsigned int len, struct bolt_msg *m)
+/*
+ * Parse the quoted packet at the beginning of @len bytes, BOLT_CTL_QUOTE_MIN at least.  Returns the
+ * length of the quote, or 0 if it is not one as switches make it.
+ */
+static inline unsigned int bolt_msg_read_quote(const u8 *q, unsigned int len, struct bolt_msg *m)
 {
 	unsigned int l4;
 
@@ -113,7 +116,7 @@ static inline bool bolt_msg_parse_quote(const u8 *q, unsigned int len, struct bo
 	case 4:
 		l4 = (q[0] & 15) * 4;
 		if (l4 < 20 || (get_unaligned_be16(q + 6) & 0x1fff))	/* not a first fragment */
-			return false;
+			return 0;
 		m->family = 4;
 		m->protocol = q[9];
 		memset(m->saddr, 0, sizeof(m->saddr));
@@ -123,25 +126,49 @@ static inline bool bolt_msg_parse_quote(const u8 *q, unsigned int len, struct bo
 		break;
 	case 6:
 		if (len < 40)
-			return false;
+			return 0;
 		l4 = bolt_msg_ip6_hdrlen(q, len, &m->protocol);
 		if (!l4)
-			return false;
+			return 0;
 		m->family = 6;
 		memcpy(m->saddr, q + 8, 16);
 		memcpy(m->daddr, q + 24, 16);
 		break;
 	default:
-		return false;
+		return 0;
 	}
-	if (!bolt_msg_has_ports(m->protocol))
-		return false;
-	if (l4 + BOLT_CTL_L4_QUOTE != len)
-		return false;
+	if (!bolt_msg_has_ports(m->protocol) || l4 + BOLT_CTL_L4_QUOTE > len)
+		return 0;
 	memcpy(&m->sport, q + l4, 2);
 	memcpy(&m->dport, q + l4 + 2, 2);
 	m->seq = get_unaligned_be32(q + l4 + 4);
-	return true;
+	return l4 + BOLT_CTL_L4_QUOTE;
+}
+
+/* ... in exactly @len bytes */
+static inline bool bolt_msg_parse_quote(const u8 *q, unsigned int len, struct bolt_msg *m)
+{
+	return bolt_msg_read_quote(q, len, m) == len;
+}
+
+/*
+ * Could a UDP payload be a control message of any version, with fields and flags unknown here?  It
+ * is no longer than one, and has a quote where one has it.
+ */
+static inline bool bolt_msg_is_form(const u8 *p, unsigned int len)
+{
+	unsigned int type, off;
+	struct bolt_msg m;
+
+	if (len > BOLT_CTL_LEN_MAX)
+		return false;
+	for (type = BOLT_CTL_SRC; type <= BOLT_CTL_BTS; type++) {
+		off = bolt_msg_quote_off(type);
+		if (len >= off + BOLT_CTL_QUOTE_MIN &&
+		    bolt_msg_read_quote(p + off, len - off, &m))
+			return true;
+	}
+	return false;
 }
 
 /**

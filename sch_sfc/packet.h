@@ -101,6 +101,7 @@ enum sfc_refusal {
 void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt);
 u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 bool sfc_flow_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_flow *f);
+bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
 				  const struct bolt_keys *keys, struct bolt_msg *m);
 bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags);

@@ -251,24 +251,45 @@ bool sfc_flow_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sf
 }
 
 /*
+ * Copy the payload of a UDP packet, of a super-packet that of the first, to @buf, of
+ * BOLT_CTL_LEN_MAX.  Returns its bytes; 0: it is longer than that, or there is none.
+ */
+static unsigned int sfc_udp_payload(const struct sk_buff *skb, const struct sfc_pkt *pkt, u8 *buf)
+{
+	struct udphdr uh;
+	int len;
+
+	if (skb_copy_bits(skb, pkt->l4_off, &uh, sizeof(uh)))
+		return 0;
+	len = ntohs(uh.len) - (int)sizeof(uh);
+	if (skb_is_gso(skb))
+		len = skb_shinfo(skb)->gso_size;
+	if (len <= 0 || len > BOLT_CTL_LEN_MAX ||
+	    skb_copy_bits(skb, pkt->l4_off + sizeof(uh), buf, len))
+		return 0;
+	return len;
+}
+
+/* Is it a control message, on whatever port, and of whatever version? */
+bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	u8 buf[BOLT_CTL_LEN_MAX];
+
+	return pkt->proto == IPPROTO_UDP &&
+	       bolt_msg_is_form(buf, sfc_udp_payload(skb, pkt, buf));
+}
+
+/*
  * A control message, in @m unless it is malformed.  @keys: of the switches, to see whether it may
  * be cached, or NULL.
- * sfc_is_control() has checked that it fits the buffer.
  */
 enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
 				  const struct bolt_keys *keys, struct bolt_msg *m)
 {
 	u8 buf[BOLT_CTL_LEN_MAX];
+	unsigned int len = sfc_udp_payload(skb, pkt, buf);
 	struct sfc_flow f;
-	struct udphdr uh;
-	int len;
 
-	if (skb_copy_bits(skb, pkt->l4_off, &uh, sizeof(uh)))
-		return SFC_MSG_BAD;
-	len = ntohs(uh.len) - (int)sizeof(uh);
-	if (len <= 0 || len > (int)sizeof(buf) ||
-	    skb_copy_bits(skb, pkt->l4_off + sizeof(uh), buf, len))
-		return SFC_MSG_BAD;
 	if (bolt_msg_parse(buf, len, m) != BOLT_MSG_OK)
 		return SFC_MSG_BAD;
 	if (m->type != BOLT_CTL_BTS)

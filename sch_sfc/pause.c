@@ -114,14 +114,12 @@ static u32 sfc_pause_local(struct sfc_sched *q, const struct sfc_key *key, u32 b
 /*
  * Do not answer packets that this host itself could hold (hold.c): the queue would only move there,
  * and the link idle.  Do not answer control messages, by format instead of port: with different
- * ports configured, two switches would answer each other's answers.
+ * ports or of different releases, two switches would answer each other's answers.
  */
 static bool sfc_pause_answers(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
-	struct bolt_msg m;
-
 	return pkt->pausable && (pkt->proto == IPPROTO_TCP || skb->skb_iif) &&
-	       !(pkt->proto == IPPROTO_UDP && sfc_msg_read(skb, pkt, NULL, &m) != SFC_MSG_BAD);
+	       !sfc_msg_is_form(skb, pkt);
 }
 
 /* A packet that arrives, before it joins the queue or is dropped; see sfc_pause_armed(). */

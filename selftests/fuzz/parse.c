@@ -218,6 +218,7 @@ static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt 
 	int verdict, keyed;
 
 	sfc_tsval(skb, pkt);
+	sfc_msg_is_form(skb, pkt);
 	if (sfc_flow_of(skb, pkt, &f)) {
 		CHECK(f.family == (pkt->family == AF_INET ? 4 : 6));
 		CHECK(f.proto == pkt->proto && (f.proto || (!f.sport && !f.dport)));
@@ -226,6 +227,7 @@ static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt 
 		CHECK(pkt->high && !pkt->pausable && pkt->proto == IPPROTO_UDP);
 		verdict = sfc_msg_read(skb, pkt, NULL, &m);
 		CHECK(verdict != SFC_MSG_CACHEABLE);
+		CHECK(verdict == SFC_MSG_BAD || sfc_msg_is_form(skb, pkt));
 		if (verdict == SFC_MSG_BTS) {
 			CHECK(m.type == BOLT_CTL_BTS && m.family == f.family);
 			CHECK(!memcmp(m.saddr, f.daddr, sizeof(m.saddr)));

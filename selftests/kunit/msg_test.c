@@ -121,6 +121,30 @@ static void bolt_msg_layout_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, back.clock, c->flags & BOLT_CTL_F_CACHEABLE ? src.clock : 0);
 }
 
+/* Whatever its first bytes say, as long as its quote is whole and where it was */
+static void bolt_msg_is_form_test(struct kunit *test)
+{
+	const struct layout_case *c = test->param_value;
+	unsigned int len, least = bolt_msg_quote_off(c->type) + sizeof(quote_v4);
+	u8 *p;
+
+	for (len = 0; len <= c->len; len++) {
+		p = kunit_kzalloc(test, max(len, 1U), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, p);
+		memcpy(p, c->wire, len);
+		memset(p, 0xff, min_t(u32, len, HDR));
+		KUNIT_EXPECT_EQ_MSG(test, bolt_msg_is_form(p, len), len >= least, "%u bytes", len);
+		if (len >= least)
+			p[bolt_msg_quote_off(c->type)] = 0;
+		KUNIT_EXPECT_FALSE(test, bolt_msg_is_form(p, len));
+	}
+	p = kunit_kzalloc(test, BOLT_CTL_LEN_MAX + 1, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	memcpy(p, c->wire, c->len);
+	KUNIT_EXPECT_TRUE(test, bolt_msg_is_form(p, BOLT_CTL_LEN_MAX));
+	KUNIT_EXPECT_FALSE(test, bolt_msg_is_form(p, BOLT_CTL_LEN_MAX + 1));
+}
+
 static void expect_src(struct kunit *test, const struct bolt_msg *m)
 {
 	KUNIT_EXPECT_EQ(test, m->type, src.type);
@@ -430,6 +454,7 @@ static void bolt_msg_no_tag_test(struct kunit *test)
 
 static struct kunit_case bolt_msg_cases[] = {
 	KUNIT_CASE_PARAM(bolt_msg_layout_test, layout_gen_params),
+	KUNIT_CASE_PARAM(bolt_msg_is_form_test, layout_gen_params),
 	KUNIT_CASE_PARAM(bolt_msg_quote_test, quote_gen_params),
 	KUNIT_CASE_PARAM(bolt_msg_field_test, field_gen_params),
 	KUNIT_CASE(bolt_msg_unannounced_tag_test),

@@ -133,6 +133,54 @@ test_no_answer_to_answers() {
 	expect_ge "the queue of the way back" "$(qdisc "$R" r1 backlog_peak)" 300
 }
 
+# messages KIND: ten of them from H2 to H1, as any switch might say it: this version of the protocol, or
+# another with fields of its own.  "super": in one super-packet; "data" is none of them
+messages() {
+	in_ns "$H2" python3 - "$1" "$A2" "$B2" <<-'PYTHON' || fail "messages $1"
+		import socket, struct, sys
+		kind, a4, a6 = sys.argv[1:]
+		six = kind == "ipv6"
+		family = socket.AF_INET6 if six else socket.AF_INET
+		quote = {False: b"\x45" + bytes(8) + b"\x11" + bytes(18), True: b"\x60" + bytes(5) + b"\x11" + bytes(41)}[six]
+		version, typ, flags, tail = {
+		    "bts": (2, 2, 0, 0), "ipv6": (2, 2, 0, 0), "tagged": (2, 2, 4, 8), "cacheable": (2, 2, 5, 28),
+		    "src": (2, 1, 4, 8), "cnm": (2, 3, 4, 8), "version": (3, 2, 0, 0), "type": (2, 9, 4, 8),
+		    "flag": (2, 2, 0x80, 0), "version_src": (3, 1, 4, 8), "super": (2, 2, 0, 0), "data": (2, 2, 0, 0),
+		}[kind]
+		m = struct.pack(">BBBBIIII", version, typ, flags, 0, 1, 2, 3, 4) + bytes(4 * (typ != 1)) + quote + bytes(tail)
+		if kind == "data":
+		    m = bytes(len(m))
+		s = socket.socket(family, socket.SOCK_DGRAM)
+		s.bind((a6 if six else a4, 12311))
+		to = ("2001:db8:1::7" if six else "192.0.2.7", 12311)
+		if kind == "super":
+		    s.setsockopt(17, 103, len(m))
+		    s.sendto(10 * m, to)
+		for _ in range(0 if kind == "super" else 10):
+		    s.sendto(m, to)
+	PYTHON
+}
+
+# Whatever a switch says, in any version: by its form
+test_no_answer_to_any_message() {
+	local kind
+	setup_crafted 12311
+	ip -n "$H2" route del blackhole 192.0.2.7/32
+	ip -n "$H2" -6 route del blackhole 2001:db8:1::7/128
+	for kind in bts ipv6 tagged cacheable src cnm version version_src type flag super; do
+		expect "$kind" in_ns "$R" tc qdisc replace dev r1 root handle 2: sfc nobolt pause port 12399 \
+			rate 1mbit qth 150b qtg 100b suppress off maxpause 4s no-split-gso
+		messages "$kind"
+		counters "$R" r1 bts_sent=0 msg_unfit=0 high=0
+		expect_ge "$kind: its queue" "$(qdisc "$R" r1 backlog_peak)" 300
+		in_ns "$R" tc qdisc del dev r1 root
+	done
+	expect "data" in_ns "$R" tc qdisc add dev r1 root sfc nobolt pause port 12399 \
+		rate 1mbit qth 150b qtg 100b suppress off maxpause 4s
+	messages data
+	expect_ge "data is answered" "$(qdisc "$R" r1 bts_sent)" 5
+}
+
 # Who is no single host is not answered, nor who sends to more than one (RFC 1122, section 3.2.2)
 test_not_one_host() {
 	local a
@@ -322,5 +370,5 @@ test_vlan() {
 }
 
 run_tests beyond_qth threshold_is_exact ipv6 udp with_bolt not_data \
-	no_answer_to_answers not_one_host no_longer_than_its_cause silence auto_thresholds \
+	no_answer_to_answers no_answer_to_any_message not_one_host no_longer_than_its_cause silence auto_thresholds \
 	suppression suppression_late suppression_ends many_flows egress off edge bounds full vlan
