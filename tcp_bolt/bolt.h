@@ -76,6 +76,7 @@ void bolt_hs_out(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
 bool bolt_is_fastopen(const struct sock *sk);
 struct bolt_flow *bolt_negotiated(struct sock *sk);
 bool bolt_hs_armed(void);
+void bolt_hs_forget(void);
 
 /* option_tx.c, option_rx.c: the netfilter hooks */
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);

@@ -12,10 +12,10 @@
  *                               the stack creates the child in the same softirq,
  *                               and CC init takes the note: the option is negotiated
  *
- * A note is valid from one hook to the next function of the same softirq on the same CPU.  If it is
- * not taken (the SYN was dropped, or is answered later from a timer), the next note overwrites it.
- * Until then it matches no other packet, because it names the flow.  SYN cookies work as well,
- * since the third packet carries the full option.
+ * A note is valid from one hook to the next function of the same softirq on the same CPU.  It names
+ * the flow and the sequence number.  If it is not taken (TCP dropped the packet), the next TCP
+ * packet on this CPU clears it, and a timer does not take it.  SYN cookies work as well, since the
+ * third packet carries the full option.
  *
  * With Fast Open (RFC 7413) the SYN creates the child.  CC init takes the note of the SYN, and the
  * SYN-ACK accepts if the child has an object, also when a timer retransmits it.  In a simultaneous
@@ -24,6 +24,7 @@
 
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/kernel_stat.h>
 #include <linux/percpu.h>
 #include <net/inet_hashtables.h>
 
@@ -38,17 +39,19 @@ struct bolt_hs_key {
 	struct net	*net;
 	__be32		saddr[4], daddr[4];	/* as in the received packet */
 	__be16		sport, dport;
+	u32		start;			/* of the data after the SYN or SYN-ACK */
 };
 
 struct bolt_hs_note {
 	enum bolt_hs		what;
+	unsigned int		timers;		/* timer softirqs on this CPU so far */
 	struct bolt_hs_key	key;
 };
 
 static DEFINE_PER_CPU(struct bolt_hs_note, bolt_hs_note);
 
 static void bolt_hs_key_set(struct bolt_hs_key *key, struct net *net, const void *saddr,
-			    __be16 sport, const void *daddr, __be16 dport, bool ip6)
+			    __be16 sport, const void *daddr, __be16 dport, u32 start, bool ip6)
 {
 	unsigned int len = ip6 ? sizeof(struct in6_addr) : sizeof(__be32);
 
@@ -58,11 +61,24 @@ static void bolt_hs_key_set(struct bolt_hs_key *key, struct net *net, const void
 	memcpy(key->daddr, daddr, len);
 	key->sport = sport;
 	key->dport = dport;
+	key->start = start;
+}
+
+static unsigned int bolt_hs_timers(void)
+{
+	return this_cpu_read(kstat.softirqs[TIMER_SOFTIRQ]);
 }
 
 bool bolt_hs_armed(void)
 {
 	return this_cpu_read(bolt_hs_note.what) != BOLT_HS_NONE;
+}
+
+/* LOCAL_IN: this is another TCP packet than the one that the note is about. */
+void bolt_hs_forget(void)
+{
+	if (unlikely(bolt_hs_armed()))
+		this_cpu_write(bolt_hs_note.what, BOLT_HS_NONE);
 }
 
 /* LOCAL_IN leaves a note.  Context: softirq */
@@ -72,23 +88,28 @@ void bolt_hs_note_packet(enum bolt_hs what, struct bolt_net *bn, const struct sk
 	struct bolt_hs_note *note = this_cpu_ptr(&bolt_hs_note);
 
 	note->what = what;
+	note->timers = bolt_hs_timers();
 	bolt_hs_key_set(&note->key, bn->net, BOLT_SADDR(skb, ip6), th->source,
-			BOLT_DADDR(skb, ip6), th->dest, ip6);
+			BOLT_DADDR(skb, ip6), th->dest,
+			what == BOLT_HS_SYN ? ntohl(th->seq) + 1 : ntohl(th->ack_seq), ip6);
 }
 
-/* Take the note of this softirq.  Returns false if there is no such note. */
+/*
+ * Take the note of this softirq.  Returns false if there is no such note: it is of another packet,
+ * or this is a timer, or setsockopt(TCP_CONGESTION).
+ */
 static bool bolt_hs_take(enum bolt_hs what, const struct bolt_hs_key *key)
 {
 	struct bolt_hs_note *note;
-	bool ret;
 
-	local_bh_disable();
+	if (!softirq_count())
+		return false;
 	note = this_cpu_ptr(&bolt_hs_note);
-	ret = note->what == what && !memcmp(&note->key, key, sizeof(*key));
-	if (ret)
-		note->what = BOLT_HS_NONE;
-	local_bh_enable();
-	return ret;
+	if (note->what != what || note->timers != bolt_hs_timers() ||
+	    memcmp(&note->key, key, sizeof(*key)))
+		return false;
+	note->what = BOLT_HS_NONE;
+	return true;
 }
 
 /* --- offer and acceptance --- */
@@ -175,7 +196,7 @@ static void bolt_hs_accept(struct bolt_net *bn, struct sk_buff *skb, struct sock
 
 	/* the note has the addresses of the SYN, which are the reverse of the SYN-ACK's */
 	bolt_hs_key_set(&key, bn->net, BOLT_DADDR(skb, ip6), th->dest, BOLT_SADDR(skb, ip6),
-			th->source, ip6);
+			th->source, ntohl(th->ack_seq), ip6);
 	if (bolt_synack_excludes(th))
 		return;
 	if (bolt_is_fastopen(sk)) {
@@ -233,8 +254,11 @@ void bolt_hs_out(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
 
 /* --- the result --- */
 
-/* The flow of the packet from which this child is created */
-static void bolt_hs_key_child(struct bolt_hs_key *key, const struct sock *sk)
+/*
+ * The flow of the packet from which this child is created.  At init() it has sent nothing, and with
+ * Fast Open, received nothing.
+ */
+static void bolt_hs_key_child(struct bolt_hs_key *key, const struct sock *sk, bool fastopen)
 {
 	const void *saddr = &sk->sk_daddr, *daddr = &sk->sk_rcv_saddr;
 	bool ip6 = false;
@@ -247,7 +271,8 @@ static void bolt_hs_key_child(struct bolt_hs_key *key, const struct sock *sk)
 	}
 #endif
 	bolt_hs_key_set(key, sock_net(sk), saddr, inet_sk(sk)->inet_dport, daddr,
-			inet_sk(sk)->inet_sport, ip6);
+			inet_sk(sk)->inet_sport,
+			fastopen ? tcp_sk(sk)->rcv_nxt : tcp_sk(sk)->snd_una, ip6);
 }
 
 /* In CC init: returns the object if the option was negotiated, and creates a child's. */
@@ -256,7 +281,7 @@ struct bolt_flow *bolt_negotiated(struct sock *sk)
 	struct bolt_net *bn = bolt_net(sock_net(sk));
 	struct bolt_hs_key key;
 	struct bolt_flow *f;
-	bool child;
+	bool fastopen;
 
 	/* without the hooks the option cannot be negotiated */
 	if (unlikely(!READ_ONCE(bn->hooks))) {
@@ -273,8 +298,8 @@ struct bolt_flow *bolt_negotiated(struct sock *sk)
 		return READ_ONCE(f->speaks) && READ_ONCE(f->syn_ack) == tcp_sk(sk)->snd_una ?
 		       f : NULL;
 
-	bolt_hs_key_child(&key, sk);
-	child = bolt_hs_take(rcu_access_pointer(tcp_sk(sk)->fastopen_rsk) ? BOLT_HS_SYN :
-			     BOLT_HS_ESTABLISHED, &key);
-	return child ? bolt_flow_create(sk) : NULL;
+	fastopen = rcu_access_pointer(tcp_sk(sk)->fastopen_rsk);
+	bolt_hs_key_child(&key, sk, fastopen);
+	return bolt_hs_take(fastopen ? BOLT_HS_SYN : BOLT_HS_ESTABLISHED, &key) ?
+	       bolt_flow_create(sk) : NULL;
 }

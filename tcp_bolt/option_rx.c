@@ -287,7 +287,10 @@ unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook
 		thoff = bolt_rx_ip6_thoff(skb);
 	else
 		thoff = ip_hdr(skb)->protocol == IPPROTO_TCP ? ip_hdrlen(skb) : -1;
-	if (thoff < 0 || bolt_rx_no_option(skb, thoff))
+	if (thoff < 0)
+		return NF_ACCEPT;
+	bolt_hs_forget();
+	if (bolt_rx_no_option(skb, thoff))
 		return NF_ACCEPT;
 	return bolt_rx_packet(skb, state, thoff);
 }

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 import bolt_ctl
-from bolt_ctl import Flow, expect, packed, poll, write_seq
+from bolt_ctl import TCP_CONGESTION, Flow, Namespace, expect, packed, poll, sh, write_seq
 from lib_pause import Owner
 from lib_ynl import Family, unprivileged
 
@@ -23,6 +23,8 @@ DATA, ACK, INC = 0x80, 0x40, 0x04
 WINDOW = 1 << 16		# no less than that is in either window
 QDISC_BYPASS = 20
 GUESSES = 5000
+PORT = 40000
+OFFER, OPTION = b"\xfe\x04\xb0\x17", struct.pack("!BBHBBIH", 254, 12, 0xb017, ACK, 0, 0, 0)
 COUNTED = ("OptRx", "OptWindow", "IncRx", "IncGranted")
 
 
@@ -33,6 +35,13 @@ def checksum(data):
     return ~total & 0xffff
 
 
+def mac_of(host):
+    """Of its eth0"""
+    link = subprocess.run(["ip", "-n", host, "-j", "link", "show", "eth0"],
+                          capture_output=True, text=True, check=True).stdout
+    return bytes.fromhex(json.loads(link)[0]["address"].replace(":", ""))
+
+
 class Forged(Flow):
     """A flow, and segments to its sender as if from its receiver, past the qdisc that drops those"""
 
@@ -41,13 +50,10 @@ class Forged(Flow):
         super().__init__(warm=warm, rmem=60000)
         self.h1.sysctl("bolt.debug.ai", 0)
         self.rcv = write_seq(self.peer)
-        link = subprocess.run(["ip", "-n", self.h1.name, "-j", "link", "show", "eth0"],
-                              capture_output=True, text=True, check=True).stdout
-        mac = bytes.fromhex(json.loads(link)[0]["address"].replace(":", ""))
         with self.h2:
             self.raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)
             self.raw.setsockopt(263, QDISC_BYPASS, 1)
-            self.to = ("eth0", 0x800, 0, 0, mac)
+            self.to = ("eth0", 0x800, 0, 0, mac_of(self.h1.name))
 
     def segment(self, ack, seq=None, flags=ACK, inc=0):
         """What counters moved, and the change of cwnd"""
@@ -203,7 +209,226 @@ def oracle():
     f.close()
 
 
-TESTS = [window, first_inc, blind, crowd, unsent, oracle]
+class Client:
+    """A client by hand of a listener at H1: its address is behind H2's device, and nobody has it"""
+
+    SYN, ACKED = 2, 16
+
+    def __init__(self, family, cc=b"bolt", backlog=8):
+        self.family, self.cc = family, cc
+        self.h1, self.h2 = Namespace("h1"), Namespace("h2")
+        a, b = self.h1.name, self.h2.name
+        net = {4: "192.0.2.%d", 6: "2001:db8::%d"}[family]
+        self.af, self.ip = {4: socket.AF_INET, 6: socket.AF_INET6}[family], (net % 1, net % 7)
+        sh(f"ip link add name eth0 netns {a} type veth peer name eth0 netns {b}")
+        for ns, n in ((a, 1), (b, 2)):
+            sh(f"ip -n {ns} link set lo up; ip -n {ns} link set eth0 up; ip -n {ns} addr add"
+               f" {net % n}/{24 if family == 4 else '64 nodad'} dev eth0")
+        sh(f"ip -n {a} neigh replace {self.ip[1]} dev eth0 nud permanent lladdr {mac_of(b).hex(':')}")
+        self.h1.sysctl("ipv4.tcp_syncookies", 0)
+        with self.h1:
+            self.listener = socket.socket(self.af, socket.SOCK_STREAM)
+            self.listener.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc)
+            self.listener.bind((self.ip[0], 5001))
+            self.listener.listen(backlog)
+        self.listener.settimeout(10)
+        with self.h2:
+            self.raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)
+            self.raw.bind(("eth0", 0x800 if family == 4 else 0x86dd))
+        self.raw.settimeout(10)
+        self.to = ("eth0", 0x800 if family == 4 else 0x86dd, 0, 0, mac_of(a))
+        self.isn, self.theirs, self.accepted = 2**32 - 5, 0, []
+        self.before = self.h1.stats()
+
+    def send(self, flags, seq, ack, option, payload=b"", broken=False):
+        src, dst = (socket.inet_pton(self.af, a) for a in reversed(self.ip))
+        tcp = struct.pack("!HHIIBBHHH", PORT, 5001, seq & 0xffffffff, ack & 0xffffffff,
+                          5 + len(option) // 4 << 4, flags, 60000, 0, 0) + option + payload
+        check = checksum(src + dst + struct.pack("!HH", 6, len(tcp)) + tcp + bytes(len(tcp) % 2)) ^ broken
+        tcp = tcp[:16] + struct.pack("!H", check) + tcp[18:]
+        if self.family == 4:
+            ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, src, dst)
+            ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+        else:
+            ip = struct.pack("!IHBB16s16s", 6 << 28, len(tcp), 6, 64, src, dst)
+        self.raw.sendto(ip + tcp, self.to)
+
+    def syn(self, offer, seq=0, payload=b"", broken=False):
+        self.send(self.SYN, self.isn + seq, 0, OFFER if offer else b"", payload, broken)
+
+    def ack(self, option, seq=0, ack=0, payload=b"", broken=False):
+        self.send(self.ACKED, self.isn + 1 + seq, self.theirs + 1 + ack, OPTION if option else b"", payload,
+                  broken)
+
+    def accepts(self):
+        """Does the next SYN-ACK?"""
+        while True:
+            th = self.raw.recv(200)[20 if self.family == 4 else 40:]
+            if th[13] & self.SYN and th[2:4] == PORT.to_bytes(2):
+                self.theirs = int.from_bytes(th[4:8])
+                return OFFER in th[20:4 * (th[12] >> 4)]
+
+    def fast_open(self):
+        """Without a cookie (RFC 7413)"""
+        self.h1.sysctl("ipv4.tcp_fastopen", 0x202)
+        self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 8)
+
+    def accept(self):
+        self.accepted.append(self.listener.accept()[0])
+        return self.accepted[-1]
+
+    def became(self):
+        """What the one connection to this client is"""
+        self.accept()
+        after = self.h1.stats()
+        return {k: after[k] - self.before[k] for k in ("Negotiated", "Fallback") if after[k] != self.before[k]}
+
+    def close(self):
+        for sock in (self.raw, self.listener, *self.accepted):
+            sock.close()
+        self.h1.close()
+        self.h2.close()
+
+
+BOLT, PLAIN = {"Negotiated": 1}, {"Fallback": 1}
+
+
+def each_family(test):
+    for family in 4, 6:
+        test(family)
+
+
+def shake(family, what, offered, third, want):
+    """A handshake whose SYN has OFFERED or not, and then the segments THIRD, each as given to ack()"""
+    c = Client(family)
+    c.syn(offered)
+    expect(f"{what}: SYN-ACK", c.accepts(), offered)
+    for segment in third:
+        c.ack(**segment)
+    expect(f"IPv{family}, {what}", c.became(), want)
+    c.close()
+
+
+def third():
+    """Only the segment that makes the child tells whether the client has the option"""
+    yes, no = {"option": True}, {"option": False}
+
+    def test(family):
+        for what, first, want in (("none", None, PLAIN), ("beyond the window", {"seq": 2**24}, PLAIN),
+                                  ("before it", {"seq": -2**24}, PLAIN), ("another ACK", {"ack": 1000}, PLAIN),
+                                  ("checksum", {"broken": True}, PLAIN)):
+            forged = [first | yes] if first else []
+            shake(family, f"plain, {what} before", False, forged + [no], want)
+            shake(family, f"with the option, {what} before", True, forged + [yes], BOLT)
+        shake(family, "data ahead", True, [yes | {"seq": 100, "payload": b"x" * 10}], BOLT)
+    each_family(test)
+
+
+def cookie():
+    """So too where there is no request"""
+    def test(family):
+        for option, want in ((False, PLAIN), (True, BOLT)):
+            c = Client(family)
+            c.h1.sysctl("ipv4.tcp_syncookies", 2)
+            c.syn(option)
+            expect("SYN-ACK", c.accepts(), option)
+            c.ack(True, ack=1000)
+            c.ack(option)
+            expect(f"IPv{family}, {option}", c.became(), want)
+            c.close()
+    each_family(test)
+
+
+def defer_accept():
+    """A bare ACK makes no child"""
+    def test(family):
+        for bare, option, want in ((True, False, PLAIN), (False, True, BOLT), (True, True, BOLT)):
+            c = Client(family)
+            c.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 30)
+            c.syn(option)
+            expect("SYN-ACK", c.accepts(), option)
+            c.ack(bare)
+            c.ack(option, payload=b"x" * 10)
+            expect(f"IPv{family}, bare {bare}, data {option}", c.became(), want)
+            c.close()
+    each_family(test)
+
+
+def dropped_syn():
+    """An offer that nobody answered is not the next SYN's"""
+    def full(c):
+        with c.h2:
+            them = [socket.create_connection((c.ip[0], 5001)) for _ in range(2)]
+        c.syn(True)
+        c.accepted += them + [c.accept() for _ in them]
+        c.before = c.h1.stats()
+
+    def test(family):
+        for what, drop in (("backlog", full), ("checksum", lambda c: c.syn(True, broken=True))):
+            for seq in 0, 12345:
+                c = Client(family, backlog=1)
+                drop(c)
+                c.isn += seq
+                c.syn(False)
+                expect(f"IPv{family}, {what}, {seq}: SYN-ACK", c.accepts(), False)
+                c.ack(False)
+                expect(f"IPv{family}, {what}, {seq}", c.became(), PLAIN)
+                c.close()
+    each_family(test)
+
+
+def timer():
+    """A SYN-ACK that a timer sends answers no offer, neither a dropped SYN's nor one too many"""
+    def test(family):
+        for what, seq, broken in (("dropped", 0, True), ("another", 12345, True), ("limited", 0, False)):
+            c = Client(family)
+            c.syn(False)
+            expect("SYN-ACK", c.accepts(), False)
+            if what == "limited":
+                c.syn(True)
+                expect("SYN-ACK of the offer", c.accepts(), True)
+            c.syn(True, seq, broken=broken)
+            expect(f"IPv{family}, {what}: by the timer", c.accepts(), False)
+            c.ack(False)
+            expect(f"IPv{family}, {what}", c.became(), PLAIN)
+            c.close()
+    each_family(test)
+
+
+def too_late():
+    """A user who selects bolt on a connection that is there gets none of what its first packets said"""
+    def test(family):
+        for fast in False, True:
+            c = Client(family, cc=b"cubic")
+            c.fast_open()
+            c.syn(True, payload=b"x" * 10 * fast)
+            expect("SYN-ACK", c.accepts(), False)
+            if not fast:
+                c.ack(True)
+            c.accept().setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"bolt")
+            after = c.h1.stats()
+            expect(f"IPv{family}, {fast}", [after[k] - c.before[k] for k in ("Negotiated", "Fallback")], [0, 1])
+            c.close()
+    each_family(test)
+
+
+def fast_open():
+    """Where a SYN makes the child, its offer counts, and each SYN-ACK accepts"""
+    def test(family):
+        for offer, want in ((True, BOLT), (False, PLAIN)):
+            c = Client(family)
+            c.fast_open()
+            c.syn(not offer, 12345, b"x" * 10, broken=True)
+            c.syn(offer, payload=b"x" * 10)
+            expect("SYN-ACK", c.accepts(), offer)
+            expect("by the timer", c.accepts(), offer)
+            expect(f"IPv{family}, {offer}", c.became(), want)
+            c.close()
+    each_family(test)
+
+
+TESTS = [window, first_inc, third, cookie, defer_accept, dropped_syn, timer, too_late, fast_open, blind, crowd,
+         unsent, oracle]
 
 
 if __name__ == "__main__":
