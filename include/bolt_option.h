@@ -151,6 +151,16 @@ static inline void bolt_opt_write(u8 *p, const struct bolt_opt *opt)
 	put_unaligned_be16(opt->rq_delay, p + BOLT_TCPOPT_OFF_RQ);
 }
 
+/* Bytes of an option that must stay when the space is short; see bolt_opt_make_room() */
+static inline unsigned int bolt_opt_least(u8 kind, unsigned int size, bool dsack)
+{
+	const unsigned int least = 2 + 8 * (dsack ? 2 : 1);
+
+	if (kind == BOLT_TCPOPT_ACCECN0 || kind == BOLT_TCPOPT_ACCECN1)
+		return 0;
+	return kind == BOLT_TCPOPT_SACK && size > least ? least : size;
+}
+
 /**
  * bolt_opt_make_room() - repack the stack's options so that ours fits behind them
  * @opts:	option block, at least BOLT_TCPOPT_SPACE bytes of buffer
@@ -159,16 +169,15 @@ static inline void bolt_opt_write(u8 *p, const struct bolt_opt *opt)
  *		the block behind it as well
  * @need:	bytes needed behind the options, a multiple of 4
  *
- * Remove padding, the trailing SACK blocks down to one (two with @dsack), which earlier ACKs have
- * reported (RFC 2018, section 4), and the AccECN option (RFC 9768), whose counters the next packet
- * with room repeats.  Returns the new length, a multiple of 4, or -1 if there is no room, with
- * @opts unchanged.
+ * Remove padding, the AccECN option (RFC 9768), whose counters the next packet with room repeats,
+ * and as many trailing SACK blocks as necessary, which earlier ACKs have reported (RFC 2018,
+ * section 4).  One block stays (two with @dsack).  Returns the new length, a multiple of 4, or -1
+ * if there is no room, with @opts unchanged.
  */
 static inline int bolt_opt_make_room(u8 *opts, unsigned int len, bool dsack,
 				     unsigned int need)
 {
-	const unsigned int keep = 2 + 8 * (dsack ? 2 : 1);
-	unsigned int i = 0, n = 0, take;
+	unsigned int i, n = 0, take, more, spare;
 	u8 out[BOLT_TCPOPT_SPACE];
 	int size;
 
@@ -177,20 +186,27 @@ static inline int bolt_opt_make_room(u8 *opts, unsigned int len, bool dsack,
 	if (len + need <= BOLT_TCPOPT_SPACE)
 		return len;
 
-	for (; (size = bolt_opt_next(opts, len, &i)) > 0; i += size) {
-		take = size;
-		if (opts[i] == BOLT_TCPOPT_ACCECN0 || opts[i] == BOLT_TCPOPT_ACCECN1)
+	for (i = 0; (size = bolt_opt_next(opts, len, &i)) > 0; i += size)
+		n += bolt_opt_least(opts[i], size, dsack);
+	if (size < 0 || n + need > BOLT_TCPOPT_SPACE)
+		return -1;
+	spare = BOLT_TCPOPT_SPACE - need - n;
+
+	for (i = 0, n = 0; (size = bolt_opt_next(opts, len, &i)) > 0; i += size) {
+		take = bolt_opt_least(opts[i], size, dsack);
+		if (!take)
 			continue;
-		if (opts[i] == BOLT_TCPOPT_SACK && take > keep)
-			take = keep;
+		more = size - take;
+		if (more > spare)
+			more = spare & ~7;
+		spare -= more;
+		take += more;
 		memcpy(out + n, opts + i, take);
 		out[n + 1] = take;
 		n += take;
 	}
 	while (n & 3 && n < BOLT_TCPOPT_SPACE)
 		out[n++] = BOLT_TCPOPT_NOP;
-	if (size < 0 || n + need > BOLT_TCPOPT_SPACE)
-		return -1;
 	memcpy(opts, out, n);
 	return n;
 }

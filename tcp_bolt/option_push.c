@@ -150,6 +150,17 @@ static u8 *bolt_grow(struct sk_buff *skb, unsigned int thoff, int delta, unsigne
 	return skb->data + stay;
 }
 
+/* Bytes of options, without padding */
+static unsigned int bolt_opt_bytes(const u8 *opts, unsigned int len)
+{
+	unsigned int i = 0, n = 0;
+	int size;
+
+	for (; (size = bolt_opt_next(opts, len, &i)) > 0; i += size)
+		n += size;
+	return n;
+}
+
 /* bolt_push() if the options leave less than @need bytes: shorten or remove some of them. */
 static u8 *bolt_push_crowded(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
 			     unsigned int need, bool ip6)
@@ -166,7 +177,7 @@ static u8 *bolt_push_crowded(struct bolt_net *bn, struct sk_buff *skb, unsigned 
 		BOLT_INC_STATS(bn, OptNoRoom);
 		return NULL;
 	}
-	if ((unsigned int)room < (optlen & ~3U))
+	if ((unsigned int)room < bolt_opt_bytes((const u8 *)(th + 1), optlen))
 		BOLT_INC_STATS(bn, SackTrimmed);
 	memcpy(th + 1, opts, room);
 	return bolt_grow(skb, thoff, room + need - optlen, thoff + sizeof(*th) + room, ip6);

@@ -107,9 +107,10 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk, unsigned 
 	icsk->icsk_ack.quick = TCP_MAX_QUICKACKS;
 	inet_csk_exit_pingpong_mode(sk);
 
-	p = bolt_push(f->bn, skb, thoff, BOLT_TCPOPT_LEN, ip6);
+	/* before options are moved: it changes TSval where TCP has put it */
 	if (unlikely(f->pace_ns))
 		bolt_tx_bypass_gap(sk, f, skb, tcp_hdr(skb), payload || tcp_hdr(skb)->fin);
+	p = bolt_push(f->bn, skb, thoff, BOLT_TCPOPT_LEN, ip6);
 
 	opt.inc_count = atomic_read(&f->rx_inc);
 	opt.flags = BOLT_F_ACK;

@@ -117,7 +117,8 @@ static void make_room(struct input *in)
 	u8 was[BOLT_TCPOPT_SPACE];
 	unsigned int need = 4 * take_below(in, 11), i = 0, k = 0;
 	bool dsack = take_once_in(in, 2);
-	int n, size, kept;
+	int n, size, kept, bytes = 0;
+	bool trimmed = false;
 
 	memcpy(was, b.p, sizeof(was));
 	n = bolt_opt_make_room(b.p, b.len & ~3, dsack, need);
@@ -136,13 +137,18 @@ static void make_room(struct input *in)
 		kept = bolt_opt_next(b.p, n, &k);
 		CHECK(kept > 0 && b.p[k] == was[i]);
 		if (was[i] == BOLT_TCPOPT_SACK)
-			CHECK(kept == min(size, dsack ? 18 : 10));
+			CHECK(kept >= min(size, dsack ? 18 : 10) && kept <= size);
 		else
 			CHECK(kept == size);
+		CHECK((size - kept) % 8 == 0 || kept % 8 == 2);
+		trimmed |= kept < size;
+		bytes += kept;
 		CHECK(!memcmp(b.p + k + 2, was + i + 2, kept - 2));
 		k += kept;
 	}
 	CHECK(!bolt_opt_next(b.p, n, &k));
+	/* and there was no room for a block more */
+	CHECK(!trimmed || bytes + 8 + need > BOLT_TCPOPT_SPACE);
 	free(b.p);
 }
 

@@ -361,6 +361,31 @@ test_grows_again() {
 	expect_on_time "retransmissions" "$(info "$tmp/client" retrans)" 0
 }
 
+holes_seen() {
+	[ "$(stack "$1" TcpExtTCPOFOQueue)" -ge "$2" ]
+}
+
+# What arrives meanwhile has holes: an ACK whose blocks fill the option space has no TSval from the
+# future either
+test_holes_below_one() {
+	setup_pair
+	slow
+	target_none "$H1"
+	in_ns "$H1" sysctl -qw net.bolt.debug.min_cwnd_milli=10
+	server "$H2" cc swift listen "$A2" 5001 send 3000000 recv 100000 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc swift connect "$A2" 5001 send 100000 recv 3000000 outq
+	expect "waiting" busywait paced 15
+	in_ns "$H2" tc qdisc replace dev eth0 root netem delay $((RTT_MS / 2))ms 300us loss 10% limit 10000
+	expect "holes" busywait holes_seen "$H1" 50
+	target_all "$H1"
+	in_ns "$H2" tc qdisc replace dev eth0 root netem delay $((RTT_MS / 2))ms limit 10000
+	ended client "$CLIENT"
+	server_done
+	expect_ge "SackTrimmed" "$(bolt_stat "$H1" SackTrimmed)" 10
+	expect_eq "PAWS" "$(stack "$H2" TcpExtPAWSEstab)" 0
+}
+
 # Lost while it waits: sent again by RTO, which waits for no departure
 test_below_one_loss() {
 	setup_pair
@@ -520,5 +545,5 @@ test_unload() {
 # unloading first: of connections that loss has cut, sockets live on until they give up
 run_tests unload setsockopt ipv6 sysctl_selects route_selects with_bolt hops client_without_option \
 	server_without_option path_outgrown plain_reacts signed option_vanishes loss much_loss reorder rto below_one \
-	grows_again below_one_loss below_one_fq changes changes_below_one not_restricted settings \
+	grows_again holes_below_one below_one_loss below_one_fq changes changes_below_one not_restricted settings \
 	others_untouched
