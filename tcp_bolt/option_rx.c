@@ -114,6 +114,7 @@ static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, unsigne
 			 unsigned int off, bool ip6)
 {
 	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
+	u32 payload = skb->len - thoff - th->doff * 4;
 	u64 now_ns = ktime_get_ns();
 	struct bolt_opt opt;
 	unsigned int segs;
@@ -127,7 +128,7 @@ static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, unsigne
 	}
 	segs = max_t(u16, skb_shinfo(skb)->gso_segs, 1);
 	BOLT_ADD_STATS(f->bn, OptRx, segs);
-	if (data)
+	if (data && payload)
 		bolt_rx_data(f, &opt, segs, ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl,
 			     now_ns);
 	if (opt.flags & BOLT_F_ACK)

@@ -55,18 +55,23 @@ class Forged(Flow):
             self.raw.setsockopt(263, QDISC_BYPASS, 1)
             self.to = ("eth0", 0x800, 0, 0, mac_of(self.h1.name))
 
-    def segment(self, ack, seq=None, flags=ACK, inc=0):
-        """What counters moved, and the change of cwnd"""
+    def packet(self, ack, seq=None, flags=ACK, inc=0, payload=b""):
         src, dst = (socket.inet_aton(a) for a in reversed(self.ip))
         tcp = struct.pack("!HHIIBBHHHBBHBBIH", 5001, self.sport,
                           (self.rcv if seq is None else seq) & 0xffffffff, ack & 0xffffffff, 8 << 4,
-                          0x10, 60000, 0, 0, 254, 12, 0xb017, flags, inc, 0, 0)
-        check = checksum(src + dst + struct.pack("!HH", 6, len(tcp)) + tcp)
+                          0x10, 60000, 0, 0, 254, 12, 0xb017, flags, inc, 0, 0) + payload
+        check = checksum(src + dst + struct.pack("!HH", 6, len(tcp)) + tcp + bytes(len(tcp) % 2))
         tcp = tcp[:16] + struct.pack("!H", check) + tcp[18:]
         ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, src, dst)
-        ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+        return ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + tcp
+
+    def segment(self, ack, *args, **kwargs):
+        """What counters moved, and the change of cwnd"""
+        return self.heard(lambda: self.raw.sendto(self.packet(ack, *args, **kwargs), self.to))
+
+    def heard(self, send):
         before, cwnd = self.h1.stats(), self.cwnd()
-        self.raw.sendto(ip + tcp, self.to)
+        send()
         poll(lambda: any(self.h1.stats()[k] != before[k] for k in COUNTED[:2]), "segment heard")
         after = self.h1.stats()
         return ({k: after[k] - before[k] for k in COUNTED if after[k] != before[k]},
@@ -97,7 +102,16 @@ def window():
                             ("far before", f.rcv - 2**24, ignored),
                             ("at its end", f.rcv + WINDOW, believed),
                             ("at its start", f.rcv - WINDOW, believed)):
-        expect(f"data {what}", f.segment(f.una, seq, DATA | ACK | INC), want)
+        expect(f"data {what}", f.segment(f.una, seq, DATA | ACK | INC, payload=b"x"), want)
+    f.close()
+
+
+def empty():
+    """Only data is counted, whatever the flags say"""
+    f = Forged()
+    for flags in INC, ACK | INC, DATA | INC, DATA | ACK | INC:
+        expect(f"{flags:x}", f.segment(f.una, flags=flags), ({"OptRx": 1}, 0))
+    expect("a byte", f.segment(f.una, flags=DATA | ACK | INC, payload=b"x"), ({"OptRx": 1, "IncRx": 1}, 0))
     f.close()
 
 
@@ -427,7 +441,7 @@ def fast_open():
     each_family(test)
 
 
-TESTS = [window, first_inc, third, cookie, defer_accept, dropped_syn, timer, too_late, fast_open, blind, crowd,
+TESTS = [window, empty, first_inc, third, cookie, defer_accept, dropped_syn, timer, too_late, fast_open, blind, crowd,
          unsent, oracle]
 
 
