@@ -109,6 +109,16 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	WRITE_ONCE(f->speaks, 1);
 }
 
+/* Drivers of virtual machines (virtio, tun) leave gso_segs 0. */
+static unsigned int bolt_rx_segs(const struct sk_buff *skb, u32 payload)
+{
+	const struct skb_shared_info *info = skb_shinfo(skb);
+
+	if (!info->gso_size)
+		return 1;
+	return info->gso_segs ?: DIV_ROUND_UP(payload, info->gso_size);
+}
+
 /* Returns true if the option was accepted, so that it may be removed from the packet. */
 static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, unsigned int thoff,
 			 unsigned int off, bool ip6)
@@ -126,7 +136,7 @@ static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, unsigne
 		BOLT_INC_STATS(f->bn, OptWindow);
 		return false;
 	}
-	segs = max_t(u16, skb_shinfo(skb)->gso_segs, 1);
+	segs = bolt_rx_segs(skb, payload);
 	BOLT_ADD_STATS(f->bn, OptRx, segs);
 	if (data && payload)
 		bolt_rx_data(f, &opt, segs, ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl,
