@@ -47,13 +47,17 @@ static void watchdog(struct input *in)
 		now = later(in, now);
 		if (p.until_ns > then)
 			paused += min(p.until_ns, now) - then;
-		asked = take_range(in, 0, BOLT_PAUSE_ABSURD_NS);
+		asked = take_once_in(in, 8) ? 0 : take_range(in, 1, BOLT_PAUSE_ABSURD_NS);
 		what = bolt_pause_set(&p, &c, now, asked);
 		if (now < deaf) {
 			CHECK(what == BOLT_PAUSE_IGNORED);
 			continue;
 		}
 		CHECK(what != BOLT_PAUSE_IGNORED);
+		if (!asked) {
+			CHECK(what == BOLT_PAUSE_REPLACED && p.until_ns == now);
+			continue;
+		}
 		if (what == BOLT_PAUSE_TRIPPED) {
 			deaf = now + c.recovery_ns;
 			begin = 0;

@@ -71,7 +71,30 @@ def watchdog():
     h.close()
 
 
-TESTS = [refusals, watchdog]
+def resumed():
+    """A BTS of pause 0 is no pause: where the account is used up, it does not trip the watchdog"""
+    h = Host(delay="40ms", window=4000000)
+    for name, value in (("pct", 50), ("interval_us", 20000), ("recovery_us", 20000)):
+        h.h1.sysctl(f"bolt.watchdog_{name}", value)
+    h.stream("cubic")
+    h.running(20)
+    quotes = h.sent(0)[-4:]
+    h.bts(0, quotes[0])
+    expect("nothing to end", h.stat("Pauses"), 0)
+    start = h.bts(10 * MS, quotes[1])
+    until(start + 11 * MS)
+    h.bts(0, quotes[2])
+    expect("trips", h.stat("WatchdogTrips"), 0)
+    until(start + 21 * MS)
+    h.bts(1 * MS, quotes[3])
+    expect("pauses", h.stat("Pauses"), 2)
+    expect("BTS", h.stat("BtsRx"), 4)
+    expect("paused", h.stat("PausedNs"), 11 * MS)
+    h.streamed()
+    h.close()
+
+
+TESTS = [refusals, watchdog, resumed]
 
 
 if __name__ == "__main__":
