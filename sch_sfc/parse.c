@@ -13,6 +13,7 @@
  *
  * Fragments and packets in tunnels have no option as far as a port is concerned.
  */
+#include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -36,15 +37,14 @@ static int sfc_parse_ip4(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4
 	iph = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
 	if (!iph || iph->version != 4 || iph->ihl < 5)
 		return -1;
-	pkt->family = AF_INET;
-	pkt->dscp = ipv4_get_dsfield(iph) >> 2;
-	if (ip_is_fragment(iph))
-		return -1;
-
 	hlen = iph->ihl * 4;
 	/* 0: BIG TCP.  Less than the rest: padded to the shortest frame. */
 	tot = ntohs(iph->tot_len) ?: skb->len - pkt->l3_off;
 	if (tot < hlen || tot > skb->len - pkt->l3_off)
+		return -1;
+	pkt->family = AF_INET;
+	pkt->dscp = ipv4_get_dsfield(iph) >> 2;
+	if (ip_is_fragment(iph))
 		return -1;
 	pkt->l4_off = pkt->l3_off + hlen;
 	*l4_len = tot - hlen;
@@ -63,14 +63,13 @@ static int sfc_parse_ip6(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4
 	ip6h = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
 	if (!ip6h || ip6h->version != 6)
 		return -1;
-	pkt->family = AF_INET6;
-	pkt->dscp = ipv6_get_dsfield(ip6h) >> 2;
-
 	/* 0: BIG TCP behind a jumbo option */
 	tot = ntohs(ip6h->payload_len);
 	tot = tot ? tot + sizeof(*ip6h) : skb->len - pkt->l3_off;
 	if (tot > skb->len - pkt->l3_off)
 		return -1;
+	pkt->family = AF_INET6;
+	pkt->dscp = ipv6_get_dsfield(ip6h) >> 2;
 	next = ip6h->nexthdr;
 	off = ipv6_skip_exthdr(skb, pkt->l3_off + sizeof(*ip6h), &next, &frag_off);
 	if (off < 0 || frag_off || off - pkt->l3_off > tot)
@@ -140,21 +139,34 @@ u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 	return get_unaligned_be32(opts + off + 2);
 }
 
-/* Offset of the header behind the VLAN tags that are in the packet itself, or -1 */
-static int sfc_l3_depth(const struct sk_buff *skb)
+/*
+ * Offset of the L3 header, and its type in @type; -1: there is none.  On Ethernet both are what the
+ * frame says: a bridge leaves skb's network header at an inner tag, a packet socket at any place.
+ * A packet that ifb has from a device without Ethernet begins with L3.
+ */
+static int sfc_find_l3(const struct sk_buff *skb, __be16 *type)
 {
-	__be16 type = skb->protocol;
-	int depth = ETH_HLEN;
-	struct vlan_hdr buf;
+	int off = skb_network_offset(skb), tags;
 	const struct vlan_hdr *tag;
+	const struct ethhdr *eth;
+	struct vlan_hdr tag_buf;
+	struct ethhdr buf;
 
-	for (; eth_type_vlan(type); depth += VLAN_HLEN) {
-		tag = skb_header_pointer(skb, depth, sizeof(buf), &buf);
-		if (!tag)
+	*type = skb->protocol;
+	if (skb->dev->type != ARPHRD_ETHER || !off)
+		return off;
+	eth = skb_header_pointer(skb, 0, sizeof(buf), &buf);
+	if (!eth || eth->h_proto != *type)
+		return -1;
+	off = ETH_HLEN;
+	for (tags = 0; eth_type_vlan(*type); tags++) {
+		tag = skb_header_pointer(skb, off, sizeof(tag_buf), &tag_buf);
+		if (!tag || tags == VLAN_MAX_DEPTH)
 			return -1;
-		type = tag->h_vlan_encapsulated_proto;
+		*type = tag->h_vlan_encapsulated_proto;
+		off += VLAN_HLEN;
 	}
-	return depth;
+	return off;
 }
 
 static bool sfc_is_control(const struct sk_buff *skb, const struct sfc_pkt *pkt,
@@ -173,16 +185,14 @@ static bool sfc_is_control(const struct sk_buff *skb, const struct sfc_pkt *pkt,
 void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 {
 	u32 l4_len = 0;
+	__be16 type;
 	int proto;
 
-	*pkt = (struct sfc_pkt){ .l3_off = skb_network_offset(skb) };
+	*pkt = (struct sfc_pkt){ .l3_off = sfc_find_l3(skb, &type) };
 	if (unlikely(pkt->l3_off < 0 || pkt->l3_off > skb->len))
 		return;
-	/* a bridge leaves the network header at an inner tag: that is no IP header */
-	if (eth_type_vlan(skb->protocol) && sfc_l3_depth(skb) != pkt->l3_off)
-		return;
 
-	switch (skb_protocol(skb, true)) {
+	switch (type) {
 	case htons(ETH_P_IP):
 		proto = sfc_parse_ip4(skb, pkt, &l4_len);
 		break;

@@ -8,6 +8,7 @@
 #ifndef _SFC_PARSE_H
 #define _SFC_PARSE_H
 
+#include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <net/ip.h>
@@ -86,6 +87,10 @@ static __always_inline bool sfc_parse_in_place(const struct sk_buff *skb, struct
 	u64 off = (u32)(l3 - skb->data);
 
 	if (off + sizeof(*iph) + sizeof(struct tcphdr) > skb_headlen(skb))
+		return false;
+	/* right behind an Ethernet header that says so */
+	if (off && (off != ETH_HLEN ||
+		    ((const struct ethhdr *)skb->data)->h_proto != skb->protocol))
 		return false;
 	pkt->l3_off = off;
 	if (likely(skb->protocol == htons(ETH_P_IP))) {

@@ -43,9 +43,6 @@
 
 #define SFC_SIGNAL_TOS	(48 << 2)	/* CS6, network control */
 
-/* Ethernet and two tags; anything longer is not Ethernet as we know it */
-#define SFC_L2_MAX	(ETH_HLEN + 2 * VLAN_HLEN)
-
 /* Where an answer goes, and what it says */
 struct sfc_reply {
 	u32		l2_len;	/* bytes of link-layer header to mirror, 0: the device has none */
@@ -87,7 +84,7 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 
 	r->l2_len = 0;
 	if (qdisc_dev(sch)->type == ARPHRD_ETHER) {
-		if (pkt->l3_off < ETH_HLEN || pkt->l3_off > SFC_L2_MAX)
+		if (!pkt->l3_off)
 			return false;
 		r->l2_len = pkt->l3_off;
 	}

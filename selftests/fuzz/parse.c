@@ -16,6 +16,8 @@ static const struct bolt_keys switch_keys = { { { 1, 2 } }, { { 3, 4 } } };
 struct packet {
 	u8		raw[1024];
 	unsigned int	len;
+	unsigned int	tags;	/* before L3, which is at @l3 */
+	unsigned int	l3;
 };
 
 static void append(struct packet *p, const void *from, unsigned int len)
@@ -96,6 +98,31 @@ static void append_bts(struct packet *p, struct input *in, unsigned int l3, bool
 		append_any(p, in, BOLT_CTL_TAG_LEN);
 }
 
+/* On Ethernet, behind tags or none; else behind what a device may have */
+static void append_l2(struct packet *p, struct input *in, struct sk_buff *skb, u16 type)
+{
+	static const u16 types[] = { ETH_P_8021Q, ETH_P_8021AD };
+
+	if (skb->dev->type != ARPHRD_ETHER) {
+		append_any(p, in, 16 * take_below(in, 2));
+		skb->protocol = htons(type);
+		skb->network_offset = p->len;
+		return;
+	}
+	p->tags = take_once_in(in, 2) ? take_below(in, 11) : 0;
+	append_any(p, in, 14 + 4 * p->tags);
+	put_unaligned_be16(type, p->raw + p->len - 2);
+	for (unsigned int i = 0; i < p->tags; i++)
+		put_unaligned_be16(types[take_below(in, 2)], p->raw + 12 + 4 * i);
+	memcpy(&skb->protocol, p->raw + 12, sizeof(skb->protocol));
+	skb->network_offset = 14 + 4 * take_below(in, p->tags + 1);
+	/* what a packet socket may say */
+	if (take_once_in(in, 8))
+		skb->protocol = htons(type);
+	if (take_once_in(in, 8))
+		skb->network_offset = 1 + take_below(in, p->len);
+}
+
 static void build(struct packet *p, struct input *in, struct sk_buff *skb)
 {
 	static const u8 protos[] = { IPPROTO_TCP, IPPROTO_TCP, IPPROTO_TCP, IPPROTO_UDP,
@@ -105,11 +132,9 @@ static void build(struct packet *p, struct input *in, struct sk_buff *skb)
 	unsigned int l3, l4, len;
 	int delta = take_once_in(in, 4) ? (int)take_below(in, 9) - 4 : 0;
 
-	p->len = 0;
-	append_any(p, in, skb->network_offset);
-	l3 = p->len;
+	append_l2(p, in, skb, ip6 ? ETH_P_IPV6 : ETH_P_IP);
+	p->l3 = l3 = p->len;
 	if (ip6) {
-		skb->protocol = htons(ETH_P_IPV6);
 		append_any(p, in, 40);
 		p->raw[l3] = 0x60 | (p->raw[l3] & 0xf);
 		p->raw[l3 + 6] = proto;
@@ -124,7 +149,6 @@ static void build(struct packet *p, struct input *in, struct sk_buff *skb)
 				put_unaligned_be16(take_below(in, 16), p->raw + l3 + 42);
 		}
 	} else {
-		skb->protocol = htons(ETH_P_IP);
 		append_any(p, in, 20);
 		p->raw[l3] = 0x45;
 		p->raw[l3 + 9] = proto;
@@ -248,30 +272,34 @@ static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt 
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
-	struct sk_buff skb = { .network_offset = take_u8(&(struct input){ data, len, 0 }) & 16 };
 	struct input in = input_begin(data, len);
+	struct net_device dev = { .type = take_once_in(&in, 4) ? ARPHRD_NONE : ARPHRD_ETHER };
+	struct sk_buff skb = { .dev = &dev, .headroom = dev.type == ARPHRD_ETHER ? 2 : 0 };
 	struct sfc_pkt pkt, fast = { };
 	struct packet p = { };
-	unsigned int i;
+	unsigned int i, changes;
 
 	build(&p, &in, &skb);
-	for (i = take_below(&in, 4); i > 1; i--)
+	changes = take_below(&in, 4);
+	for (i = changes; i > 1; i--)
 		p.raw[take_below(&in, p.len)] = take_u8(&in);
 	skb.len = take_once_in(&in, 8) ? take_below(&in, p.len + 1) : p.len;
 	skb.headlen = take_once_in(&in, 4) ? take_below(&in, skb.len + 1) : skb.len;
 	skb.ip_summed = take_u8(&in) % 4;
-	skb.data = malloc(skb.headlen ?: 1);
+	skb.data = (u8 *)malloc(skb.headroom + skb.headlen ?: 1) + skb.headroom;
 	memcpy(skb.data, p.raw, skb.headlen);
 	skb.frag = malloc(skb.len - skb.headlen ?: 1);
 	memcpy(skb.frag, p.raw + skb.headlen, skb.len - skb.headlen);
 
 	sfc_parse(&skb, PORT, &pkt);
 	CHECK(!pkt.proto || (pkt.l4_off >= pkt.l3_off && pkt.l4_off <= (int)skb.len));
+	if (changes < 2)
+		CHECK(!pkt.family || (pkt.l3_off == (int)p.l3 && p.tags <= VLAN_MAX_DEPTH));
 	CHECK(pkt.dscp < 64 && !(pkt.high && pkt.pausable));
 	if (skb.network_offset <= (int)skb.headlen && sfc_parse_in_place(&skb, &fast))
 		CHECK(same(&fast, &pkt));
 	read_on(&in, &skb, &pkt);
-	free(skb.data);
+	free(skb.data - skb.headroom);
 	free(skb.frag);
 	return 0;
 }

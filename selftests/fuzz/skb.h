@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <linux/if_arp.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/ip.h>
@@ -46,11 +47,17 @@ struct frag_hdr {
 	__be32	identification;
 };
 
+struct net_device {
+	unsigned short	type;
+};
+
 struct sk_buff {
+	struct net_device *dev;
 	u8		*data;
 	u8		*frag;
 	unsigned int	len;
 	unsigned int	headlen;
+	unsigned int	headroom;	/* before @data, of the same memory: aligns L3 */
 	int		network_offset;
 	__be16		protocol;
 	u8		ip_summed;
@@ -70,7 +77,6 @@ struct sfc_sched {
 	struct { struct { u32 kbps; } rate; } alg;
 };
 
-struct net_device;
 struct Qdisc;
 struct sfc_forward;
 
@@ -90,6 +96,7 @@ static inline unsigned int skb_headlen(const struct sk_buff *skb)
 }
 
 #define VLAN_HLEN	4
+#define VLAN_MAX_DEPTH	8
 
 struct vlan_hdr {
 	__be16	h_vlan_TCI;
@@ -99,12 +106,6 @@ struct vlan_hdr {
 static inline bool eth_type_vlan(__be16 type)
 {
 	return type == htons(ETH_P_8021Q) || type == htons(ETH_P_8021AD);
-}
-
-static inline __be16 skb_protocol(const struct sk_buff *skb, bool skip_vlan)
-{
-	(void)skip_vlan;
-	return skb->protocol;
 }
 
 static inline bool skb_shared(const struct sk_buff *skb)
@@ -138,9 +139,9 @@ static inline int skb_ensure_writable(struct sk_buff *skb, unsigned int len)
 
 	if (len > skb->len)
 		return -ENOMEM;
-	all = malloc(skb->len);
+	all = (u8 *)malloc(skb->headroom + skb->len) + skb->headroom;
 	skb_copy_bits(skb, 0, all, skb->len);
-	free(skb->data);
+	free(skb->data - skb->headroom);
 	free(skb->frag);
 	skb->data = all;
 	skb->frag = NULL;

@@ -90,6 +90,8 @@ static const struct variant variants6[] = {
 	{ "option cut off", 66, 1, { 0xa0 }, false },
 };
 
+static struct net_device ethernet = { .type = ARPHRD_ETHER };
+
 static struct sk_buff *packet(struct kunit *test, const u8 *bytes, unsigned int len,
 			      unsigned int linear)
 {
@@ -107,6 +109,7 @@ static struct sk_buff *packet(struct kunit *test, const u8 *bytes, unsigned int 
 		memcpy(page_address(page), bytes + linear, len - linear);
 		skb_add_rx_frag(skb, 0, page, 0, len - linear, PAGE_SIZE);
 	}
+	skb->dev = &ethernet;
 	skb->protocol = *(__be16 *)(bytes + 12);
 	skb_set_network_header(skb, L2);
 	return skb;
@@ -212,10 +215,107 @@ static void sfc_parse_in_place_away_test(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* @plain behind @n tags of VLAN 1281, which begin as an IPv4 header does; returns the length */
+static unsigned int tagged(u8 *to, u16 outer, unsigned int n, const u8 *plain, unsigned int len)
+{
+	unsigned int i;
+
+	memcpy(to, plain, L2 - 2);
+	for (i = 0; i < n; i++) {
+		put_unaligned_be16(i ? ETH_P_8021Q : outer, to + L2 - 2 + 4 * i);
+		put_unaligned_be16(0x4501, to + L2 + 4 * i);
+	}
+	memcpy(to + L2 - 2 + 4 * n, plain + L2 - 2, len - L2 + 2);
+	return len + 4 * n;
+}
+
+/* What is not proven to be an IP header has no family, and nothing is written to it. */
+static void finds(struct kunit *test, struct sk_buff *skb, u8 family, unsigned int tags)
+{
+	struct sfc_pkt pkt;
+
+	sfc_parse(skb, PORT, &pkt);
+	KUNIT_EXPECT_EQ_MSG(test, pkt.family, family, "%u tags, %u bytes", tags, skb->len);
+	KUNIT_EXPECT_EQ_MSG(test, !!pkt.dscp, !!family, "%u tags, %u bytes", tags, skb->len);
+	if (family)
+		KUNIT_EXPECT_EQ_MSG(test, pkt.l3_off, L2 + 4 * tags, "%u tags", tags);
+	if (sfc_parse_in_place(skb, &pkt))
+		KUNIT_EXPECT_TRUE_MSG(test, family && !tags, "%u tags, in place", tags);
+	kfree_skb(skb);
+}
+
+/* Up to eight, wherever the packet is cut, and wherever the network header was left */
+static void each_tag(struct kunit *test, u16 outer, const u8 *plain, unsigned int plain_len,
+		     u8 family)
+{
+	unsigned int n, len, end, at;
+	struct sk_buff *skb;
+	u8 bytes[ROOM];
+
+	for (n = 0; n <= VLAN_MAX_DEPTH + 1; n++) {
+		len = tagged(bytes, outer, n, plain, plain_len);
+		for (end = L2; end <= len; end++) {
+			for (at = L2; at <= L2 + 4 * n && at <= end; at += 4) {
+				skb = packet(test, bytes, end, L2);
+				skb_set_network_header(skb, at);
+				finds(test, skb, end == len && n <= VLAN_MAX_DEPTH ? family : 0, n);
+			}
+		}
+	}
+}
+
+static void sfc_parse_tags_test(struct kunit *test)
+{
+	each_tag(test, ETH_P_8021Q, plain4, sizeof(plain4), AF_INET);
+	each_tag(test, ETH_P_8021AD, plain4, sizeof(plain4), AF_INET);
+	each_tag(test, ETH_P_8021Q, plain6, sizeof(plain6), AF_INET6);
+	each_tag(test, ETH_P_8021AD, plain6, sizeof(plain6), AF_INET6);
+}
+
+/* A length that IP may not have */
+static void sfc_parse_lengths_test(struct kunit *test)
+{
+	const u16 bad4[] = { 1, 19, 61, 1500, 65535 }, bad6[] = { 53, 1500, 65535 };
+	u8 bytes[ROOM];
+	int i;
+
+	memcpy(bytes, plain4, sizeof(plain4));
+	for (i = 0; i < ARRAY_SIZE(bad4); i++) {
+		put_unaligned_be16(bad4[i], bytes + L2 + 2);
+		finds(test, packet(test, bytes, sizeof(plain4), ROOM), 0, 0);
+	}
+	memcpy(bytes, plain6, sizeof(plain6));
+	for (i = 0; i < ARRAY_SIZE(bad6); i++) {
+		put_unaligned_be16(bad6[i], bytes + L2 + 4);
+		finds(test, packet(test, bytes, sizeof(plain6), ROOM), 0, 0);
+	}
+	/* a fragment is IP, and may be marked */
+	memcpy(bytes, plain4, sizeof(plain4));
+	bytes[L2 + 7] = 1;
+	finds(test, packet(test, bytes, sizeof(plain4), ROOM), AF_INET, 0);
+}
+
+/* A packet socket says "IPv4" of a frame with a tag, and the network header is set to the tag. */
+static void sfc_parse_misnamed_test(struct kunit *test)
+{
+	static u8 bytes[2200] = {
+		[12] = 0x81, 0x00, 0x45, 0x29, 0x08, 0x00, 0x45,
+		[23] = IPPROTO_TCP,
+		[46] = 0x50,
+	};
+	struct sk_buff *skb = packet(test, bytes, sizeof(bytes), 128);
+
+	skb->protocol = htons(ETH_P_IP);
+	finds(test, skb, 0, 1);
+}
+
 static struct kunit_case sfc_parse_cases[] = {
 	KUNIT_CASE(sfc_parse_in_place_test),
 	KUNIT_CASE(sfc_parse_in_place_any_test),
 	KUNIT_CASE(sfc_parse_in_place_away_test),
+	KUNIT_CASE(sfc_parse_tags_test),
+	KUNIT_CASE(sfc_parse_lengths_test),
+	KUNIT_CASE(sfc_parse_misnamed_test),
 	{ }
 };
 
