@@ -6,6 +6,7 @@
 #ifndef _SFC_H
 #define _SFC_H
 
+#include <linux/if_ether.h>
 #include <linux/in6.h>
 #include <linux/interrupt.h>
 #include <linux/list.h>
@@ -178,6 +179,7 @@ struct sfc_sched {
 	/* signals */
 	struct sfc_limiter	msg_limiter;	/* all control messages */
 	struct sfc_forward	forward;
+	u8			msg_mac[ETH_ALEN];	/* source on Ethernet */
 	siphash_key_t		flow_key;
 	struct rnd_state	prng;		/* srcprob */
 	struct sfc_cache	*cache;		/* of the namespace, or NULL */

@@ -9,9 +9,10 @@
  * it; its destination is the data's source.  It is routed by the routing table, and uses the high
  * band of each sfc on its path.
  *
- * Its link-layer header is the data's with the addresses swapped, VLAN tags included.  So
+ * Its link-layer header is the data's, VLAN tags included, to where the data is from.  So
  * a router takes it for its own, a VLAN or macvlan device on top of this one
- * gets what is its, and a bridge forwards it to the port of the sender.
+ * gets what is its, and a bridge forwards it to the port of the sender.  Its source is none of the
+ * data's: a bridge would learn that the data's destination is behind this port.
  *
  * Where this router has translated the data's addresses (nat.h), the message goes to the sender
  * as it is known on its side, and quotes what it sent: nobody on the way would translate that
@@ -26,7 +27,9 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/jiffies.h>
+#include <linux/net.h>
 #include <linux/netfilter/nf_conntrack_common.h>
+#include <linux/siphash.h>
 #include <linux/udp.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
@@ -106,11 +109,30 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 	return true;
 }
 
+/*
+ * The source of messages on Ethernet is an address that no host has, and not the device's, which a
+ * bridge that receives it takes for a sign of a loop.  All queues of a device have the same; two
+ * devices have not, or a bridge would see it move.
+ */
+void sfc_signal_init(struct Qdisc *sch)
+{
+	const struct net_device *dev = qdisc_dev(sch);
+	struct sfc_sched *q = qdisc_priv(sch);
+	static siphash_key_t key __read_mostly;
+
+	net_get_random_once(&key, sizeof(key));
+	u64_to_ether_addr(siphash_2u64(dev_net(dev)->net_cookie, dev->ifindex, &key), q->msg_mac);
+	/* as eth_random_addr() */
+	q->msg_mac[0] &= 0xfe;
+	q->msg_mac[0] |= 0x02;
+}
+
 /* Mirror the link-layer header.  On return skb->data is at L3, as a driver leaves it. */
 static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
-			   const struct sfc_reply *r, struct net_device *dev)
+			   const struct sfc_reply *r, struct Qdisc *sch)
 {
-	u8 addr[ETH_ALEN];
+	const struct sfc_sched *q = qdisc_priv(sch);
+	struct net_device *dev = qdisc_dev(sch);
 	struct ethhdr *eth;
 
 	if (!r->l2_len) {
@@ -122,9 +144,8 @@ static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
 	eth = skb_push(n, r->l2_len);
 	/* separately: the quote begins behind the link-layer header */
 	skb_copy_bits(skb, 0, eth, r->l2_len);
-	memcpy(addr, eth->h_source, ETH_ALEN);
-	memcpy(eth->h_source, eth->h_dest, ETH_ALEN);
-	memcpy(eth->h_dest, addr, ETH_ALEN);
+	memcpy(eth->h_dest, eth->h_source, ETH_ALEN);
+	memcpy(eth->h_source, q->msg_mac, ETH_ALEN);
 	n->protocol = eth_type_trans(n, dev);
 	/*
 	 * With nothing stacked on the device, the message is for this host, whatever
@@ -402,7 +423,7 @@ static enum sfc_signal_verdict sfc_answer(struct Qdisc *sch, const struct sk_buf
 	if (r.flow.family == 4 && r.l2_len <= ETH_HLEN && !skb_vlan_tag_present(skb) &&
 	    !sfc_forward_observed(dev) && sfc_forward(&q->forward, n, dev))
 		return SFC_SIGNAL_SENT;
-	sfc_reply_link(n, skb, &r, dev);
+	sfc_reply_link(n, skb, &r, sch);
 	return __netif_rx(n) == NET_RX_SUCCESS ? SFC_SIGNAL_SENT : SFC_SIGNAL_DROPPED;
 }
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A port of a bridge: what it reads behind VLAN tags, and what it leaves alone.
+# A port of a bridge: what it reads behind VLAN tags, and leaves alone; what it sends, which no bridge
+# may take for the receiver's.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -16,7 +17,7 @@ qinq() {
 	ip link add name eth0 netns "$H1" type veth peer name b1 netns "$R"
 	ip link add name b2 netns "$R" type veth peer name eth0 netns "$H2"
 	ips "$R" <<-BATCH
-		link add br0 type bridge
+		link add br0 type bridge mcast_snooping 0
 		link set b1 master br0 up
 		link set b2 master br0 up
 		link set br0 up
@@ -73,4 +74,166 @@ test_four_tags() {
 	read_behind 802.1ad 802.1ad 802.1q 802.1q
 }
 
-run_tests two_tags provider_tag four_tags
+mac() {
+	ip -n "$1" -j link show dev "$2" | jq -r '.[0].address'
+}
+
+# learned NS [MAC]: where the bridge has whom it has learned of, or this one
+learned() {
+	in_ns "$1" bridge fdb show br br0 | grep -v permanent | grep "${2:-}" |
+		sed 's/^\([^ ]* dev [^ ]*\) .*/\1/' | sort -u | grep . || echo nobody
+}
+
+# three_ports: H2 is silent, so that a bridge that has it anywhere was told so by somebody else.
+# What is to be the third port is made of p3.
+#	H1 eth0 -- p1  R  p2 -- eth0 H2
+#	                  p3 -- eth0 H3
+three_ports() {
+	local i h
+	setup_ns H1 R S H2 H3
+	for i in "$H1" "$R" "$S" "$H2" "$H3"; do
+		in_ns "$i" sysctl -qw net.ipv6.conf.{default,all}.disable_ipv6=1
+	done
+	ip -n "$R" link add br0 type bridge mcast_snooping 0
+	for i in 1 2 3; do
+		h=H$i
+		ip link add name eth0 netns "${!h}" type veth peer name "p$i" netns "$R"
+		ip -n "${!h}" link set eth0 up
+	done
+	receiver=$(mac "$H2" eth0)
+	ips "$H1" <<-BATCH
+		addr add $FROM/24 dev eth0
+		neigh add 192.0.2.2 dev eth0 lladdr $receiver nud permanent
+	BATCH
+	ip -n "$R" link set br0 up
+}
+
+# ports DEV...: of the bridge
+ports() {
+	local dev
+	for dev; do
+		ip -n "$R" link set "$dev" master br0 up
+		expect "$dev forwards" busywait forwarding "$dev"
+	done
+}
+
+forwarding() {
+	in_ns "$R" bridge link show dev "$1" | grep -q 'state forwarding'
+}
+
+bts() {
+	expect "sfc" in_ns "$R" tc qdisc add dev "$1" root sfc nobolt pause rate 1mbit
+}
+
+# datagrams DEV: 200 arrive, the port there sends BTS that the sender has, and the receiver is where it
+# was
+datagrams() {
+	local before sent
+	before=$(learned "$R" "$receiver")
+	sniff "$H2" eth0
+	inject "$H1" "$FROM" 192.0.2.2 n=200 udp=1 len=1000
+	sniffed
+	expect_eq "arrived" "$(packets eth0 'in udp' ' dport=2000 ')" 200
+	expect_eq "the receiver" "$(learned "$R" "$receiver")" "$before"
+	sent=$(qdisc "$R" "$1" bts_sent)
+	expect_ge "BTS" "$sent" 1
+	expect_eq "BTS at the sender" "$(stack "$H1" UdpNoPorts)" "$sent"
+	counters "$R" "$1" msg_dropped=0 msg_unfit=0
+}
+
+test_forgotten() {
+	three_ports
+	ports p1 p2 p3
+	bts p3
+	datagrams p3
+}
+
+# ... by SRC
+test_forgotten_src() {
+	three_ports
+	ports p1 p2 p3
+	expect "sfc" in_ns "$R" tc qdisc add dev p3 root sfc rate 1mbit
+	sniff "$H2" eth0
+	inject "$H1" "$FROM" 192.0.2.2 n=200 len=1000 bflags=80 tx=5000
+	sniffed
+	expect_eq "arrived" "$(packets eth0 'in tcp' ' len=1000 ')" 200
+	expect_eq "the receiver" "$(learned "$R" "$receiver")" nobody
+	expect_ge "SRC" "$(qdisc "$R" p3 src_sent)" 100
+	expect_eq "SRC at the sender" "$(stack "$H1" UdpNoPorts)" "$(qdisc "$R" p3 src_sent)"
+}
+
+# The receiver is known, and what is for it is copied to a port
+test_mirror() {
+	three_ports
+	ports p1 p2 p3
+	bts p3
+	in_ns "$R" bridge fdb add "$receiver" dev p2 master dynamic
+	in_ns "$R" tc qdisc add dev p1 clsact
+	expect "mirror" in_ns "$R" tc filter add dev p1 ingress matchall \
+		action mirred egress mirror dev p3
+	datagrams p3
+	expect_eq "the receiver" "$(learned "$R" "$receiver")" "$receiver dev p2"
+}
+
+# The port has no bridge, what is on top of it has
+test_below_vlan() {
+	three_ports
+	ip -n "$R" link set p3 up
+	ip -n "$R" link add link p3 name v3 type vlan id 10
+	ports p1 p2 v3
+	bts p3
+	datagrams p3
+}
+
+test_below_bond() {
+	three_ports
+	ip -n "$R" link add bond3 type bond mode active-backup miimon 10
+	ip -n "$R" link set p3 master bond3
+	ports p1 p2 bond3
+	bts p3
+	datagrams p3
+}
+
+test_below_macvlan() {
+	three_ports
+	ip -n "$R" link set p3 up
+	ip -n "$R" link add link p3 name m3 type macvlan mode passthru
+	ports p1 p2 m3
+	bts p3
+	datagrams p3
+}
+
+# Two ports that send, and a bridge between them and the sender: each address is in one place
+#	H1 eth0 -- s1  S  s2 -- p1  R...
+test_two_bridges() {
+	local known
+	three_ports
+	ip -n "$R" link set p1 name s1 netns "$S"
+	ip link add name s2 netns "$S" type veth peer name p1 netns "$R"
+	ips "$S" <<-BATCH
+		link add br0 type bridge mcast_snooping 0
+		link set s1 master br0 up
+		link set s2 master br0 up
+		link set br0 up
+	BATCH
+	ports p1 p2 p3
+	bts p2
+	bts p3
+	for _ in 1 2; do
+		sniff "$H2" eth0
+		inject "$H1" "$FROM" 192.0.2.2 n=200 udp=1 len=1000
+		expect "all leave" busywait qdisc_is "$R" p2 qlen 0
+		sniffed
+		expect_eq "arrived" "$(packets eth0 'in udp' ' dport=2000 ')" 200
+		expect_eq "addresses at each port" "$(learned "$R" | sed 's/.* //' | sort | uniq -c | xargs)" \
+			"1 p1 1 p2 1 p3"
+		expect_eq "... of S" "$(learned "$S" | sed 's/.* //' | sort | uniq -c | xargs)" "1 s1 2 s2"
+		expect_eq "the receiver" "$(learned "$S" "$receiver")" nobody
+		expect_eq "the same as before" "$(learned "$R")" "${known:=$(learned "$R")}"
+	done
+	expect_eq "BTS at the sender" "$(stack "$H1" UdpNoPorts)" \
+		"$(($(qdisc "$R" p2 bts_sent) + $(qdisc "$R" p3 bts_sent)))"
+}
+
+run_tests two_tags provider_tag four_tags forgotten forgotten_src mirror below_vlan below_bond \
+	below_macvlan two_bridges
