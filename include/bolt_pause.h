@@ -3,8 +3,8 @@
  * SFC at the sender: the end of a flow's pause ("Source Flow Control", section 3.3), and a watchdog
  * so that a storm of BTS cannot stop the flow.
  *
- *   BTS:       pause_end = now + pause_time; a later BTS replaces it, longer or shorter; one of 0 ends
- *              it, and is none for the watchdog
+ *   BTS:       pause_end = now + pause_time; a later BTS replaces it, longer or shorter.
+ *              One of 0 ends it, and is none for the watchdog
  *   clamp:     pause_time <= max_ns
  *   watchdog:  time paused within an interval <= pct % of it.  A BTS that arrives when that is used
  *              up trips the watchdog: the flow ignores BTS for recovery_ns, then obeys them again
@@ -56,7 +56,7 @@ struct bolt_pause_clock {
 
 enum bolt_pause_what {
 	BOLT_PAUSE_BEGUN,	/* a pause begins */
-	BOLT_PAUSE_REPLACED,	/* the end of an existing pause has changed; or there is none to end */
+	BOLT_PAUSE_REPLACED,	/* a pause ends at another time, or none is there to end */
 	BOLT_PAUSE_TRIPPED,	/* refused: the watchdog has just tripped */
 	BOLT_PAUSE_IGNORED,	/* refused: the watchdog has not recovered yet */
 };

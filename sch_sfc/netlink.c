@@ -164,6 +164,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	struct sfc_alg_cfg alg;
 	struct sfc_port *port;
 	const char *why;
+	bool room;
 	int err;
 
 	if (opt) {
@@ -174,9 +175,9 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 		if (err)
 			goto out;
 	}
-	why = sfc_config_check(&cfg, dev, list_empty(&q->list) || tb[TCA_SFC_LIMIT] ||
-					  tb[TCA_SFC_BANDS] || tb[TCA_SFC_WEIGHTS] ||
-					  tb[TCA_SFC_BUFFER]);
+	room = list_empty(&q->list) || tb[TCA_SFC_LIMIT] || tb[TCA_SFC_BANDS] ||
+	       tb[TCA_SFC_WEIGHTS] || tb[TCA_SFC_BUFFER];
+	why = sfc_config_check(&cfg, dev, room);
 	if (why) {
 		err = sfc_refuse(extack, why);
 		goto out;

@@ -27,7 +27,6 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/jiffies.h>
-#include <linux/net.h>
 #include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/siphash.h>
 #include <linux/udp.h>
@@ -109,6 +108,8 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 	return true;
 }
 
+siphash_key_t sfc_signal_key __ro_after_init;
+
 /*
  * The source of messages on Ethernet is an address that no host has, and not the device's, which a
  * bridge that receives it takes for a sign of a loop.  All queues of a device have the same; two
@@ -118,10 +119,9 @@ void sfc_signal_init(struct Qdisc *sch)
 {
 	const struct net_device *dev = qdisc_dev(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
-	static siphash_key_t key __read_mostly;
 
-	net_get_random_once(&key, sizeof(key));
-	u64_to_ether_addr(siphash_2u64(dev_net(dev)->net_cookie, dev->ifindex, &key), q->msg_mac);
+	u64_to_ether_addr(siphash_2u64(dev_net(dev)->net_cookie, dev->ifindex, &sfc_signal_key),
+			  q->msg_mac);
 	/* as eth_random_addr() */
 	q->msg_mac[0] &= 0xfe;
 	q->msg_mac[0] |= 0x02;

@@ -133,7 +133,8 @@ static void build(struct packet *p, struct input *in, struct sk_buff *skb)
 	int delta = take_once_in(in, 4) ? (int)take_below(in, 9) - 4 : 0;
 
 	append_l2(p, in, skb, ip6 ? ETH_P_IPV6 : ETH_P_IP);
-	p->l3 = l3 = p->len;
+	l3 = p->len;
+	p->l3 = l3;
 	if (ip6) {
 		append_any(p, in, 40);
 		p->raw[l3] = 0x60 | (p->raw[l3] & 0xf);

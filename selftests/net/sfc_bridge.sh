@@ -9,7 +9,7 @@
 FROM=192.0.2.7
 
 # qinq PROTO...: through R, a bridge, behind these tags, the outermost first.  Each is of VLAN 1281
-# and PCP 2, so that it begins as an IPv4 header does, ECT(1) and all.
+# and PCP 2, so that it begins as an IPv4 header does that may be marked.
 #	H1 v1, v2... on eth0 -- b1  R  b2 -- eth0 H2
 qinq() {
 	local ns dev tag i

@@ -176,7 +176,7 @@ test_packet_beyond_limit() {
 			BATCH
 			;;
 		esac
-		if [ $i = 1 ]; then
+		if [ "$i" = 1 ]; then
 			super 0 10
 		else
 			datagrams 1 1514
@@ -206,7 +206,7 @@ test_largest_mtu() {
 	local mtu
 	for mtu in 2147483634 2147483647; do
 		setup_sink 1
-		expect "mtu $mtu" ip -n "$R" link set d0 mtu $mtu
+		expect "mtu $mtu" ip -n "$R" link set d0 mtu "$mtu"
 		expect "sfc" tc_ qdisc add dev d0 root handle 21: sfc
 		expect "sfc" tc_ qdisc replace dev d0 root handle 22: sfc bands 2 buffer 16mb
 		expect "sfc_hold" tc_ qdisc replace dev d0 root handle 23: sfc_hold
@@ -221,11 +221,11 @@ test_mtu_is_said_once() {
 	ip -n "$R" link set d0 down
 	expect "mq" tc_ qdisc add dev d0 root handle 9: mq
 	for i in 1 2 3 4; do
-		expect "sfc" tc_ qdisc add dev d0 parent 9:$i handle 2$i: sfc limit 3000b
+		expect "sfc" tc_ qdisc add dev d0 parent "9:$i" handle "2$i:" sfc limit 3000b
 	done
 	before=$(dmesg | grep -c 'sfc: limit is below')
 	for i in 9000 8000 7000; do
-		ip -n "$R" link set d0 mtu $i
+		ip -n "$R" link set d0 mtu "$i"
 		expect "mtu $i" busywait eval "[ \"\$(of 21: mtu)\" = $((i + 14)) ]"
 	done
 	expect_eq "said" $(($(dmesg | grep -c 'sfc: limit is below') - before)) 4

@@ -73,7 +73,7 @@ test_super_packets() {
 		# shellcheck disable=SC2086 # words
 		port limit 16mb memory_limit 1mb $options
 		frames 200 8042 gso=100
-		full $MB
+		full "$MB"
 		emptied
 		undo
 	done
@@ -88,7 +88,7 @@ test_copies() {
 		$(printf ' action mirred egress mirror dev d0%.0s' 1 2 3 4 5 6 7 8 9 10)
 	ip -n "$R" route add 192.0.2.2/32 dev d1 src 192.0.2.1
 	frames 300 60
-	full $MB
+	full "$MB"
 	emptied
 }
 
@@ -101,7 +101,7 @@ test_lowered() {
 		frames 4000 60
 		before=$(column 21: 3)
 		expect "lower" tc_ qdisc change dev d0 root handle 21: sfc memory_limit 1mb
-		expect_le "memory" "$(of 21: memory_used)" $MB
+		expect_le "memory" "$(of 21: memory_used)" "$MB"
 		expect_ge "memory" "$(of 21: memory_used)" $((MB - 2000))
 		expect_eq "dropped" $(($(column 21: 5) + $(column 21: 3))) "$before"
 		emptied
@@ -121,7 +121,7 @@ test_peeked() {
 	tc_ qdisc add dev d0 root handle 1: tbf rate 8kbit burst 2000 limit 100mb
 	expect "sfc" tc_ qdisc add dev d0 parent 1:1 handle 21: sfc nobolt memory_limit 1mb limit 16mb
 	frames 3000 60
-	full $MB
+	full "$MB"
 	tc_ qdisc change dev d0 root handle 1: tbf rate 1gbit burst 200000 limit 100mb
 	expect "drains" busywait all_empty
 	expect_eq "memory" "$(of 21: memory_used)" 0
