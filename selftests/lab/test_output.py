@@ -7,9 +7,11 @@ import resource
 import subprocess
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 import context
+from boltlab import build, up
 from boltlab.build import RunError
 from boltlab.output import HEAD, MANIFEST, Output
 from test_report import make_result
@@ -32,7 +34,7 @@ class Case(unittest.TestCase):
         return sorted(str(p.relative_to(self.out)) for p in self.out.rglob("*") if not p.is_dir() and p.name != MANIFEST)
 
     def listed(self):
-        return (self.out / MANIFEST).read_text().splitlines()[1:]
+        return [line.partition("\t")[0] for line in (self.out / MANIFEST).read_text().splitlines()[1:]]
 
     def run_writes(self, *paths, names=("result.json", "bolt/"), everything=True, **options):
         """What a command does that writes these."""
@@ -75,7 +77,7 @@ class Keeps(Case):
                 self.assertFalse((self.out / MANIFEST).exists())
 
     def test_links_are_not_followed(self):
-        self.write("../elsewhere/x.csv")
+        self.write("../elsewhere/flow-1.csv")
         for name in ("bolt", "result.json"):
             self.setUp()
             self.out.mkdir()
@@ -83,18 +85,74 @@ class Keeps(Case):
             self.refused([str(self.out / name)])
 
     def test_a_link_in_place_of_a_listed_directory(self):
-        self.run_writes("bolt/x.csv")
+        self.run_writes("bolt/flow-1.csv")
         (self.out / "bolt").rename(self.top / "kept")
         (self.out / "bolt").symlink_to(self.top / "kept")
         self.refused([str(self.out / "bolt")])
-        self.run_writes("bolt/y.csv", force=True)
-        self.assertEqual((self.top / "kept" / "x.csv").read_text(), "the lab's")
+        self.run_writes("bolt/flow-2.csv", force=True)
+        self.assertEqual((self.top / "kept" / "flow-1.csv").read_text(), "the lab's")
 
     def test_a_list_that_leads_elsewhere(self):
         self.write("../precious", "../abs")
         self.write(MANIFEST, text=f"{HEAD}\n../precious\n{self.top}/abs\nbolt/../../precious\n")
-        self.run_writes("bolt/x.csv")
+        self.run_writes("bolt/flow-1.csv")
         self.assertTrue((self.top / "precious").exists() and (self.top / "abs").exists())
+
+    def test_what_a_user_added_after_a_run_was_killed(self):
+        for names in (("result.json", "bolt/"), ("result.json", "cubic/")):
+            with self.subTest(names=names):
+                self.setUp()
+                place = Output(self.out, ("result.json", "bolt/")).__enter__()
+                place.begin()
+                self.write("bolt/flow-1.csv", text="the lab's")
+                os.close(place.fd)
+                self.write("bolt/thesis.tex", "result.json")
+                self.run_writes("result.json", names=names)
+                self.assertEqual(self.tree(), ["bolt~/flow-1.csv", "bolt~/thesis.tex", "result.json", "result.json~"])
+                self.assertEqual((self.out / "result.json~").read_text(), "a user's")
+
+    def test_what_a_user_put_in_place_of_a_listed_file(self):
+        for theirs in ("bolt/flow-1.csv", "result.json", "queue.png"):
+            with self.subTest(theirs=theirs):
+                self.setUp()
+                names = ("result.json", "queue.png", "bolt/")
+                self.run_writes("bolt/flow-1.csv", "result.json", "queue.png", names=names)
+                self.write(theirs, text="a user's.")
+                os.utime(self.out / theirs, (1, 1))     # of the same size, and older
+                self.refused([str(self.out / theirs), "--force"], names=names)
+                self.run_writes(names=names, force=True)
+                top, _, rest = theirs.partition("/")
+                self.assertEqual((self.out / f"{top}~" / rest).read_text(), "a user's.")
+
+    def test_the_same_where_the_new_run_writes_nothing(self):
+        self.run_writes("cubic/flow-1.csv", "cubic/flow-2.csv", names=("result.json", "cubic/"))
+        self.write("cubic/flow-1.csv")
+        self.run_writes("bolt/flow-1.csv")
+        self.assertEqual(self.tree(), ["bolt/flow-1.csv", "cubic/flow-1.csv"])
+        self.assertEqual((self.out / "cubic/flow-1.csv").read_text(), "a user's")
+
+    def test_what_a_user_put_there_during_a_run(self):
+        for theirs in ("bolt/thesis.tex", "bolt/mine.csv", "bolt/deep/flow-1.csv", "bolt/Makefile", "bolt/commands.txt~"):
+            with self.subTest(theirs=theirs):
+                self.setUp()
+                self.run_writes("bolt/flow-1.csv", "bolt/console.log", "bolt/program-1.out", "bolt/raw/plan", theirs)
+                self.assertNotIn(theirs, self.listed())
+                self.refused([str(self.out / theirs)])
+                self.run_writes(names=("result.json", "cubic/"))
+                self.assertEqual(self.tree(), [theirs])
+
+    def test_a_link_that_a_user_put_there_during_a_run(self):
+        self.write("../x.csv")
+        with Output(self.out, ("bolt/",)) as place:
+            place.begin()
+            (self.out / "bolt").mkdir()
+            (self.out / "bolt/flow-1.csv").symlink_to(self.top / "x.csv")
+        self.refused([str(self.out / "bolt/flow-1.csv")])
+
+    def test_a_list_of_paths_alone(self):
+        self.write("bolt/flow-1.csv")
+        self.write(MANIFEST, text=f"{HEAD}\nbolt/flow-1.csv\n")
+        self.refused([str(self.out / "bolt/flow-1.csv")])
 
     def test_a_file_of_that_name_that_is_no_list(self):
         self.write(MANIFEST)
@@ -103,40 +161,42 @@ class Keeps(Case):
 
     def test_with_force_under_another_name(self):
         self.write("bolt/notes.txt", "bolt~/older.txt", "result.json")
-        self.run_writes("bolt/x.csv", "result.json", force=True)
-        self.assertEqual(self.tree(), ["bolt/x.csv", "bolt~/older.txt", "bolt~~/notes.txt", "result.json", "result.json~"])
+        self.run_writes("bolt/flow-1.csv", "result.json", force=True)
+        self.assertEqual(self.tree(), ["bolt/flow-1.csv", "bolt~/older.txt", "bolt~~/notes.txt", "result.json", "result.json~"])
         self.assertEqual((self.out / "result.json~").read_text(), "a user's")
-        self.assertEqual(self.listed(), ["bolt/x.csv", "result.json"])
+        self.assertEqual(self.listed(), ["bolt/flow-1.csv", "result.json"])
 
 
 class Replaces(Case):
     def test_what_an_earlier_run_left(self):
-        self.run_writes("bolt/old.csv", "cubic/x.csv", "result.json", names=("result.json", "bolt/", "cubic/"))
+        self.run_writes("bolt/flow-4.csv", "cubic/flow-1.csv", "result.json", names=("result.json", "bolt/", "cubic/"))
         self.write("cubic/notes.txt", "other.txt")
-        self.run_writes("bolt/new.csv", "result.json")
-        self.assertEqual(self.tree(), ["bolt/new.csv", "cubic/notes.txt", "other.txt", "result.json"])
-        self.assertEqual(self.listed(), ["bolt/new.csv", "result.json"])
+        self.run_writes("bolt/flow-5.csv", "result.json")
+        self.assertEqual(self.tree(), ["bolt/flow-5.csv", "cubic/notes.txt", "other.txt", "result.json"])
+        self.assertEqual(self.listed(), ["bolt/flow-5.csv", "result.json"])
 
     def test_pictures_alone(self):
-        self.run_writes("bolt/x.csv", "result.json", "queue.png", "rate.png", names=("result.json", "bolt/", "queue.png", "rate.png"))
+        self.run_writes("bolt/flow-1.csv", "result.json", "queue.png", "rate.png", names=("result.json", "bolt/", "queue.png", "rate.png"))
         self.run_writes("queue.png", names=("queue.png", "rate.png"), everything=False)
-        self.assertEqual(self.tree(), ["bolt/x.csv", "queue.png", "result.json"])
-        self.assertEqual(self.listed(), ["bolt/x.csv", "queue.png", "result.json"])
+        self.assertEqual(self.tree(), ["bolt/flow-1.csv", "queue.png", "result.json"])
+        self.assertEqual(self.listed(), ["bolt/flow-1.csv", "queue.png", "result.json"])
 
     def test_what_a_killed_run_left(self):
         place = Output(self.out, ("result.json", "bolt/")).__enter__()
         place.begin()
-        self.write("bolt/x.csv", "bolt/raw/plan")
+        self.write("bolt/flow-1.csv", "bolt/raw/plan")
         os.close(place.fd)
-        self.run_writes("bolt/y.csv")
-        self.assertEqual(self.tree(), ["bolt/y.csv"])
+        self.run_writes("bolt/flow-2.csv")
+        self.assertEqual(self.tree(), ["bolt/flow-2.csv", "bolt~/flow-1.csv", "bolt~/raw/plan"])
+        self.run_writes("bolt/flow-3.csv")
+        self.assertEqual(self.tree(), ["bolt/flow-3.csv", "bolt~/flow-1.csv", "bolt~/raw/plan"])
 
     def test_a_run_that_was_refused_keeps_the_earlier_result(self):
-        self.run_writes("bolt/x.csv", "result.json")
+        self.run_writes("bolt/flow-1.csv", "result.json")
         with Output(self.out, ("result.json", "cubic/")):
             pass
-        self.assertEqual(self.listed(), ["bolt/x.csv", "result.json"])
-        self.assertEqual(self.tree(), ["bolt/x.csv", "result.json"])
+        self.assertEqual(self.listed(), ["bolt/flow-1.csv", "result.json"])
+        self.assertEqual(self.tree(), ["bolt/flow-1.csv", "result.json"])
 
     def test_nothing_is_left_of_nothing(self):
         with Output(self.out / "a" / "b", ("result.json",)):
@@ -147,6 +207,39 @@ class Replaces(Case):
         with Output(self.out, ("result.json",)):
             self.refused(["another command"])
         self.run_writes("result.json")
+
+
+class Neighbours(Case):
+    def test_old_builds_of_a_cache_that_is_a_home(self):
+        self.write("../run-to-the-hills/notes.txt", "../own-work/thesis.tex")
+        for n in range(20):
+            self.write(f"../run-6.12-{n}/complete", f"../own-6.12-{n}/.complete")
+            for name in ("run", "own"):
+                os.utime(self.top / f"{name}-6.12-{n}", (n + 10, n + 10))
+        for theirs in ("run-to-the-hills", "own-work"):
+            os.utime(self.top / theirs, (1, 1))
+        with unittest.mock.patch.dict(os.environ, {"BOLT_LAB_CACHE": str(self.top)}):
+            for pattern in ("run-*-*", "own-*"):
+                build.forget_old(pattern, self.top / "none")
+        left = sorted({p.name for p in self.top.iterdir()} - {"out"})
+        self.assertEqual(left, sorted([f"{name}-6.12-{n}" for name in ("run", "own") for n in range(8, 20)] + ["own-work", "run-to-the-hills"]))
+
+    def test_what_else_is_where_a_network_is_up(self):
+        for name in ("lock", "about.json", "died", "input", "log", "raw/plan", "console.log", "program-0.out", "program-12.err"):
+            self.write(name)
+        self.write("thesis.tex", "deep/notes.txt")
+        up.forget(self.out)
+        self.assertEqual(self.tree(), ["deep/notes.txt", "lock", "thesis.tex"])
+
+    def test_figures(self):
+        self.write("pages/index.rst", "Snakefile")
+        result = subprocess.run([context.TREE / "tools/figures/make", "--out", self.out, "bolt-10"], capture_output=True, text=True,
+                                env=os.environ | {"PATH": str(self.top)}, check=False)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(str(self.out), result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertEqual(self.tree(), ["Snakefile", "pages/index.rst"])
+        self.assertEqual((self.out / "Snakefile").read_text(), "a user's")
 
 
 class Command(Case):

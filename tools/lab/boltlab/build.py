@@ -176,7 +176,8 @@ def _keep(made, out):
 
 def forget_old(pattern, keep, count=12):
     """Every edit of a source leaves a directory; the newest few are enough."""
-    dirs = sorted(cache().glob(pattern), key=lambda p: p.stat().st_mtime, reverse=True)
+    ours = [p for p in cache().glob(pattern) if (p / "complete").exists() or (p / ".complete").exists()]
+    dirs = sorted(ours, key=lambda p: p.stat().st_mtime, reverse=True)
     for old in dirs[count:]:
         if old != keep:
             shutil.rmtree(old, ignore_errors=True)

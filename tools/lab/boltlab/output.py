@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0
 """A directory that results go to. One command at a time writes to it, and replaces or removes only what the lab wrote.
 
-What that is, the file MANIFEST says: a path a line, from the directory on. While a command writes, the line of a directory
-ends in "/" and stands for all that is in it, so that a command that is killed leaves nothing that looks like somebody else's.
-The lock of the directory is that of this file.
+What that is, the file MANIFEST says: a path a line, from the directory on, with the file's size and time of modification. A
+file that has others by now is its user's. While a command writes, a line is only a name that it writes, a directory's with a
+"/". What has such a name when a command was killed is anybody's, so the next one renames it. The lock of the directory is that
+of this file.
 """
 
 import contextlib
 import fcntl
 import itertools
 import os
-import shutil
+import re
+import stat
 from pathlib import Path
 
 from .build import RunError
 
 MANIFEST = ".lab-files"
+# of what is in a run's directory when it ends, what the run can have written: the rest a user has put there meanwhile
+RUN_WRITES = re.compile(r"(flow|queue)-[^/]+\.csv|capture-[^/]+\.pcapng|program-\d+\.(out|err)|console\.log|commands\.txt|explain\.json|raw/.+")
 HEAD = "# What the lab wrote here. It replaces and removes nothing else."
+
+
+def stamp(path):
+    """How a file is recognised; None for what is no regular file."""
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return (str(found.st_size), str(found.st_mtime_ns)) if stat.S_ISREG(found.st_mode) else None
 
 
 class Output:
@@ -91,32 +104,39 @@ class Output:
                 break
 
     def _read(self):
-        self.listed = set()
+        self.listed = {}            # path: stamp, or () of what a command that was killed wrote
         with open(self.fd, errors="replace", closefd=False) as f:
             head, *lines = f.read().splitlines() or [HEAD]
         if head != HEAD:
-            self.listed = {""}      # not ours to remove
+            self.listed = {"": ()}  # not ours to remove
             raise RunError(f"{self.path / MANIFEST}: is not the lab's")
-        self.listed.update(line for line in lines if line and not os.path.isabs(line) and ".." not in line.split("/"))
+        for line in lines:
+            name, *was = line.split("\t")
+            if name and not os.path.isabs(name) and ".." not in name.split("/") and (was or "/" not in name.rstrip("/")):
+                self.listed[name] = tuple(was)
 
     def _write(self, listed):
         """In place, as the lock is the file's; room first, or the old list would be lost for want of it."""
-        text = "\n".join([HEAD, *sorted(listed)]).encode() + b"\n"
+        text = "\n".join([HEAD, *sorted("\t".join((name, *was)) for name, was in listed.items())]).encode() + b"\n"
         os.posix_fallocate(self.fd, 0, len(text))
         os.pwrite(self.fd, text, 0)
         os.ftruncate(self.fd, len(text))
         self.listed = listed
 
+    def _ours(self, path):
+        """A file that is as a command left it."""
+        return self.listed.get(str(path.relative_to(self.path))) == stamp(path) is not None
+
     def _foreign(self, name):
-        """What is in the way of `name` and not ours."""
+        """What is in the way of `name`, not ours, and not to be renamed anyway."""
         top = self.path / name
-        if name + "/" in self.listed or not os.path.lexists(top):
+        if self.listed.get(self.names[name]) == () or not os.path.lexists(top):
             return None
         if top.is_symlink() or not top.is_dir():
-            return None if name in self.listed and not top.is_symlink() else top
+            return None if self._ours(top) else top
         for here, directories, files in os.walk(top):
             for one in (Path(here, n) for n in files + [d for d in directories if Path(here, d).is_symlink()]):
-                if one.is_symlink() or str(one.relative_to(self.path)) not in self.listed:
+                if not self._ours(one):
                     return one
         return None
 
@@ -124,7 +144,7 @@ class Output:
         for name in self.names:
             there = self._foreign(name)
             if there and not self.force:
-                raise RunError(f"{there}: exists and is not listed in {MANIFEST} as written by the lab: use another --out, or --force, "
+                raise RunError(f"{there}: exists and is not as the lab wrote it, by {MANIFEST}: use another --out, or --force, "
                                f"which renames {self.path / name} to {name}~")
 
     def begin(self, everything=False):
@@ -132,23 +152,22 @@ class Output:
         self._check()
         for line in sorted(self.listed, reverse=True):
             if everything or line.partition("/")[0] in self.names:
-                self._remove(line)
-                self.listed.discard(line)
+                if self.listed[line]:
+                    self._remove(line)
+                else:
+                    self._aside(self.path / line)
+                del self.listed[line]
         for name in self.names:
-            top = self.path / name
-            if os.path.lexists(top):
-                self._aside(top)
-        self._write(self.listed | set(self.names.values()))
+            self._aside(self.path / name)
+        self._write(self.listed | dict.fromkeys(self.names.values(), ()))
         self.begun = True
 
     def _remove(self, line):
         path = self.path / line
         inside = [p for p in path.parents if self.path in p.parents]
-        if any(p.is_symlink() for p in (path, *inside)):
+        if any(p.is_symlink() for p in inside):
             return
-        if line.endswith("/"):
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.is_file():
+        if self._ours(path):
             path.unlink()
         for directory in inside:
             try:
@@ -159,6 +178,8 @@ class Output:
     def _aside(self, top):
         try:
             os.rmdir(top)           # nothing in it
+        except FileNotFoundError:
+            pass
         except OSError:
             other = top.with_name(top.name + "~")
             while os.path.lexists(other):
@@ -169,9 +190,11 @@ class Output:
         """What is ours now: of earlier commands, and of this one."""
         if not self.begun:
             return self.listed
-        found = {line for line in self.listed if line.partition("/")[0] not in self.names}
+        found = {line: was for line, was in self.listed.items() if line.partition("/")[0] not in self.names}
         for name in self.names:
             top = self.path / name
-            found |= {name} if top.is_file() else {os.path.relpath(os.path.join(here, n), self.path)
-                                                   for here, _, files in os.walk(top) for n in files}
+            files = [Path(here, n) for here, _, files in os.walk(top) for n in files]
+            for one in [top, *(f for f in files if RUN_WRITES.fullmatch(str(f.relative_to(top))))]:
+                if stamp(one):
+                    found[str(one.relative_to(self.path))] = stamp(one)
         return found

@@ -16,6 +16,7 @@ FOREVER_S = 10 * 365 * 86400
 KERNEL_MB = 1024            # for what commands do
 STARTED_S = 300
 DOWN_S = 20
+CONSOLE = "console.log"
 
 
 def up(path, cc, sets, seed, kernel, own):
@@ -63,7 +64,7 @@ def prepare(s, net, load, built, where, version):
     if not s.memory:
         memory = f"{int(memory[:-1]) + KERNEL_MB}M"
     return guest.uml_command(raw, s.seed, memory, version, 1) + [
-        "--modules", str(built.modules), "--log", str(where / "console.log"), "--timeout", str(FOREVER_S), "--input", str(where / state.FIFO),
+        "--modules", str(built.modules), "--log", str(where / CONSOLE), "--timeout", str(FOREVER_S), "--input", str(where / state.FIFO),
         "--", str(built.tools / "labguest"), "plan"]
 
 
@@ -125,14 +126,13 @@ def keep(where, s, about, command, built, told):
 
 
 def forget(where):
-    """All but the lock, which a next one may wait for."""
-    for entry in where.iterdir():
-        if entry.name == state.LOCK:
-            continue
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            entry.unlink(missing_ok=True)
+    """All that is the network's but the lock, which a next one may wait for."""
+    for name in (state.ABOUT, state.DIED, state.SOCKET, state.FIFO, state.LOG, CONSOLE):
+        (where / name).unlink(missing_ok=True)
+    for what in ("out", "err"):
+        for printed in where.glob(programs.printed("[0-9]*", what)):
+            printed.unlink()
+    shutil.rmtree(where / state.RAW, ignore_errors=True)
 
 
 def down():
