@@ -168,6 +168,7 @@ static void bolt_fall_back(struct sock *sk, enum bolt_mib_item why)
 	/* do not slow-start from a window of a BDP */
 	if (tcp_snd_cwnd(tp) > TCP_INIT_CWND && tp->data_segs_out > 1)
 		tp->snd_ssthresh = tcp_snd_cwnd(tp);
+	bolt_pacing_as_tcp(sk);
 }
 
 static void bolt_go_without_option(struct sock *sk, struct bolt_flow *f)

@@ -115,6 +115,7 @@ void bolt_update_gap(struct sock *sk, struct bolt_flow *f);
 void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			struct tcphdr *th, bool data);
 void bolt_pacing_limit(struct sock *sk);
+void bolt_pacing_as_tcp(struct sock *sk);
 void bolt_pacing_begin(struct sock *sk, struct bolt_flow *f);
 void bolt_pacing_end(struct sock *sk, struct bolt_flow *f);
 void bolt_pacing_timer(struct sock *sk, u64 when);

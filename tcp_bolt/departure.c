@@ -182,6 +182,27 @@ void bolt_pacing_limit(struct sock *sk)
 	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 }
 
+/*
+ * A congestion control without cong_control() takes over: set sk_pacing_rate as TCP does with each
+ * ACK (tcp_update_pacing_rate()), since the next ACK may come only after a flight of data.
+ */
+void bolt_pacing_as_tcp(struct sock *sk)
+{
+	const struct netns_ipv4 *ipv4 = &sock_net(sk)->ipv4;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+	u64 rate;
+
+	rate = (u64)tp->mss_cache * ((USEC_PER_SEC / 100) << 3) * max(cwnd, tp->packets_out);
+	if (cwnd < tp->snd_ssthresh / 2)
+		rate *= READ_ONCE(ipv4->sysctl_tcp_pacing_ss_ratio);
+	else
+		rate *= READ_ONCE(ipv4->sysctl_tcp_pacing_ca_ratio);
+	if (tp->srtt_us)
+		rate = div_u64(rate, tp->srtt_us);
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
 /* Change sk_pacing_status, or during a pause its saved value, from @old to @new. */
 static bool bolt_pacing_change(struct sock *sk, struct bolt_flow *f, u32 old, u32 new)
 {

@@ -63,6 +63,34 @@ test_server() {
 	expect_eq "congestion control" "$(info "$tmp/server" cc)" vegas
 }
 
+# first_flight CC ADDRESS: the largest packet before anything is acknowledged
+first_flight() {
+	setup_pair
+	in_ns "$H1" tc qdisc replace dev eth0 root netem delay 5ms limit 10000
+	in_ns "$H2" tc qdisc replace dev eth0 root netem delay 5ms limit 10000
+	sniff "$H1" eth0
+	server "$H2" cc cubic listen "$2" 5001 recv 100000 recv-eof
+	client "$H1" cc "$1" connect "$2" 5001 send 100000 outq
+	server_done
+	sniffed
+	largest=$(awk '
+		/^in tcp / && max { exit }
+		/^out tcp .* len=[1-9]/ { sub(/.* len=/, ""); if ($1 + 0 > max) max = $1 + 0 }
+		END { print max }' "$tmp/sniff.eth0")
+}
+
+# The client's bursts are as large as TCP's pacing rate makes them, from the first one
+test_first_flight() {
+	local addr largest reno
+	for addr in 192.0.2.2 2001:db8::2; do
+		first_flight reno "$addr"
+		reno=$largest
+		first_flight bolt "$addr"
+		expect_eq "Fallback" "$(bolt_stat "$H1" Fallback)" 1
+		expect_eq "largest packet to $addr" "$largest" "$reno"
+	done
+}
+
 # The option is gone in mid-flow
 test_late() {
 	setup_pair
@@ -111,4 +139,4 @@ test_refused() {
 	expect_eq "elsewhere" "$(fallback "$H2")" reno
 }
 
-run_tests default cubic bbr reno server late chosen changes refused
+run_tests default cubic bbr reno server first_flight late chosen changes refused
