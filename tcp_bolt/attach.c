@@ -8,6 +8,7 @@
 #include <net/tcp.h>
 
 #include "bolt.h"
+#include "recovery.h"
 #include "spacing.h"
 #include "trace.h"
 
@@ -21,13 +22,22 @@ u32 bolt_clamp_cwnd(const struct sock *sk, const struct bolt_flow *f, u32 cwnd)
 	return clamp_t(u32, cwnd, 1, min(f->max_cwnd, tcp_sk(sk)->snd_cwnd_clamp));
 }
 
-/* The only place where the module changes TCP's window */
-static void bolt_write_cwnd(struct sock *sk, const struct bolt_flow *f, u32 cwnd)
+/* The only place where the module changes TCP's window; in fast recovery it may exceed @cwnd. */
+static void bolt_write_cwnd(struct sock *sk, struct bolt_flow *f, u32 cwnd)
 {
-	if (cwnd == tcp_snd_cwnd(tcp_sk(sk)))
+	struct tcp_sock *tp = tcp_sk(sk);
+	const struct bolt_recovery r = {
+		.prior = tp->prior_cwnd, .delivered = tp->prr_delivered, .out = tp->prr_out,
+	};
+
+	f->cwnd = cwnd;
+	if (f->recovery)
+		cwnd = bolt_recovery_cwnd(&r, cwnd, tcp_packets_in_flight(tp));
+	f->tcp_cwnd = cwnd;
+	if (cwnd == tcp_snd_cwnd(tp))
 		return;
 	trace_bolt_cwnd(sk, f, cwnd);
-	tcp_snd_cwnd_set(tcp_sk(sk), cwnd);
+	tcp_snd_cwnd_set(tp, cwnd);
 }
 
 /* Set TCP's window and, for a window below one packet, the time between two departures. */
@@ -201,6 +211,8 @@ static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 	bolt_flow_set_locked(sk, f);
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* the route's initcwnd, or ten */
+	f->recovery = inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery;
+	bolt_write_cwnd(sk, f, f->init_cwnd);
 	if (speaks)
 		bolt_reserve(sk, f);
 	if (dst)
@@ -262,8 +274,13 @@ BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	if (unlikely(!llist_empty(&f->deferred)))
 		bolt_deferred_run(f, sk);
 	bolt_set_limits(sk, f);
+	/* tcp_cwnd_reduction() would, but is not called */
+	if (unlikely(tcp_in_cwnd_reduction(sk)))
+		tcp_sk(sk)->prr_delivered += max(rs->acked_sacked, 0);
 	if (likely(!f->speaks || !bolt_peer_silent(sk, f))) {
 		f->ctl->on_ack(sk, f, rs);
+		if (unlikely(f->recovery))
+			bolt_write_cwnd(sk, f, f->cwnd);
 		return;
 	}
 	BOLT_INC_STATS(f->bn, FallbackLate);
@@ -286,15 +303,34 @@ static u32 bolt_ssthresh(struct sock *sk)
 	return tcp_sk(sk)->snd_ssthresh;
 }
 
+/*
+ * RACK's timer retransmits without an ACK, so without cong_control().  tcp_rack_reo_timeout() then
+ * counts one packet as delivered; where it was an ACK, that is one more than it delivers.
+ */
+static void bolt_recovery_begin(struct sock *sk, struct bolt_flow *f)
+{
+	tcp_sk(sk)->prr_delivered++;
+	bolt_end_gap(sk, f);
+}
+
+/* icsk_ca_state is still the state before. */
 static void bolt_set_state(struct sock *sk, u8 state)
 {
 	struct bolt_flow *f = bolt_flow_locked(sk);
+	bool recovered;
 
 	if (!f)
 		return;
+	recovered = f->recovery && state != TCP_CA_Recovery;
+	f->recovery = state == TCP_CA_Recovery;
+	if (f->recovery)
+		bolt_recovery_begin(sk, f);
 	switch (state) {
 	case TCP_CA_CWR:
 	case TCP_CA_Recovery:
+		/* from one to the other it is the same window's loss */
+		if (tcp_in_cwnd_reduction(sk))
+			break;
 		BOLT_INC_STATS(f->bn, LossDec);
 		f->ctl->on_loss(sk, f, false);
 		break;
@@ -306,6 +342,8 @@ static void bolt_set_state(struct sock *sk, u8 state)
 		f->ctl->on_loss(sk, f, true);
 		break;
 	}
+	if (f->recovery || recovered)
+		bolt_write_cwnd(sk, f, f->cwnd);
 }
 
 static u32 bolt_undo_cwnd(struct sock *sk)

@@ -112,6 +112,7 @@ void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
  */
 void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb);
 void bolt_update_gap(struct sock *sk, struct bolt_flow *f);
+void bolt_end_gap(struct sock *sk, struct bolt_flow *f);
 void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			struct tcphdr *th, bool data);
 void bolt_pacing_limit(struct sock *sk);

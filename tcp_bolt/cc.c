@@ -34,8 +34,9 @@
 /* Section 6: TCP gets the smaller of Bolt's and Swift's window. */
 static void bolt_apply(struct sock *sk, struct bolt_flow *f)
 {
-	f->tcp_cwnd = min_t(u64, bolt_core_packets(&f->core), f->swift.fabric.cwnd_q32 >> 32);
-	bolt_set_window(sk, f, f->tcp_cwnd, bolt_core_gap_ns(&f->core));
+	bolt_set_window(sk, f,
+			min_t(u64, bolt_core_packets(&f->core), f->swift.fabric.cwnd_q32 >> 32),
+			bolt_core_gap_ns(&f->core));
 }
 
 /* The minimum window is one packet before the first RTT sample, and as in the paper with paper=1 */
@@ -56,9 +57,9 @@ void bolt_cc_set(struct sock *sk, struct bolt_flow *f, u64 cwnd_q32)
 }
 
 /* min(Bolt's window, Swift's brownfield window) */
-static u64 bolt_effective_cwnd_q32(const struct sock *sk, const struct bolt_flow *f)
+static u64 bolt_effective_cwnd_q32(const struct bolt_flow *f)
 {
-	return bolt_core_effective_cwnd_q32(&f->core, tcp_snd_cwnd(tcp_sk(sk)));
+	return bolt_core_effective_cwnd_q32(&f->core, f->cwnd);
 }
 
 /*
@@ -67,11 +68,9 @@ static u64 bolt_effective_cwnd_q32(const struct sock *sk, const struct bolt_flow
  */
 static bool bolt_is_cwnd_limited(const struct sock *sk, const struct bolt_flow *f, u32 in_flight)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-
 	return READ_ONCE(f->bn->ai) && tcp_send_head(sk) &&
-	       bolt_core_packets(&f->core) <= tcp_snd_cwnd(tp) &&
-	       in_flight + READ_ONCE(f->bn->burst_segs) > tcp_snd_cwnd(tp);
+	       bolt_core_packets(&f->core) <= f->cwnd &&
+	       in_flight + READ_ONCE(f->bn->burst_segs) > f->cwnd;
 }
 
 /*
@@ -82,11 +81,11 @@ static bool bolt_is_cwnd_limited(const struct sock *sk, const struct bolt_flow *
  * credit is kept up to one window.  LOCAL_IN may read an inc_count before TCP processes the ACK
  * that delivers those packets; the difference is granted with a later ACK.
  */
-static u32 bolt_grant_inc(struct sock *sk, struct bolt_flow *f, u32 delivered)
+static u32 bolt_grant_inc(struct bolt_flow *f, u32 delivered)
 {
 	u32 n;
 
-	f->inc_room = min_t(s64, (s64)f->inc_room + delivered, tcp_snd_cwnd(tcp_sk(sk)));
+	f->inc_room = min_t(s64, (s64)f->inc_room + delivered, f->cwnd);
 	if (!READ_ONCE(f->ack_seen) || f->inc_room <= 0)
 		return 0;
 	n = min_t(u32, bolt_inc_delta(READ_ONCE(f->ack_inc), f->last_inc), f->inc_room);
@@ -153,7 +152,7 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 			bolt_rtt_sample(sk, f, rtt_ns);
 	}
 	new_round = bolt_new_round(sk, f);
-	inc = bolt_grant_inc(sk, f, max(rs->acked_sacked, 0));
+	inc = bolt_grant_inc(f, max(rs->acked_sacked, 0));
 	/* INC grants a whole packet, so the window becomes at least one */
 	BOLT_ADD_STATS(bn, IncGranted, inc);
 	if (inc)
@@ -205,7 +204,7 @@ static enum bolt_src_verdict bolt_on_src(struct sock *sk, struct bolt_flow *f, u
 					 u32 rtt_src_ns, u32 queue_bytes, u32 link_kbps)
 {
 	struct bolt_core_src s = { .now_ns = now_ns, .rtt_src_ns = rtt_src_ns };
-	u64 was_q32 = bolt_effective_cwnd_q32(sk, f), floor_q32 = bolt_cwnd_floor_q32(f), new_q32;
+	u64 was_q32 = bolt_effective_cwnd_q32(f), floor_q32 = bolt_cwnd_floor_q32(f), new_q32;
 	struct bolt_net *bn = f->bn;
 
 	BOLT_INC_STATS(bn, SrcRx);
@@ -231,7 +230,7 @@ static enum bolt_src_verdict bolt_on_src(struct sock *sk, struct bolt_flow *f, u
 static void bolt_remember(struct sock *sk, struct bolt_flow *f)
 {
 	f->prior_q32[0] = f->core.cwnd_q32;
-	f->loss_cwnd_q32 = bolt_effective_cwnd_q32(sk, f);
+	f->loss_cwnd_q32 = bolt_effective_cwnd_q32(f);
 }
 
 /*
@@ -258,8 +257,7 @@ static void bolt_start(struct sock *sk, struct bolt_flow *f)
 	f->core.last_dec_ns = ktime_get_ns();	/* last_dec_time starts with the flow */
 	f->core.ai_seq = tcp_sk(sk)->snd_nxt;
 	swift_cap_start(&f->swift);
-	f->tcp_cwnd = tcp_snd_cwnd(tcp_sk(sk));
-	f->core.cwnd_q32 = (u64)f->tcp_cwnd << 32;
+	f->core.cwnd_q32 = (u64)f->cwnd << 32;
 	f->prior_q32[0] = f->core.cwnd_q32;
 }
 

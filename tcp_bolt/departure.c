@@ -160,6 +160,15 @@ void bolt_update_gap(struct sock *sk, struct bolt_flow *f)
 	bolt_move_departure(sk, f, tcp_send_head(sk));
 }
 
+/* The next packet does not wait for the end of the gap. */
+void bolt_end_gap(struct sock *sk, struct bolt_flow *f)
+{
+	if (!f->pace_ns)
+		return;
+	f->pace_ns = 0;
+	bolt_move_departure(sk, f, tcp_send_head(sk));
+}
+
 /* LOCAL_OUT: any packet during a gap, except data that fq has to hold */
 void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			struct tcphdr *th, bool data)
@@ -223,10 +232,7 @@ void bolt_pacing_begin(struct sock *sk, struct bolt_flow *f)
  */
 void bolt_pacing_end(struct sock *sk, struct bolt_flow *f)
 {
-	if (f->pace_ns) {
-		f->pace_ns = 0;
-		bolt_move_departure(sk, f, tcp_send_head(sk));
-	}
+	bolt_end_gap(sk, f);
 	/* keep it for a pause that ends early: the flow's own constraints are cleared */
 	f->pause.edt.own_ns = bolt_departure_without_pause(f);
 	f->next_tx_ns = 0;

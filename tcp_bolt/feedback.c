@@ -152,7 +152,7 @@ static enum bolt_mib_item bolt_src_apply(struct bolt_net *bn, struct sock *sk,
 		.verdict = ctl->on_src(sk, f, a->ns, rtt_src_ns, m->queue_bytes, m->link_rate),
 	};
 	if (!(m->flags & BOLT_CTL_F_GRANTED))
-		f->inc_room = max_t(s32, f->inc_room - 1, -tcp_snd_cwnd(tcp_sk(sk)));
+		f->inc_room = max_t(s32, f->inc_room - 1, -f->cwnd);
 	trace_bolt_src(sk, f);
 	return BOLT_MIB_CtlRx;
 }

@@ -114,7 +114,8 @@ struct bolt_flow {
 	 */
 	struct bolt_controller	*ctl;		/* NULL: init() has not finished, or released */
 	struct bolt_core	core;
-	u32			tcp_cwnd;	/* min(Bolt's, Swift's) window, last given to TCP */
+	u32			cwnd;		/* the controller's window, in whole packets */
+	u32			tcp_cwnd;	/* the same or, in fast recovery, more: given to TCP */
 	u8			last_inc;	/* inc_count up to which INC was granted */
 	s32			inc_room;	/* packets that may have arrived with INC */
 	u32			nic_kbps;	/* rate of the outgoing device; 0: unknown */
@@ -139,6 +140,7 @@ struct bolt_flow {
 	u8			reserved:1,	/* BOLT_TCPOPT_LEN is in icsk_ext_hdr_len */
 				pacing_ours:1,	/* sk_pacing_status was NONE before us */
 				in_first:1,
+				recovery:1,	/* TCP_CA_Recovery */
 				last_open:1;	/* LAST was sent and not yet refuted */
 	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */
 	u8			ack_missing;	/* ACKs in a row without the option */

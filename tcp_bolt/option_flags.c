@@ -78,7 +78,7 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u
 	}
 	/* do not request INC at the maximum window, or while Swift's window is the smaller one */
 	if (!(flags & (BOLT_F_FIRST | BOLT_F_LAST)) &&
-	    bolt_core_packets(&f->core) <= tcp_snd_cwnd(tp) &&
+	    bolt_core_packets(&f->core) <= f->cwnd &&
 	    bolt_core_packets(&f->core) < f->max_cwnd)
 		flags |= BOLT_F_INC;
 	return flags;

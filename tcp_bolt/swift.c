@@ -91,7 +91,7 @@ static struct swift_ack bolt_swift_acked(const struct sock *sk, const struct bol
 		.now_ns = tcp_sk(sk)->tcp_clock_cache,
 		.acked = max(rs->acked_sacked, 0),
 		/* do not grow a window that does not limit the flow */
-		.limited = rs->prior_in_flight + slack >= tcp_snd_cwnd(tcp_sk(sk)),
+		.limited = rs->prior_in_flight + slack >= f->cwnd,
 	};
 }
 
@@ -138,7 +138,7 @@ static void bolt_swift_start(struct sock *sk, struct bolt_flow *f)
 
 	/* the largest target */
 	f->queue_ns = swift_target_ns(&f->bn->swift, &b, SWIFT_CWND_MIN, SWIFT_HOPS_MAX);
-	swift_start(&f->swift, tcp_snd_cwnd(tcp_sk(sk)));
+	swift_start(&f->swift, f->cwnd);
 	bolt_swift_remember(sk, f);
 }
 
@@ -167,7 +167,7 @@ struct bolt_controller bolt_cc_swift __read_mostly = {
 void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
 {
 	struct swift_ack a = bolt_swift_acked(sk, f, rs);
-	u32 reported_ns, cwnd = tcp_snd_cwnd(tcp_sk(sk));
+	u32 reported_ns;
 	struct swift_bounds b = {
 		.rtt_ns = bolt_path_rtt_ns(f),
 		.min_q32 = SWIFT_ONE,
@@ -177,7 +177,7 @@ void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 	if (!bolt_swift_sample(sk, f, &a) && !bolt_swift_sample_tcp(f, rs, &a))
 		return;
 	reported_ns = swift_reported_ns(&f->reported, a.now_ns, a.rtt_ns);
-	if (swift_cap_ack(&f->swift, &f->bn->swift, &b, &a, (u64)cwnd << 32,
+	if (swift_cap_ack(&f->swift, &f->bn->swift, &b, &a, (u64)f->cwnd << 32,
 			  READ_ONCE(f->ack_dec) ? reported_ns : 0))
 		BOLT_INC_STATS(f->bn, SwiftDec);
 	if (f->swift.fabric.cwnd_q32 < f->core.cwnd_q32)

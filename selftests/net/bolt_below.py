@@ -147,6 +147,26 @@ def lost():
     h.close()
 
 
+def probed():
+    """A packet is lost, and TCP sends the next as a probe: what its SACK has sent again waits for no gap"""
+    h = flow(least=10 * LEAST)
+    h.h1.sysctl("ipv4.tcp_early_retrans", 3)
+    p = squeeze(h)
+    sh(f"ip -n {h.h2.name} link set eth0 mtu 1000")
+    lost_one = h.first_data(p.when)
+    sh(f"ip -n {h.h2.name} link set eth0 mtu 1500")
+    probe = h.first_data(lost_one.when)
+    again = h.first_data(probe.when)
+    expect("the probe is new", probe.seq, lost_one.seq + lost_one.len & 0xffffffff)
+    expect("sent again", again.seq, lost_one.seq)
+    # a round trip, and RACK's timer: RTT / 4 and TCP_TIMEOUT_MIN, rounded up to ticks
+    if again.when - probe.when > RTT + RTT // 4 + 4 * MS:
+        failures.append(f"sent again {again.when - probe.when} ns after the probe")
+    expect("timeouts", nstat(h.h1, "TcpExtTCPTimeouts"), 0)
+    h.finish()
+    h.close()
+
+
 def off():
     """With a floor of one packet there is no wait"""
     h = flow(least=1000)
@@ -159,7 +179,7 @@ def off():
     h.close()
 
 
-TESTS = [floor, grows_back, grows_by_inc, lost, off]
+TESTS = [floor, grows_back, grows_by_inc, lost, probed, off]
 
 if __name__ == "__main__":
     sys.exit(bolt_ctl.main(TESTS))

@@ -25,6 +25,8 @@
  *	split N			payload leaves in segments of N bytes, each with all options
  *	merge			segments with payload that follow each other leave as one, with
  *				the options of the first
+ *	lose LIST		segments with payload, counted by sequence number from 1 in units of
+ *				the first: 1,5-8x2 are the first, and 5 to 8 twice each
  *
  * Prints "ready" first; ends on SIGTERM and prints what it has done.  The option is taken apart
  * by code of its own.
@@ -53,10 +55,13 @@
 
 #define OPTION		12	/* bytes of the full form */
 #define FRAME_MAX	65536
+#define LOSE_MAX	256	/* segments of a connection that may be lost */
 
 enum kind { SYN, SYNACK, DATA, ACK, ANY };
 
-enum action { STRIP, FLAGS, STALE, REFLECT, INC, OLDER, WAITED, ECHO_SYN, SWAP, SPLIT, MERGE };
+enum action {
+	STRIP, FLAGS, STALE, REFLECT, INC, OLDER, WAITED, ECHO_SYN, SWAP, SPLIT, MERGE, LOSE
+};
 
 struct rule {
 	enum action action;
@@ -70,6 +75,8 @@ struct rule {
 	unsigned long seen[2], done;
 	uint8_t opt[2][OPTION];		/* one per way, as the rule needs it */
 	bool have[2];
+	uint8_t lose[LOSE_MAX];		/* how often yet, by number */
+	uint32_t lose_seq, lose_len;	/* of the first segment; 0: not seen yet */
 };
 
 /* A TCP segment within its frame; NULL pointers where there is none */
@@ -288,8 +295,27 @@ static void change(struct rule *r, struct seg *s, int way, unsigned int *len)
 		break;
 	case SPLIT:
 	case MERGE:
+	case LOSE:
 		break;
 	}
+}
+
+static bool loses(struct rule *r, const struct seg *s, int way)
+{
+	uint32_t n;
+
+	if (r->action != LOSE || !is_kind(s, DATA) || !applies(r, way))
+		return false;
+	if (!r->lose_len) {
+		r->lose_seq = be32(s->th + 4);
+		r->lose_len = s->payload;
+	}
+	n = (be32(s->th + 4) - r->lose_seq) / r->lose_len + 1;
+	if (n >= LOSE_MAX || !r->lose[n])
+		return false;
+	r->lose[n]--;
+	r->done++;
+	return true;
 }
 
 static void split(struct rule *r, const uint8_t *frame, const struct seg *s, int way)
@@ -359,6 +385,8 @@ static void frame_in(uint8_t *frame, unsigned int len, int way)
 		if (!(r->ways & 1 << way) ||
 		    (r->port && be16(s.th) != r->port && be16(s.th + 2) != r->port))
 			continue;
+		if (loses(r, &s, way))
+			return;
 		if (r->action == SPLIT || r->action == MERGE)
 			last = r;
 		else
@@ -399,6 +427,27 @@ static unsigned long number(int base)
 	return strtoul(*words++, NULL, base);
 }
 
+static void read_list(struct rule *r)
+{
+	unsigned long first, times, last;
+	char *at = *words;
+
+	if (!at)
+		errx(1, "lose: what?");
+	do {
+		first = strtoul(at, &at, 10);
+		last = first;
+		if (*at == '-')
+			last = strtoul(at + 1, &at, 10);
+		times = *at == 'x' ? strtoul(at + 1, &at, 10) : 1;
+		if (!first || last >= LOSE_MAX || (*at && *at != ','))
+			errx(1, "lose: what is %s?", *words);
+		for (; first <= last; first++)
+			r->lose[first] = times;
+	} while (*at++);
+	words++;
+}
+
 static void read_rule(struct rule *r)
 {
 	static const struct {
@@ -415,6 +464,7 @@ static void read_rule(struct rule *r)
 		{ "waited", WAITED, ACK, 0 },
 		{ "echo-syn", ECHO_SYN, ANY, 0 },	{ "swap", SWAP, DATA, 0 },
 		{ "split", SPLIT, DATA, 10 },		{ "merge", MERGE, DATA, 0 },
+		{ "lose", LOSE, DATA, 0 },
 	};
 	const char *w = *words++;
 	unsigned int i, n = sizeof(known) / sizeof(known[0]);
@@ -428,6 +478,8 @@ static void read_rule(struct rule *r)
 	r->ways = 3;
 	if (known[i].base)
 		r->arg = number(known[i].base);
+	if (r->action == LOSE)
+		read_list(r);
 	if (r->action == SPLIT && !r->arg)
 		errx(1, "split: into what?");
 	for (; *words; ) {

@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+# flavour: lab
+"""After a loss: no retransmission is later than Reno's, and no timeout more than Reno has.
+
+	H1 (sender) ---- R (bolt_mbox: loses what the row says) ---- H2	10 Gb/s, 1 ms there and back
+
+A row is written at once to a new connection whose initial window is the row's.  Time is virtual, so
+that it takes the same every time.  SLACK is what bolt's spacing takes and Reno's burst does not: a
+packet's time on the link, for each of the row's.
+"""
+
+import itertools
+import socket
+import subprocess
+import sys
+import time
+
+import bolt_ctl
+from bolt_ctl import TCP_CONGESTION, Namespace, expect, expect_that, sh, undo
+from lib_pause import PROGRAMS
+
+US = 1000
+SLACK = 1300		# ns for each packet: 1514 bytes and what the link adds, at 10 Gb/s
+DELAY = 500		# us, each way
+TICKS = 512 * 1000000	# ns; timers below that have a granularity that divides it
+ADDRESS = "192.0.2.2"
+
+# the window, how many packets are written, and which are lost: N the first time, NxT the first T times
+ROWS = [
+    (40, 40, "1"), (40, 40, "1,5-40"), (40, 40, "1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39"),
+    (40, 40, "2-6"), (40, 40, "10-30"), (40, 40, "1x2"), (40, 40, "20x2"), (40, 40, "1x2,2-3"), (40, 40, "1,40"),
+    (40, 40, "40"), (40, 40, "39-40"), (40, 40, "37-40"), (40, 40, "1-37"), (40, 40, "1-40"), (40, 40, "38"),
+    (40, 80, "1"), (40, 80, "1x2"), (40, 80, "1x3"), (40, 80, "5-9x2"), (40, 80, "1,5-40"), (40, 80, "1,41-44"),
+    (10, 10, "1"), (10, 10, "1,5-10"), (10, 10, "1,3,5,7"), (10, 10, "1-5"), (10, 10, "1-7"), (10, 10, "1x2"),
+    (10, 10, "8-10"), (10, 10, "10"), (10, 10, "1-9"), (10, 10, "1-10"), (10, 20, "1x2"), (10, 20, "2,4,6"),
+    (3, 3, "1"), (3, 3, "2"), (3, 3, "3"), (3, 3, "1-2"), (3, 3, "1,3"), (3, 3, "1-3"), (3, 3, "1x2"), (3, 6, "1-2"),
+    (2, 2, "1"), (2, 2, "2"), (2, 2, "1-2"), (2, 4, "1"), (2, 2, "2x2"),
+    (1, 1, "1"), (1, 1, "1x2"),
+]
+
+
+class Path:
+    """A sender, a middlebox that loses, a receiver"""
+
+    def __init__(self):
+        self.h1, self.r, self.h2 = Namespace("h1"), Namespace("r"), Namespace("h2")
+        self.port = itertools.count(5001)
+        for h, dev, n in ((self.h1, "r1", 1), (self.h2, "r2", 2)):
+            sh(f"""ip link add name eth0 netns {h.name} type veth peer name {dev} netns {self.r.name}
+                ip -n {self.r.name} link set {dev} up
+                ip -n {h.name} link set lo up
+                ip -n {h.name} link set eth0 gso_max_segs 1 up
+                ip -n {h.name} addr add 192.0.2.{n}/24 dev eth0
+                ip netns exec {h.name} ethtool -K eth0 tso off gso off gro off tx off rx off >/dev/null 2>&1
+                tc -n {h.name} qdisc add dev eth0 root netem limit 10000 delay {DELAY}us""")
+            h.sysctl("ipv4.tcp_no_metrics_save", 1)
+            h.sysctl("bolt.fallback", "reno")
+
+    def timeouts(self):
+        with self.h1, open("/proc/net/netstat", encoding="ascii") as f:
+            names, values = [line.split() for line in f if line.startswith("TcpExt:")]
+        return int(values[names.index("TCPTimeouts")])
+
+    def lossy(self, what):
+        """From here on these packets are lost of the next connection"""
+        with self.r:
+            mbox = subprocess.Popen([PROGRAMS + "/bolt_mbox", "r1", "r2", *what], stdout=subprocess.PIPE, text=True)
+        undo.append(f"kill {mbox.pid} 2>/dev/null")
+        expect("bolt_mbox", mbox.stdout.readline(), "ready\n")
+        return mbox
+
+    def delay(self, us):
+        sh(f"tc -n {self.h1.name} qdisc replace dev eth0 root netem limit 10000 delay {us}us")
+
+    def transfer(self, cc, peer, row):
+        """Nanoseconds until all of it is read, and timeouts"""
+        window, packets, lost = row
+        port = next(self.port)
+        sh(f"ip -n {self.h1.name} route replace 192.0.2.0/24 dev eth0 initcwnd {window}")
+        mbox = self.lossy(["lose", lost, "up", "port", str(port)])
+        with self.h2:
+            listener = socket.socket()
+            listener.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, peer.encode())
+            listener.bind((ADDRESS, port))
+            listener.listen()
+        with self.h1:
+            sock = socket.socket()
+        sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.delay(DELAY - 20)
+        # the same tick of the timer wheel for all: a retransmission timer of 200 ms is up to 8 ms late
+        time.sleep((TICKS - time.monotonic_ns() % TICKS) / 1e9)
+        sock.connect((ADDRESS, port))
+        there, _ = listener.accept()
+        expect(f"{cc}: congestion control", used(sock), "bolt-reno" if (cc, peer) == ("bolt", "reno") else cc)
+        size = packets * sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+        # never below the minimum RTT: RACK would not believe the ACK of a retransmission
+        self.delay(DELAY)
+        before, start = self.timeouts(), time.monotonic_ns()
+        sock.sendall(b"x" * size)
+        while size:
+            size -= len(there.recv(size))
+        took = time.monotonic_ns() - start
+        timeouts = self.timeouts() - before
+        for s in sock, there, listener:
+            s.close()
+        mbox.terminate()
+        said = mbox.communicate()[0]
+        expect_that(f"{cc} {row}: lost", "changed=0" not in said, said)
+        return took, timeouts
+
+
+def used(sock):
+    return sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+RENO = {}
+
+
+def beside_reno(cc, peer):
+    path = Path()
+    for row in ROWS:
+        if row not in RENO:
+            RENO[row] = path.transfer("reno", "reno", row)
+        reno, reno_timeouts = RENO[row]
+        took, timeouts = path.transfer(cc, peer, row)
+        print(f"    # {row}: {cc} {took // US} us, {timeouts} timeouts; reno {reno // US}, {reno_timeouts}")
+        expect_that(f"{cc} {row}: us", took <= reno + SLACK * row[1], f"{took // US}, reno {reno // US}")
+        expect_that(f"{cc} {row}: timeouts", timeouts <= reno_timeouts, f"{timeouts}, reno {reno_timeouts}")
+
+
+def bolt():
+    beside_reno("bolt", "bolt")
+
+
+def swift():
+    beside_reno("swift", "swift")
+
+
+def bolt_without_option():
+    beside_reno("bolt", "reno")
+
+
+def swift_without_option():
+    beside_reno("swift", "reno")
+
+
+if __name__ == "__main__":
+    sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option]))
