@@ -115,7 +115,7 @@ struct bolt_flow {
 	struct bolt_controller	*ctl;		/* NULL: init() has not finished, or released */
 	struct bolt_core	core;
 	u32			cwnd;		/* the controller's window, in whole packets */
-	u32			tcp_cwnd;	/* the same or, in fast recovery, more: given to TCP */
+	u32			tcp_cwnd;	/* given to TCP; in recovery it may be more */
 	u8			last_inc;	/* inc_count up to which INC was granted */
 	s32			inc_room;	/* packets that may have arrived with INC */
 	u32			nic_kbps;	/* rate of the outgoing device; 0: unknown */

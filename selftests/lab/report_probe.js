@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What test_report.py does in the page, as a reader would: by clicks, drags and keys.
+// What browser_report.py does in the page, as a reader would: by clicks, drags and keys.
 
 const settle = () => new Promise(done => setTimeout(done, 80));
 const texts = row => [...row.cells].map(c => c.textContent);

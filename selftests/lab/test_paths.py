@@ -16,10 +16,10 @@ MAKEFILES = {".": "O", "tools": "O", "selftests": "O", "selftests/fuzz": "O", "t
 # with what each of them does nothing
 SCRIPTS = {
     "selftests/groups/build": (), "selftests/groups/demo": (), "selftests/groups/fuzz": (), "selftests/groups/guest": ("lab",),
-    "selftests/groups/net": (), "selftests/groups/net61": (), "selftests/groups/net73": (), "selftests/groups/packages": (),
+    "selftests/groups/net": (), "selftests/groups/net61": (), "selftests/groups/clean": (), "selftests/groups/packages": (),
     "selftests/groups/qemu": (), "selftests/groups/qemu_long": (), "selftests/groups/debug_long": (), "selftests/groups/soak": (),
     "selftests/groups/scenarios": ("--no-such",), "selftests/qemu/machine": (), "tools/packages": (), "tools/lab/debian13": (),
-    "tools/lab/demo": ("--help",), "tools/lab/kernel/build": ("--help",), "tools/lab/kernel/run": ("--help",),
+    "tools/lab/demo": ("--help",), "tools/lab/install-deps": ("--help",), "tools/lab/kernel/build": ("--help",), "tools/lab/kernel/run": ("--help",),
     "tools/lab/qemu/fetch": ("--help",), "tools/lab/qemu/rootfs": ("--help",), "tools/lab/qemu/run": ("--help",),
 }
 
