@@ -173,7 +173,6 @@ static int __init sfc_module_init(void)
 {
 	int err;
 
-	get_random_bytes(&sfc_signal_key, sizeof(sfc_signal_key));
 	err = register_pernet_subsys(&sfc_switch_ops);
 	if (err)
 		return err;

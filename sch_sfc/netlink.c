@@ -125,13 +125,22 @@ int sfc_keys_parse(struct bolt_keys *keys, bool *set, const struct nlattr *attr,
 	return 0;
 }
 
+/* Until it is given: room for @limit in packets of a page each, of an MTU of 1500 */
+static u32 sfc_config_memory(u32 limit)
+{
+	return clamp_t(u64, 4ULL * limit, TC_SFC_MEMORY_LIMIT, U32_MAX);
+}
+
 /* Overwrite members of @cfg by the request. */
 static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 			    struct netlink_ext_ack *extack)
 {
+	bool derived = cfg->memory_limit == sfc_config_memory(cfg->limit);
 	int i, err, was = cfg->bands;
 
 	sfc_values_parse(cfg, sfc_values, TCA_SFC_MAX, tb);
+	if (derived && !tb[TCA_SFC_MEMORY_LIMIT])
+		cfg->memory_limit = sfc_config_memory(cfg->limit);
 	if (tb[TCA_SFC_FLAGS]) {
 		struct nla_bitfield32 f = nla_get_bitfield32(tb[TCA_SFC_FLAGS]);
 

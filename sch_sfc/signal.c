@@ -108,19 +108,19 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 	return true;
 }
 
-siphash_key_t sfc_signal_key __ro_after_init;
-
 /*
  * The source of messages on Ethernet is an address that no host has, and not the device's, which a
  * bridge that receives it takes for a sign of a loop.  All queues of a device have the same; two
- * devices have not, or a bridge would see it move.
+ * devices have not, or a bridge would see it move: ports of a bond share their address.  It is the
+ * same after each reload, and no secret.
  */
 void sfc_signal_init(struct Qdisc *sch)
 {
 	const struct net_device *dev = qdisc_dev(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
+	static const siphash_key_t key;
 
-	u64_to_ether_addr(siphash_2u64(dev_net(dev)->net_cookie, dev->ifindex, &sfc_signal_key),
+	u64_to_ether_addr(siphash_2u64(ether_addr_to_u64(dev->dev_addr), dev->ifindex, &key),
 			  q->msg_mac);
 	/* as eth_random_addr() */
 	q->msg_mac[0] &= 0xfe;

@@ -141,4 +141,18 @@ test_high_band() {
 	expect_le "memory" "$(qdisc "$R" r2 memory_used)" 262144
 }
 
-run_tests small_frames default super_packets copies lowered peeked high_band
+# Four times the limit, at least 64 MB, until it is given
+test_follows_limit() {
+	setup_sink 1
+	expect "sfc" tc_ qdisc add dev d0 root handle 21: sfc limit 100mb
+	expect_eq "four limits" "$(qdisc "$R" d0 memory_limit)" $((400 * MB))
+	expect "another" tc_ qdisc change dev d0 root handle 21: sfc limit 2gb
+	expect_eq "the most" "$(qdisc "$R" d0 memory_limit)" 4294967295
+	expect "less" tc_ qdisc change dev d0 root handle 21: sfc limit 1mb
+	expect_eq "the least" "$(qdisc "$R" d0 memory_limit)" $((64 * MB))
+	expect "given" tc_ qdisc change dev d0 root handle 21: sfc limit 100mb memory_limit 5mb
+	expect "another limit" tc_ qdisc change dev d0 root handle 21: sfc limit 200mb
+	expect_eq "as given" "$(qdisc "$R" d0 memory_limit)" $((5 * MB))
+}
+
+run_tests follows_limit small_frames default super_packets copies lowered peeked high_band

@@ -48,7 +48,7 @@ static void explain(void)
 		"rate      shape to RATE; 0: do not shape, the device is the link (0)\n"
 		"link      rate of the link, without shaping; 0: the device's speed (0)\n"
 		"limit     drop packets that arrive while the backlog exceeds this (16Mb)\n"
-		"memory_limit  likewise, by the memory that queued packets take (64Mb)\n"
+		"memory_limit  likewise, by the memory that queued packets take (4 limits, 64Mb or more)\n"
 		"overhead  bytes on the wire beyond IP packet and Ethernet header; Ethernet: 24 (0)\n"
 		"bolt      Bolt: read and change the option of data packets (on)\n"
 		"ccthresh  queue at or above which an SRC is sent (auto: two packets of the device's MTU)\n"

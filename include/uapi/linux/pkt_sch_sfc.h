@@ -50,7 +50,7 @@ enum {
 	TCA_SFC_XON,		/* u32, bytes; below, it may go on; 0: half of TCA_SFC_XOFF */
 	TCA_SFC_PFC_STUCK,	/* u32, ns, watchdog: paused so long and nothing left; 0: off */
 	TCA_SFC_PFC_IGNORE,	/* u32, ns, ... no pause is heeded for so long */
-	TCA_SFC_MEMORY_LIMIT,	/* u32, bytes of memory that packets may take, 1 and more */
+	TCA_SFC_MEMORY_LIMIT,	/* u32, bytes of memory that packets may take; else 4 limits */
 	__TCA_SFC_MAX
 };
 
@@ -77,7 +77,7 @@ enum tc_sfc_bts {
 };
 
 #define TC_SFC_SUPPRESS_OFF	0xffffffffU
-/* bytes: room for TCA_SFC_LIMIT's default of 16 MB in packets of a page each, of an MTU of 1500 */
+/* bytes: the least that four times TCA_SFC_LIMIT stands for */
 #define TC_SFC_MEMORY_LIMIT	(64U << 20)
 
 #define TC_SFC_RATE_MIN		1000ULL			/* bytes/s: 8 kbit/s */
