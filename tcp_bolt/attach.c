@@ -22,12 +22,18 @@ u32 bolt_clamp_cwnd(const struct sock *sk, const struct bolt_flow *f, u32 cwnd)
 	return clamp_t(u32, cwnd, 1, min(f->max_cwnd, tcp_sk(sk)->snd_cwnd_clamp));
 }
 
+/* SRC may have cut the window long before: prior_cwnd alone can be less than what is in flight. */
+static void bolt_reduction_begin(const struct sock *sk, struct bolt_flow *f)
+{
+	f->recover_fs = max(tcp_sk(sk)->prior_cwnd, tcp_sk(sk)->packets_out);
+}
+
 /* The only place where the module changes TCP's window; in fast recovery it may exceed @cwnd. */
 static void bolt_write_cwnd(struct sock *sk, struct bolt_flow *f, u32 cwnd)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	const struct bolt_recovery r = {
-		.prior = tp->prior_cwnd, .delivered = tp->prr_delivered, .out = tp->prr_out,
+		.prior = f->recover_fs, .delivered = tp->prr_delivered, .out = tp->prr_out,
 	};
 
 	f->cwnd = cwnd;
@@ -211,6 +217,7 @@ static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 	bolt_flow_set_locked(sk, f);
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* the route's initcwnd, or ten */
+	bolt_reduction_begin(sk, f);
 	f->recovery = inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery;
 	bolt_write_cwnd(sk, f, f->init_cwnd);
 	if (speaks)
@@ -331,6 +338,7 @@ static void bolt_set_state(struct sock *sk, u8 state)
 		/* from one to the other it is the same window's loss */
 		if (tcp_in_cwnd_reduction(sk))
 			break;
+		bolt_reduction_begin(sk, f);
 		BOLT_INC_STATS(f->bn, LossDec);
 		f->ctl->on_loss(sk, f, false);
 		break;

@@ -116,6 +116,7 @@ struct bolt_flow {
 	struct bolt_core	core;
 	u32			cwnd;		/* the controller's window, in whole packets */
 	u32			tcp_cwnd;	/* given to TCP; in recovery it may be more */
+	u32			recover_fs;	/* struct bolt_recovery: prior */
 	u8			last_inc;	/* inc_count up to which INC was granted */
 	s32			inc_room;	/* packets that may have arrived with INC */
 	u32			nic_kbps;	/* rate of the outgoing device; 0: unknown */

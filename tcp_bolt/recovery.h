@@ -24,7 +24,8 @@
 
 /**
  * struct bolt_recovery - since recovery began
- * @prior:	cwnd before
+ * @prior:	packets in flight when it began, or cwnd before if that was more (RFC 6937,
+ *		RecoverFS).  At most what is delivered is sent, even if the window has grown since
  * @delivered:	packets delivered since
  * @out:	packets sent since
  */
@@ -38,13 +39,14 @@ struct bolt_recovery {
 static inline u32 bolt_recovery_cwnd(const struct bolt_recovery *r, u32 window, u32 in_flight)
 {
 	u32 prior = max_t(u32, r->prior, 1);
+	u32 share = min(window, prior);
 	u64 allowed = r->out;
 
 	window = max_t(u32, window, BOLT_RECOVERY_MIN);
 	if (in_flight < window)
 		return window;
 	if (in_flight > window)
-		allowed = max(allowed, div_u64((u64)window * r->delivered + prior - 1, prior));
+		allowed = max(allowed, div_u64((u64)share * r->delivered + prior - 1, prior));
 	return in_flight + max_t(u32, allowed - r->out, !r->out);
 }
 

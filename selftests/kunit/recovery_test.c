@@ -24,8 +24,9 @@ static const struct cwnd_case cwnd_cases[] = {
 	{ "below it: the window", { 40, 30, 5 }, 20, 19, 20 },
 	{ "below one packet: two", { 1, 1, 1 }, 1, 0, 2 },
 	{ "nothing in flight", { 3, 1, 0 }, 1, 0, 2 },
-	{ "the controller has opened its window", { 10, 10, 10 }, 30, 31, 51 },
-	{ "no window before", { 0, 1, 1 }, 2, 3, 4 },
+	{ "the controller has opened its window", { 10, 10, 10 }, 30, 31, 31 },
+	{ "in flight far above a window that SRC cut", { 40, 39, 1 }, 4, 39, 42 },
+	{ "no window before", { 0, 1, 1 }, 2, 3, 3 },
 	{ "nor anything delivered", { 0, 0, 0 }, 2, 3, 4 },
 	{ "no overflow", { 1 << 20, 1 << 20, 0 }, 1 << 20, 1 << 21, 3 << 20 },
 };
@@ -51,7 +52,10 @@ static u32 reno_cwnd(const struct bolt_recovery *r, u32 ssthresh, u32 in_flight)
 	return in_flight + max(more, r->out ? 0 : 1);
 }
 
-/* Never less than Reno's, whose ssthresh is at least two packets: five numbers of four bits */
+/*
+ * Never less than Reno's, whose ssthresh is two packets to half of what was in flight, and above
+ * the window never more than what was delivered: five numbers of four bits
+ */
 static void bolt_recovery_beside_reno_test(struct kunit *test)
 {
 	u32 i;
@@ -61,7 +65,11 @@ static void bolt_recovery_beside_reno_test(struct kunit *test)
 		u32 window = 1 + (i >> 12 & 15), in_flight = i >> 16;
 		u32 cwnd = bolt_recovery_cwnd(&r, window, in_flight);
 
-		if (cwnd < window || cwnd < reno_cwnd(&r, max(window, 2U), in_flight))
+		if (cwnd < window ||
+		    (window <= r.prior / 2 && window >= 2 &&
+		     cwnd < reno_cwnd(&r, window, in_flight)) ||
+		    (in_flight > max(window, 2U) &&
+		     cwnd - in_flight > max_t(int, r.delivered - r.out, !r.out)))
 			KUNIT_FAIL(test, "%u of %u, sent %u, window %u, in flight %u: %u",
 				   r.delivered, r.prior, r.out, window, in_flight, cwnd);
 	}
