@@ -329,6 +329,11 @@ class Client:
         after = self.h1.stats()
         return {k: after[k] - self.before[k] for k in ("Negotiated", "Fallback") if after[k] != self.before[k]}
 
+    def ends(self, what, want):
+        """... and no more of it"""
+        expect(f"IPv{self.family}, {what}", self.became(), want)
+        self.close()
+
     def close(self):
         for sock in (self.raw, self.listener, *self.accepted):
             sock.close()
@@ -351,8 +356,7 @@ def shake(family, what, offered, third, want):
     expect(f"{what}: SYN-ACK", c.accepts(), offered)
     for segment in third:
         c.ack(**segment)
-    expect(f"IPv{family}, {what}", c.became(), want)
-    c.close()
+    c.ends(what, want)
 
 
 def third():
@@ -380,8 +384,7 @@ def cookie():
             expect("SYN-ACK", c.accepts(), option)
             c.ack(True, ack=1000)
             c.ack(option)
-            expect(f"IPv{family}, {option}", c.became(), want)
-            c.close()
+            c.ends(f"{option}", want)
     each_family(test)
 
 
@@ -395,8 +398,7 @@ def defer_accept():
             expect("SYN-ACK", c.accepts(), option)
             c.ack(bare)
             c.ack(option, payload=b"x" * 10)
-            expect(f"IPv{family}, bare {bare}, data {option}", c.became(), want)
-            c.close()
+            c.ends(f"bare {bare}, data {option}", want)
     each_family(test)
 
 
@@ -418,8 +420,7 @@ def dropped_syn():
                 c.syn(False)
                 expect(f"IPv{family}, {what}, {seq}: SYN-ACK", c.accepts(), False)
                 c.ack(False)
-                expect(f"IPv{family}, {what}, {seq}", c.became(), PLAIN)
-                c.close()
+                c.ends(f"{what}, {seq}", PLAIN)
     each_family(test)
 
 
@@ -436,8 +437,7 @@ def timer():
             c.syn(True, seq, broken=broken)
             expect(f"IPv{family}, {what}: by the timer", c.accepts(), False)
             c.ack(False)
-            expect(f"IPv{family}, {what}", c.became(), PLAIN)
-            c.close()
+            c.ends(what, PLAIN)
     each_family(test)
 
 
@@ -468,8 +468,7 @@ def fast_open():
             c.syn(offer, payload=b"x" * 10)
             expect("SYN-ACK", c.accepts(), offer)
             expect("by the timer", c.accepts(), offer)
-            expect(f"IPv{family}, {offer}", c.became(), want)
-            c.close()
+            c.ends(f"{offer}", want)
     each_family(test)
 
 
