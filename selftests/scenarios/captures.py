@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 TREE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
-SCRIPT = os.path.join(TREE, "tools", "wireshark", "bolt.lua")
+TSHARK = os.path.join(TREE, "tools", "wireshark", "tshark")
 
 HOSTS = 5               # h0 receives
 LINKS = ",".join(f"sw-h{i}" for i in range(HOSTS))
@@ -94,7 +94,7 @@ def read(path):
 def tshark(path, *names):
     args = [a for n in ("frame.interface_name", "frame.time_epoch", *names) for a in ("-e", n)]
     with tempfile.TemporaryDirectory() as home:
-        done = subprocess.run(["tshark", "-X", f"lua_script:{SCRIPT}", "-n", "-r", path, "-o", "tcp.check_checksum:TRUE",
+        done = subprocess.run([TSHARK, "-n", "-r", path, "-o", "tcp.check_checksum:TRUE",
                                "-o", "udp.check_checksum:TRUE", "-T", "fields", "-E", "separator=|", *args],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, env=os.environ | {"HOME": home})
     return [line.split("|") for line in done.stdout.splitlines()]
