@@ -42,7 +42,7 @@ static int begin(const char *call)
 	if (fd < 0)
 		_exit(99);
 	/* the last step: nothing may allocate before the call itself */
-	return syscall(SYS_pwrite64, fd, nth, strlen(nth), 0) > 0;
+	return pwrite(fd, nth, strlen(nth), 0) > 0;
 }
 
 static void end(void)
@@ -50,12 +50,11 @@ static void end(void)
 	char left[32] = "";
 	int out;
 
-	if (syscall(SYS_pread64, fd, left, sizeof(left) - 1, 0) < 0 ||
-	    syscall(SYS_pwrite64, fd, "0", 1, 0) < 0)
+	if (pread(fd, left, sizeof(left) - 1, 0) < 0 || pwrite(fd, "0", 1, 0) < 0)
 		_exit(99);
 	close(fd);
 	out = open(getenv("FAIL_OUT") ?: "/dev/null", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	if (out < 0 || syscall(SYS_write, out, left, strlen(left)) < 0)
+	if (out < 0 || pwrite(out, left, strlen(left), 0) < 0)
 		_exit(99);
 	close(out);
 }

@@ -88,10 +88,12 @@ static size_t traffic(char **netns, int n, char *buf, size_t size)
 	for (i = 0; i < n; i++) {
 		enter(netns[i]);
 		fd = open("/proc/thread-self/net/dev", O_RDONLY);
-		while (fd >= 0 && used < size && (got = read(fd, buf + used, size - used)) > 0)
-			used += got;
-		if (fd < 0 || used == size)
+		if (fd < 0)
 			die(netns[i], "cannot read its devices");
+		while (used < size && (got = read(fd, buf + used, size - used)) > 0)
+			used += got;
+		if (used == size)
+			die(netns[i], "too many devices");
 		close(fd);
 	}
 	return used;

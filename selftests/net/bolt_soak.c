@@ -83,7 +83,7 @@ static void serve(void)
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = listener };
 
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener, (void *)&addr, sizeof(addr)) || listen(listener, 4096) ||
+	if (listener < 0 || bind(listener, (void *)&addr, sizeof(addr)) || listen(listener, 4096) ||
 	    epoll_ctl(poll, EPOLL_CTL_ADD, listener, &ev))
 		die("listen: %s", strerror(errno));
 	printf("listening\n");

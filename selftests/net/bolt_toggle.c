@@ -146,7 +146,7 @@ static void serve(const char *addr, int port)
 
 	signal(SIGCHLD, SIG_IGN);
 	inet_pton(AF_INET, addr, &at.sin_addr);
-	if (bind(lfd, (void *)&at, sizeof(at)) || listen(lfd, FLOWS))
+	if (lfd < 0 || bind(lfd, (void *)&at, sizeof(at)) || listen(lfd, FLOWS))
 		err(1, "listen");
 	printf("listening\n");
 	fflush(stdout);

@@ -58,11 +58,12 @@ static char *parameter(const char *name)
 	static char line[4096];
 	char *word, *rest = line;
 	size_t len = strlen(name);
-	ssize_t n;
+	ssize_t n = -1;
 	int fd = open("/proc/cmdline", O_RDONLY | O_CLOEXEC);
 
-	n = read(fd, line, sizeof(line) - 1);
-	if (fd < 0 || n < 0)
+	if (fd >= 0)
+		n = read(fd, line, sizeof(line) - 1);
+	if (n < 0)
 		fail("/proc/cmdline");
 	close(fd);
 	line[n] = 0;
