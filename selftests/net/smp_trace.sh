@@ -43,11 +43,11 @@ quiet() {
 # window that the line before has set, and the last one's is TCP's
 expect_windows() {
 	local old new last=''
-	local -i changes=0 gaps=0 smaller=0
+	local changes=0 gaps=0 smaller=0
 	while read -r old new; do
-		changes+=1
-		[ "$new" -ge "$old" ] || smaller+=1
-		[ "$old" = "${last:-$old}" ] || gaps+=1
+		changes=$((changes + 1))
+		[ "$new" -ge "$old" ] || smaller=$((smaller + 1))
+		[ "$old" = "${last:-$old}" ] || gaps=$((gaps + 1))
 		last=$new
 	done < <(sed -nE "s/.* bolt_cwnd: .*:5001 old_cwnd=([0-9]+) cwnd=([0-9]+) .*/\1 \2/p" \
 		"$tracing/trace")
