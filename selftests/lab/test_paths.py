@@ -20,7 +20,7 @@ SCRIPTS = {
     "selftests/groups/qemu": (), "selftests/groups/qemu_long": (), "selftests/groups/debug_long": (), "selftests/groups/soak": (),
     "selftests/groups/scenarios": ("--no-such",), "selftests/qemu/machine": (), "tools/packages": (), "tools/lab/debian13": (),
     "tools/lab/demo": ("--help",), "tools/lab/install-deps": ("--help",), "tools/lab/kernel/build": ("--help",), "tools/lab/kernel/run": ("--help",),
-    "tools/lab/qemu/fetch": ("--help",), "tools/lab/qemu/rootfs": ("--help",), "tools/lab/qemu/run": ("--help",),
+    "tools/lab/qemu/fetch": ("--help",), "tools/lab/qemu/minbase": (), "tools/lab/qemu/rootfs": ("--help",), "tools/lab/qemu/run": ("--help",),
 }
 
 
@@ -267,6 +267,27 @@ class Packages(Case):
     def test_what_is_not_theirs_stays(self):
         self.keep(self.top / "out/packages/thesis.tex")
         self.refused(context.TREE / "tools/packages", self.top / "out", says=str(self.top / "out/packages"))
+
+
+class Minimal(Case):
+    """A minimal Debian comes by its packages as this machine's apt does."""
+
+    def test_behind_a_proxy(self):
+        stubs = self.top / "stubs"
+        stubs.mkdir()
+        for name, text in (("apt-get", "echo 'deb http://deb.example.org/debian bookworm main|Debian'"),
+                           ("apt-config", """echo 'Acquire::http::Proxy "http://192.0.2.1:3128/";'; echo 'Acquire::https::Proxy "";'"""),
+                           ("unshare", 'shift; exec "$@"'), ("mmdebstrap", f"""echo "$*" >>{self.top}/said; cat >>{self.top}/said; exit 1""")):
+            (stubs / name).write_text(f"#!/bin/sh\n{text}\n")
+            (stubs / name).chmod(0o755)
+        self.command(context.TREE / "selftests/groups/clean", PATH=f"{stubs}:{os.environ['PATH']}", BOLT_CHECK_OUT=str(self.top))
+        said = (self.top / "said").read_text().splitlines()
+        self.assertEqual(len(said), 8, said)
+        for debian, words, source in zip(("bookworm", "bookworm", "trixie", "trixie"), said[::2], said[1::2]):
+            self.assertIn(' --aptopt=Acquire::http::Proxy "http://192.0.2.1:3128/"; ', words)
+            self.assertNotIn("https", words)
+            self.assertIn(f" {debian} {self.top}/{debian}-", words)
+            self.assertEqual(source, f"deb http://deb.example.org/debian {debian} main")
 
 
 class Cache(Case):
