@@ -24,7 +24,7 @@ $(O):
 	@touch $@/.subrtt-build
 
 # $(call ours,DIR): or nothing is removed
-ours	= [ ! -e $(1) ] || [ $(O) = $(CURDIR)/build ] || [ -e $(O)/.subrtt-build ] || \
+ours	= [ ! -e $(1) ] || [ $(O) = $(CURDIR)/build ] || [ -e $(O)/.subrtt-build ] || [ -e $(1)/.subrtt-build ] || \
 	  { echo "make: $(1): was there before, so it is not removed" >&2; exit 1; }
 
 all: modules tools ## build the modules for KDIR and the tools
@@ -91,11 +91,13 @@ site: | $(O) ## build the documentation as HTML: O/site/index.html, O/subrtt-sit
 	@command -v sphinx-build >/dev/null && command -v mandoc >/dev/null || { echo "make: install the packages python3-sphinx, furo and mandoc" >&2; exit 1; }
 	@$(call ours,$(O)/site)
 	rm -rf $(O)/site
+	@mkdir -p $(O)/site
+	@touch $(O)/site/.subrtt-build
 	sphinx-build -q -n -W --keep-going -d $(O)/site-cache Documentation $(O)/site
 	@mkdir -p $(O)/site/man
 	@for page in Documentation/man/*.[178] tools/subrtt/subrtt.8; do \
 		mandoc -T html $$page >$(O)/site/man/$${page##*/}.html || exit 1; done
-	tar -C $(O) --sort=name -czf $(O)/subrtt-site.tar.gz site
+	tar -C $(O) --exclude=.subrtt-build --sort=name -czf $(O)/subrtt-site.tar.gz site
 
 clean: ## remove what was built
 	@$(call ours,$(O))

@@ -114,6 +114,21 @@ class Make(Case):
             self.assertFalse(made.exists())
         self.assertEqual(self.command("make", "clean", "O=never", cwd=tree).returncode, 0)
 
+    def test_site_replaces_its_own(self):
+        tree = self.copy()
+        theirs = self.keep(self.top / "theirs" / "thesis.tex").parent
+        stubs = self.top / "stubs"
+        for name, text in (("sphinx-build", 'for d; do :; done; mkdir -p "$d"; echo >"$d/index.html"'), ("mandoc", "exit 0")):
+            stub = self.keep(stubs / name)
+            stub.write_text(f"#!/bin/sh\n{text}\n")
+            stub.chmod(0o755)
+        for _ in range(2):
+            result = self.command("make", "site", f"O={theirs}", cwd=tree, PATH=f"{stubs}:{os.environ['PATH']}")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertFalse((theirs / "site" / "gone.html").exists())
+            (theirs / "site" / "gone.html").touch()
+        self.refused("make", "clean", f"O={theirs}", cwd=tree, says=str(theirs))
+
     def test_farm_removes_none_but_its_links(self):
         tree = self.copy()
         theirs = self.top / "theirs" / "modules"
