@@ -284,6 +284,52 @@ class Packages(Case):
         self.refused(context.TREE / "tools/packages", self.top / "out", says=str(self.top / "out/packages"))
 
 
+class Check(Case):
+    """What `make check` says, with groups that take no time."""
+
+    def setUp(self):
+        super().setUp()
+        self.tree = self.copy()
+        for group in (self.tree / "selftests/groups").iterdir():
+            self.program(group, 'echo "KTAP version 1"; echo 1..1; echo "ok 1 x"')
+
+    def program(self, path, text):
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def test_packages_are_installed_once(self):
+        self.program(self.tree / "tools/lab/install-deps", f'echo "$*" >>{self.top}/asked')
+        result = self.command("make", "check", cwd=self.tree, TMPDIR=str(self.top))
+        self.assertEqual(result.returncode, 0, result)
+        self.assertEqual((self.top / "asked").read_text(), "--for check\n")
+
+    def test_the_end_names_the_packages_that_are_missing(self):
+        says = ("install-deps: missing Debian packages: mandoc", "E: Unable to locate package mandoc", "install-deps: no archive of this machine has mandoc")
+        self.program(self.tree / "tools/lab/install-deps", "\n".join(f"echo '{line}' >&2" for line in says) + "\nexit 1")
+        self.program(self.tree / "selftests/groups/static", 'echo "KTAP version 1"; echo 1..1; echo "# mandoc: not found"; echo "not ok 1 page"')
+        result = self.command("make", "check", cwd=self.tree, TMPDIR=str(self.top))
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(result.stdout.splitlines()[-4:], [*says, "5 passed, 1 failed, 0 skipped"])
+        self.assertIn("    # mandoc: not found", result.stdout.splitlines())
+
+    def test_the_end_of_the_unit_tests_names_each_failure(self):
+        lab = self.top / "selftests/lab"
+        lab.mkdir(parents=True)
+        (lab / "test_x.py").write_text("""import unittest
+class X(unittest.TestCase):
+    def test_a(self):
+        raise KeyError("this one")
+    def test_b(self):
+        self.assertEqual(1, 2, "\\n".join(["long"] * 200))
+""")
+        static = context.TREE / "selftests/groups/static"
+        result = self.command("bash", "-c", f"""eval "$(sed -n '/^python_unit()/,/^}}/p' {static})"; python_unit 2>&1""")
+        self.assertNotEqual(result.returncode, 0)
+        last = "\n".join(result.stdout.splitlines()[-6:])
+        for part in ("ERROR: test_a", "KeyError: 'this one'", "FAIL: test_b", "AssertionError: 1 != 2"):
+            self.assertIn(part, last)
+
+
 class Minimal(Case):
     """A minimal Debian comes by its packages as this machine's apt does."""
 
