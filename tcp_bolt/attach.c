@@ -233,11 +233,15 @@ static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 		bolt_go_without_option(sk, f);
 }
 
-/* Undo bolt_attach(). */
+/* Undo bolt_attach().  The next congestion control gets the window, not what recovery allows */
 void bolt_detach(struct sock *sk, struct bolt_flow *f)
 {
 	struct dst_entry *dst = __sk_dst_get(sk);
 
+	if (f->recovery) {
+		f->recovery = 0;
+		bolt_write_cwnd(sk, f, f->cwnd);
+	}
 	bolt_pacing_end(sk, f);
 	if (dst)
 		sk->sk_gso_max_segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);

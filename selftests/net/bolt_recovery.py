@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
-"""After a loss: no retransmission is later than Reno's, and no timeout more than Reno has.
+"""After a loss: no retransmission is later than Reno's, and no timeout more than Reno has; what recovery may send
+beyond the window is not taken for the window.
 
 	H1 (sender) ---- R (bolt_mbox: loses what the row says) ---- H2	10 Gb/s, 1 ms there and back
 
@@ -12,12 +13,13 @@ packet's time on the link, for each of the row's.
 
 import itertools
 import socket
+import struct
 import subprocess
 import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import TCP_CONGESTION, Namespace, expect, expect_that, sh, undo
+from bolt_ctl import TCP_CONGESTION, TCP_INFO, Namespace, expect, expect_that, poll, sh, undo
 from lib_pause import PROGRAMS
 
 US = 1000
@@ -25,6 +27,7 @@ SLACK = 1300		# ns for each packet: 1514 bytes and what the link adds, at 10 Gb/
 DELAY = 500		# us, each way
 TICKS = 512 * 1000000	# ns; timers below that have a granularity that divides it
 ADDRESS = "192.0.2.2"
+RECOVERY = 3		# tcpi_ca_state
 
 # the window, how many packets are written, and which are lost: N the first time, NxT the first T times
 ROWS = [
@@ -73,12 +76,9 @@ class Path:
     def delay(self, us):
         sh(f"tc -n {self.h1.name} qdisc replace dev eth0 root netem limit 10000 delay {us}us")
 
-    def transfer(self, cc, peer, row):
-        """Nanoseconds until all of it is read, and timeouts"""
-        window, packets, lost = row
-        port = next(self.port)
+    def connect(self, cc, peer, port, window):
+        """A connection of H1's to H2 with that initial window, which also H2's end and listener belong to"""
         sh(f"ip -n {self.h1.name} route replace 192.0.2.0/24 dev eth0 initcwnd {window}")
-        mbox = self.lossy(["lose", lost, "up", "port", str(port)])
         with self.h2:
             listener = socket.socket()
             listener.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, peer.encode())
@@ -93,14 +93,21 @@ class Path:
         time.sleep((TICKS - time.monotonic_ns() % TICKS) / 1e9)
         sock.connect((ADDRESS, port))
         there, _ = listener.accept()
-        expect(f"{cc}: congestion control", used(sock), "bolt-reno" if (cc, peer) == ("bolt", "reno") else cc)
-        size = packets * sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
         # never below the minimum RTT: RACK would not believe the ACK of a retransmission
         self.delay(DELAY)
+        return sock, there, listener
+
+    def transfer(self, cc, peer, row):
+        """Nanoseconds until all of it is read, and timeouts"""
+        window, packets, lost = row
+        port = next(self.port)
+        mbox = self.lossy(["lose", lost, "up", "port", str(port)])
+        sock, there, listener = self.connect(cc, peer, port, window)
+        expect(f"{cc}: congestion control", used(sock), "bolt-reno" if (cc, peer) == ("bolt", "reno") else cc)
+        size = packets * mss(sock)
         before, start = self.timeouts(), time.monotonic_ns()
         sock.sendall(b"x" * size)
-        while size:
-            size -= len(there.recv(size))
+        received(there, size)
         took = time.monotonic_ns() - start
         timeouts = self.timeouts() - before
         for s in sock, there, listener:
@@ -113,6 +120,15 @@ class Path:
 
 def used(sock):
     return sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+def mss(sock):
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+
+
+def received(sock, size):
+    while size:
+        size -= len(sock.recv(size))
 
 
 RENO = {}
@@ -146,5 +162,34 @@ def swift_without_option():
     beside_reno("swift", "reno")
 
 
+# --- what recovery may send beyond the window ---
+
+def recovery(sock):
+    """The state, and snd_cwnd"""
+    info = sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 104)
+    return info[1], struct.unpack_from("I", info, 80)[0]
+
+
+def stuck(path, row):
+    """A connection of bolt's whose first packet is lost twice: in recovery until the RTO"""
+    window, packets, lost = row
+    port = next(path.port)
+    path.lossy(["lose", lost, "up", "port", str(port)])
+    ends = path.connect("bolt", "bolt", port, window)
+    ends[0].sendall(b"x" * packets * mss(ends[0]))
+    poll(lambda: recovery(ends[0])[0] == RECOVERY, "recovery")
+    return ends
+
+
+def handed_over():
+    """The next congestion control gets the window"""
+    sock, *_ = ends = stuck(Path(), (40, 40, "1x2,5-40"))
+    expect("bolt", recovery(sock), (RECOVERY, 37))
+    sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"cubic")
+    expect("cubic", recovery(sock), (RECOVERY, 20))
+    for s in ends:
+        s.close()
+
+
 if __name__ == "__main__":
-    sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option]))
+    sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option, handed_over]))
