@@ -12,11 +12,11 @@
  * LAST (section 3.2): the data from @seq on fits in the window, so the flow has nothing to send in
  * the next RTT.  This cannot be told from a bulk sender between two writes.
  */
-static bool bolt_is_last(const struct sock *sk, u32 seq)
+static bool bolt_is_last(const struct sock *sk, const struct bolt_flow *f, u32 seq)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return tp->write_seq - seq <= (u64)tcp_snd_cwnd(tp) * tp->mss_cache &&
+	return tp->write_seq - seq <= (u64)f->cwnd * tp->mss_cache &&
 	       !bolt_more_to_come(sk);
 }
 
@@ -38,7 +38,6 @@ static bool bolt_is_first(const struct sock *sk, const struct bolt_flow *f, u64 
 u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns)
 {
 	struct bolt_net *bn = f->bn;
-	const struct tcp_sock *tp = tcp_sk(sk);
 	u8 flags = 0;
 
 	if (bolt_is_first(sk, f, now_ns)) {
@@ -52,11 +51,10 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u
 		 * large window keeps the credit of one packet, which hardly matters there and makes
 		 * up for the serialization times that base_rtt_ns leaves out of the BDP.
 		 */
-		if (tcp_snd_cwnd(tp) <= BOLT_SMALL_CWND)
+		if (f->cwnd <= BOLT_SMALL_CWND)
 			f->next_tx_ns = now_ns;
 		f->in_first = 1;
-		f->first_end = seq + min_t(u64, (u64)tcp_snd_cwnd(tp) * tp->mss_cache,
-					   1U << 30);
+		f->first_end = seq + min_t(u64, (u64)f->cwnd * tcp_sk(sk)->mss_cache, 1U << 30);
 		f->last_open = 0;
 	}
 	if (f->in_first) {
@@ -67,7 +65,7 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u
 			f->in_first = 0;
 		}
 	}
-	if (bolt_is_last(sk, seq)) {
+	if (bolt_is_last(sk, f, seq)) {
 		flags |= BOLT_F_LAST;
 		BOLT_INC_STATS(bn, LastTx);
 		f->last_open = 1;

@@ -12,6 +12,7 @@ packet's time on the link, for each of the row's.
 """
 
 import itertools
+import re
 import socket
 import struct
 import subprocess
@@ -191,5 +192,31 @@ def handed_over():
         s.close()
 
 
+def last():
+    """LAST is of what fits into the window"""
+    path = Path()
+    port = next(path.port)
+    path.lossy(["lose", "1", "up", "port", str(port)])
+    with path.h1:
+        sniff = subprocess.Popen([PROGRAMS + "/bolt_sniff", "eth0"], stdout=subprocess.PIPE, text=True)
+    undo.append(f"kill {sniff.pid} 2>/dev/null")
+    expect("bolt_sniff", sniff.stdout.readline(), "ready\n")
+    sock, there, listener = path.connect("bolt", "bolt", port, 40)
+    size = 80 * mss(sock)
+    sock.sendall(b"x" * size)
+    received(there, size)
+    sniff.terminate()
+    packets = re.findall(r"^(in|out) tcp .* seq=(\d+) ack=(\d+) .* len=(\d+) .* bflags=(\w+)",
+                         sniff.communicate()[0], re.MULTILINE)
+    data = [n for n, (way, _, _, length, _) in enumerate(packets) if way == "out" and length != "0"]
+    first = packets[data[0]][1]
+    again = [n for n in data if packets[n][1] == first][1]
+    acked = next(n for n, (way, _, ack, _, _) in enumerate(packets) if way == "in" and ack != first)
+    flags = [packets[n][4] for n in data if again < n < acked]
+    expect("flags of the data beside the retransmission", set(flags), {"DAI"})
+    for s in sock, there, listener:
+        s.close()
+
+
 if __name__ == "__main__":
-    sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option, handed_over]))
+    sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option, handed_over, last]))
