@@ -38,7 +38,8 @@ static void bolt_write_cwnd(struct sock *sk, struct bolt_flow *f, u32 cwnd)
 
 	f->cwnd = cwnd;
 	if (f->recovery)
-		cwnd = bolt_recovery_cwnd(&r, cwnd, tcp_packets_in_flight(tp));
+		cwnd = bolt_recovery_cwnd(&r, cwnd, bolt_clamp_cwnd(sk, f, BOLT_RECOVERY_MIN),
+					  tcp_packets_in_flight(tp));
 	f->tcp_cwnd = cwnd;
 	if (cwnd == tcp_snd_cwnd(tp))
 		return;

@@ -19,7 +19,7 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-/* As in RFC 5681, equation 4; below one packet, departures are still spaced */
+/* As in RFC 5681, equation 4, unless clamped; below one packet, departures are still spaced */
 #define BOLT_RECOVERY_MIN	2
 
 /**
@@ -35,14 +35,15 @@ struct bolt_recovery {
 	u32	out;
 };
 
-/* The snd_cwnd for a controller's @window while @in_flight packets are in flight */
-static inline u32 bolt_recovery_cwnd(const struct bolt_recovery *r, u32 window, u32 in_flight)
+/* The snd_cwnd for a @window, at least @least, while @in_flight packets are in flight */
+static inline u32 bolt_recovery_cwnd(const struct bolt_recovery *r, u32 window, u32 least,
+				     u32 in_flight)
 {
 	u32 prior = max_t(u32, r->prior, 1);
 	u32 share = min(window, prior);
 	u64 allowed = r->out;
 
-	window = max_t(u32, window, BOLT_RECOVERY_MIN);
+	window = max(window, least);
 	if (in_flight < window)
 		return window;
 	if (in_flight > window)

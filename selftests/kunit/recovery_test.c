@@ -10,6 +10,7 @@ struct cwnd_case {
 	const char *name;
 	struct bolt_recovery r;
 	u32 window, in_flight, want;
+	u32 least;	/* 0: as if nothing clamps the window */
 };
 
 static const struct cwnd_case cwnd_cases[] = {
@@ -23,6 +24,7 @@ static const struct cwnd_case cwnd_cases[] = {
 	{ "at the window", { 40, 30, 5 }, 20, 20, 20 },
 	{ "below it: the window", { 40, 30, 5 }, 20, 19, 20 },
 	{ "below one packet: two", { 1, 1, 1 }, 1, 0, 2 },
+	{ "one, where that is the clamp", { 1, 1, 1 }, 1, 0, 1, .least = 1 },
 	{ "nothing in flight", { 3, 1, 0 }, 1, 0, 2 },
 	{ "the controller has opened its window", { 10, 10, 10 }, 30, 31, 31 },
 	{ "in flight far above a window that SRC cut", { 40, 39, 1 }, 4, 39, 42 },
@@ -36,8 +38,9 @@ KUNIT_ARRAY_PARAM_DESC(cwnd, cwnd_cases, name);
 static void bolt_recovery_cwnd_test(struct kunit *test)
 {
 	const struct cwnd_case *c = test->param_value;
+	u32 least = c->least ?: BOLT_RECOVERY_MIN;
 
-	KUNIT_EXPECT_EQ(test, bolt_recovery_cwnd(&c->r, c->window, c->in_flight), c->want);
+	KUNIT_EXPECT_EQ(test, bolt_recovery_cwnd(&c->r, c->window, least, c->in_flight), c->want);
 }
 
 /* tcp_cwnd_reduction(), of an ACK that acknowledges one packet and advances snd_una */
@@ -63,7 +66,7 @@ static void bolt_recovery_beside_reno_test(struct kunit *test)
 	for (i = 0; i < 1 << 20; i++) {
 		const struct bolt_recovery r = { 1 + (i & 15), i >> 4 & 15, i >> 8 & 15 };
 		u32 window = 1 + (i >> 12 & 15), in_flight = i >> 16;
-		u32 cwnd = bolt_recovery_cwnd(&r, window, in_flight);
+		u32 cwnd = bolt_recovery_cwnd(&r, window, BOLT_RECOVERY_MIN, in_flight);
 
 		if (cwnd < window ||
 		    (window <= r.prior / 2 && window >= 2 &&

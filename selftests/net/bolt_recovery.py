@@ -29,6 +29,7 @@ DELAY = 500		# us, each way
 TICKS = 512 * 1000000	# ns; timers below that have a granularity that divides it
 ADDRESS = "192.0.2.2"
 RECOVERY = 3		# tcpi_ca_state
+LOCKED = "1 cwnd lock 1"	# initcwnd, and a snd_cwnd_clamp
 
 # the window, how many packets are written, and which are lost: N the first time, NxT the first T times
 ROWS = [
@@ -65,6 +66,10 @@ class Path:
         with self.h1, open("/proc/net/netstat", encoding="ascii") as f:
             names, values = [line.split() for line in f if line.startswith("TcpExt:")]
         return int(values[names.index("TCPTimeouts")])
+
+    def metrics(self):
+        return subprocess.run(["ip", "-n", self.h1.name, "tcp_metrics", "show", ADDRESS], capture_output=True,
+                              text=True, check=False).stdout
 
     def lossy(self, what):
         """From here on these packets are lost of the next connection"""
@@ -192,6 +197,26 @@ def handed_over():
         s.close()
 
 
+def clamped():
+    """Recovery may send two packets, but not if the route's cwnd is one: the tail loss probe was the second"""
+    path = Path()
+    # TCP reads a locked cwnd from its metrics, which begin with a connection that ends
+    path.h1.sysctl("ipv4.tcp_no_metrics_save", 0)
+    mbox = path.lossy(["lose", "1", "up", "port", "1"])
+    ends = path.connect("bolt", "bolt", next(path.port), LOCKED)
+    ends[0].sendall(b"x")
+    received(ends[1], 1)
+    for s in ends:
+        s.close()
+    poll(lambda: "age" in path.metrics(), "metrics")
+    mbox.terminate()
+    mbox.wait()
+    sock, *_ = ends = stuck(path, (LOCKED, 4, "1x2"))
+    expect("bolt", recovery(sock), (RECOVERY, 1))
+    for s in ends:
+        s.close()
+
+
 def last():
     """LAST is of what fits into the window"""
     path = Path()
@@ -219,4 +244,4 @@ def last():
 
 
 if __name__ == "__main__":
-    sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option, handed_over, last]))
+    sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option, handed_over, clamped, last]))
