@@ -66,11 +66,20 @@ static inline struct bolt_controller *bolt_sk_controller(const struct sock *sk)
 	       container_of(ops, struct bolt_controller, tcp) : NULL;
 }
 
+/* The option of a received packet that has @payload bytes, in @segs segments */
+struct bolt_rx {
+	u64		at_ns;
+	struct bolt_opt	opt;
+	u32		payload;
+	unsigned int	segs;
+	u8		ttl;
+};
+
 /* handshake.c: what one softirq passes from LOCAL_IN to LOCAL_OUT or to CC init */
 enum bolt_hs { BOLT_HS_NONE, BOLT_HS_SYN, BOLT_HS_ESTABLISHED };
 
 void bolt_hs_note_packet(enum bolt_hs what, struct bolt_net *bn, const struct sk_buff *skb,
-			 const struct tcphdr *th, bool ip6);
+			 const struct tcphdr *th, const struct bolt_rx *rx, bool ip6);
 void bolt_hs_out(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
 		 const struct tcphdr *th, bool ip6);
 bool bolt_is_fastopen(const struct sock *sk);
@@ -81,6 +90,7 @@ void bolt_hs_forget(void);
 /* option_tx.c, option_rx.c: the netfilter hooks */
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
+void bolt_rx_data(struct bolt_flow *f, const struct bolt_rx *rx);
 struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *saddr, __be16 sport,
 			    const void *daddr, __be16 dport, bool ip6);
 u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns);

@@ -8,7 +8,7 @@
  *                               the stack answers in the same softirq
  *                      <---     LOCAL_OUT takes the note: SYN-ACK + acceptance
  *   LOCAL_IN marks the object
- *   ACK + full option  --->     LOCAL_IN finds no full socket: notes (ESTABLISHED, flow)
+ *   ACK + full option  --->     LOCAL_IN finds no full socket: notes (ESTABLISHED, flow, option)
  *                               the stack creates the child in the same softirq,
  *                               and CC init takes the note: the option is negotiated
  *
@@ -46,6 +46,7 @@ struct bolt_hs_note {
 	enum bolt_hs		what;
 	unsigned int		timers;		/* timer softirqs on this CPU so far */
 	struct bolt_hs_key	key;
+	struct bolt_rx		rx;
 };
 
 static DEFINE_PER_CPU(struct bolt_hs_note, bolt_hs_note);
@@ -81,35 +82,36 @@ void bolt_hs_forget(void)
 		this_cpu_write(bolt_hs_note.what, BOLT_HS_NONE);
 }
 
-/* LOCAL_IN leaves a note.  Context: softirq */
+/* LOCAL_IN leaves a note; @rx: of a full option, or NULL.  Context: softirq */
 void bolt_hs_note_packet(enum bolt_hs what, struct bolt_net *bn, const struct sk_buff *skb,
-			 const struct tcphdr *th, bool ip6)
+			 const struct tcphdr *th, const struct bolt_rx *rx, bool ip6)
 {
 	struct bolt_hs_note *note = this_cpu_ptr(&bolt_hs_note);
 
 	note->what = what;
 	note->timers = bolt_hs_timers();
+	note->rx = rx ? *rx : (struct bolt_rx){};
 	bolt_hs_key_set(&note->key, bn->net, BOLT_SADDR(skb, ip6), th->source,
 			BOLT_DADDR(skb, ip6), th->dest,
 			what == BOLT_HS_SYN ? ntohl(th->seq) + 1 : ntohl(th->ack_seq), ip6);
 }
 
 /*
- * Take the note of this softirq.  Returns false if there is no such note: it is of another packet,
+ * Take the note of this softirq.  Returns NULL if there is no such note: it is of another packet,
  * or this is a timer, or setsockopt(TCP_CONGESTION).
  */
-static bool bolt_hs_take(enum bolt_hs what, const struct bolt_hs_key *key)
+static const struct bolt_hs_note *bolt_hs_take(enum bolt_hs what, const struct bolt_hs_key *key)
 {
 	struct bolt_hs_note *note;
 
 	if (!softirq_count())
-		return false;
+		return NULL;
 	note = this_cpu_ptr(&bolt_hs_note);
 	if (note->what != what || note->timers != bolt_hs_timers() ||
 	    memcmp(&note->key, key, sizeof(*key)))
-		return false;
+		return NULL;
 	note->what = BOLT_HS_NONE;
-	return true;
+	return note;
 }
 
 /* --- offer and acceptance --- */
@@ -279,6 +281,7 @@ static void bolt_hs_key_child(struct bolt_hs_key *key, const struct sock *sk, bo
 struct bolt_flow *bolt_negotiated(struct sock *sk)
 {
 	struct bolt_net *bn = bolt_net(sock_net(sk));
+	const struct bolt_hs_note *note;
 	struct bolt_hs_key key;
 	struct bolt_flow *f;
 	bool fastopen;
@@ -300,6 +303,10 @@ struct bolt_flow *bolt_negotiated(struct sock *sk)
 
 	fastopen = rcu_access_pointer(tcp_sk(sk)->fastopen_rsk);
 	bolt_hs_key_child(&key, sk, fastopen);
-	return bolt_hs_take(fastopen ? BOLT_HS_SYN : BOLT_HS_ESTABLISHED, &key) ?
-	       bolt_flow_create(sk) : NULL;
+	note = bolt_hs_take(fastopen ? BOLT_HS_SYN : BOLT_HS_ESTABLISHED, &key);
+	f = note ? bolt_flow_create(sk) : NULL;
+	/* the third packet was lost, or deferred (TCP_DEFER_ACCEPT): this one has data */
+	if (f)
+		bolt_rx_data(f, &note->rx);
+	return f;
 }

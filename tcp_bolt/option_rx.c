@@ -29,22 +29,23 @@ struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *sa
 				       ntohs(dport), skb->dev->ifindex, inet_sdif(skb));
 }
 
-/* Section 3.2: count INC, and store what the next ACK echoes. */
-static void bolt_rx_data(struct bolt_flow *f, const struct bolt_opt *opt, unsigned int segs, u8 ttl,
-			 u64 now_ns)
+/* Section 3.2: if it is data, count INC, and store what the next ACK echoes. */
+void bolt_rx_data(struct bolt_flow *f, const struct bolt_rx *rx)
 {
-	bool dec = opt->flags & BOLT_F_DEC;
+	bool dec = rx->opt.flags & BOLT_F_DEC;
 
-	if (opt->flags & BOLT_F_INC) {
-		atomic_add(segs, &f->rx_inc);
-		BOLT_ADD_STATS(f->bn, IncRx, segs);
+	if (!(rx->opt.flags & BOLT_F_DATA) || !rx->payload)
+		return;
+	if (rx->opt.flags & BOLT_F_INC) {
+		atomic_add(rx->segs, &f->rx_inc);
+		BOLT_ADD_STATS(f->bn, IncRx, rx->segs);
 	}
 	if (dec)
-		BOLT_ADD_STATS(f->bn, DecRx, segs);
+		BOLT_ADD_STATS(f->bn, DecRx, rx->segs);
 	WRITE_ONCE(f->rx_dec, dec);
-	WRITE_ONCE(f->rx_hops, bolt_hops_of_ttl(ttl));
-	WRITE_ONCE(f->rx_at, (u32)now_ns);
-	WRITE_ONCE(f->rx_t_data_tx, opt->t_data_tx);
+	WRITE_ONCE(f->rx_hops, bolt_hops_of_ttl(rx->ttl));
+	WRITE_ONCE(f->rx_at, (u32)rx->at_ns);
+	WRITE_ONCE(f->rx_t_data_tx, rx->opt.t_data_tx);
 }
 
 /*
@@ -119,30 +120,34 @@ static unsigned int bolt_rx_segs(const struct sk_buff *skb, u32 payload)
 	return info->gso_segs ?: DIV_ROUND_UP(payload, info->gso_size);
 }
 
+static struct bolt_rx bolt_rx_read(const struct sk_buff *skb, const struct tcphdr *th,
+				   unsigned int off, bool ip6)
+{
+	struct bolt_rx rx = {
+		.at_ns = ktime_get_ns(),
+		.payload = skb->len - ((u8 *)th - skb->data) - th->doff * 4,
+		.ttl = ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl,
+	};
+
+	bolt_opt_read((const u8 *)(th + 1) + off, &rx.opt);
+	rx.segs = bolt_rx_segs(skb, rx.payload);
+	return rx;
+}
+
 /* Returns true if the option was accepted, so that it may be removed from the packet. */
-static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, unsigned int thoff,
+static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, const struct tcphdr *th,
 			 unsigned int off, bool ip6)
 {
-	const struct tcphdr *th = (const struct tcphdr *)(skb->data + thoff);
-	u32 payload = skb->len - thoff - th->doff * 4;
-	u64 now_ns = ktime_get_ns();
-	struct bolt_opt opt;
-	unsigned int segs;
-	bool data;
+	const struct bolt_rx rx = bolt_rx_read(skb, th, off, ip6);
 
-	bolt_opt_read((const u8 *)(th + 1) + off, &opt);
-	data = opt.flags & BOLT_F_DATA;
 	if (!bolt_in_window(tcp_sk(f->sk), ntohl(th->seq), ntohl(th->ack_seq))) {
 		BOLT_INC_STATS(f->bn, OptWindow);
 		return false;
 	}
-	segs = bolt_rx_segs(skb, payload);
-	BOLT_ADD_STATS(f->bn, OptRx, segs);
-	if (data && payload)
-		bolt_rx_data(f, &opt, segs, ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl,
-			     now_ns);
-	if (opt.flags & BOLT_F_ACK)
-		bolt_rx_ack(f, &opt, !data, now_ns);
+	BOLT_ADD_STATS(f->bn, OptRx, rx.segs);
+	bolt_rx_data(f, &rx);
+	if (rx.opt.flags & BOLT_F_ACK)
+		bolt_rx_ack(f, &rx.opt, !(rx.opt.flags & BOLT_F_DATA), rx.at_ns);
 	return true;
 }
 
@@ -190,14 +195,16 @@ static struct bolt_flow *bolt_flow_usable(const struct sock *sk)
  * not look up.  In the last case, returns its object with a reference on the socket.
  */
 static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
-				       const struct tcphdr *th, enum bolt_opt_form form, bool ip6)
+				       const struct tcphdr *th, enum bolt_opt_form form,
+				       unsigned int off, bool ip6)
 {
 	struct bolt_flow *f;
+	struct bolt_rx rx;
 	struct sock *sk;
 
 	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
 		BOLT_INC_STATS(bn, SynRx);
-		bolt_hs_note_packet(BOLT_HS_SYN, bn, skb, th, ip6);
+		bolt_hs_note_packet(BOLT_HS_SYN, bn, skb, th, NULL, ip6);
 		return NULL;
 	}
 	/* the short form is for SYN and SYN-ACK, the full one for all other packets */
@@ -219,7 +226,8 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 			BOLT_INC_STATS(bn, OptUnexpected);
 	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
 		/* a request, or a SYN cookie: TCP creates the child from this packet */
-		bolt_hs_note_packet(BOLT_HS_ESTABLISHED, bn, skb, th, ip6);
+		rx = bolt_rx_read(skb, th, off, ip6);
+		bolt_hs_note_packet(BOLT_HS_ESTABLISHED, bn, skb, th, &rx, ip6);
 	}
 	if (sk && sk != skb->sk)
 		sock_gen_put(sk);
@@ -251,13 +259,13 @@ static unsigned int bolt_rx_packet(struct sk_buff *skb, const struct nf_hook_sta
 			return NF_ACCEPT;
 		/* after a verdict of NFQUEUE, this is process context */
 		local_bh_disable();
-		f = bolt_rx_other(bolt_net(state->net), skb, th, form, ip6);
+		f = bolt_rx_other(bolt_net(state->net), skb, th, form, off, ip6);
 		local_bh_enable();
 		if (!f)
 			return NF_ACCEPT;
 	}
 	/* only at the end of the header, and not behind IPv6 extension headers */
-	if (bolt_rx_full(f, skb, thoff, off, ip6) &&
+	if (bolt_rx_full(f, skb, th, off, ip6) &&
 	    sizeof(*th) + off + BOLT_TCPOPT_LEN == thlen && skb_network_header_len(skb) == thoff)
 		bolt_rx_strip(skb, thoff, off, ip6);
 	if (f->sk != skb->sk)

@@ -303,21 +303,31 @@ class Client:
         self.send(self.SYN, self.isn + seq, 0, OFFER if offer else b"", payload, broken)
 
     def ack(self, option, seq=0, ack=0, payload=b"", broken=False):
-        self.send(self.ACKED, self.isn + 1 + seq, self.theirs + 1 + ack, OPTION if option else b"", payload,
-                  broken)
+        """OPTION: with what, or whether at all"""
+        self.send(self.ACKED, self.isn + 1 + seq, self.theirs + 1 + ack, OPTION if option is True else option or b"",
+                  payload, broken)
+
+    def heard(self, syn):
+        """TCP header and options of the next SYN-ACK, or of what is none"""
+        while True:
+            th = self.raw.recv(200)[20 if self.family == 4 else 40:]
+            if bool(th[13] & self.SYN) == syn and th[2:4] == PORT.to_bytes(2):
+                return th[:4 * (th[12] >> 4)]
 
     def accepts(self):
         """Does the next SYN-ACK?"""
-        while True:
-            th = self.raw.recv(200)[20 if self.family == 4 else 40:]
-            if th[13] & self.SYN and th[2:4] == PORT.to_bytes(2):
-                self.theirs = int.from_bytes(th[4:8])
-                return OFFER in th[20:4 * (th[12] >> 4)]
+        th = self.heard(syn=True)
+        self.theirs = int.from_bytes(th[4:8])
+        return OFFER in th[20:]
 
     def fast_open(self):
         """Without a cookie (RFC 7413)"""
         self.h1.sysctl("ipv4.tcp_fastopen", 0x202)
         self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 8)
+
+    def defer_accept(self):
+        """A bare ACK makes no child"""
+        self.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 30)
 
     def accept(self):
         self.accepted.append(self.listener.accept()[0])
@@ -374,6 +384,29 @@ def third():
     each_family(test)
 
 
+def third_with_data():
+    """Data in the segment that makes the child is counted and echoed: the ACK was lost, or it was not waited for"""
+    option = struct.pack("!BBHBBIH", 254, 12, 0xb017, DATA | ACK | INC, 0, 12345678, 0)
+
+    def test(family):
+        for what, prepare, bare in (("ACK lost", lambda c: None, False),
+                                    ("cookie", lambda c: c.h1.sysctl("ipv4.tcp_syncookies", 2), False),
+                                    ("TCP_DEFER_ACCEPT", Client.defer_accept, True)):
+            c = Client(family)
+            prepare(c)
+            c.syn(True)
+            expect(f"{what}: SYN-ACK", c.accepts(), True)
+            if bare:
+                c.ack(True)
+            c.ack(option, payload=b"x" * 10)
+            # the option is the last, and its last two bytes are Swift's
+            expect(f"IPv{family}, {what}: flags, INC, echo", struct.unpack("!BBI", c.heard(syn=False)[-8:-2]),
+                   (ACK, 1, 12345678))
+            expect(f"IPv{family}, {what}: IncRx", c.h1.stats()["IncRx"], 1)
+            c.ends(what, BOLT)
+    each_family(test)
+
+
 def cookie():
     """So too where there is no request"""
     def test(family):
@@ -393,7 +426,7 @@ def defer_accept():
     def test(family):
         for bare, option, want in ((True, False, PLAIN), (False, True, BOLT), (True, True, BOLT)):
             c = Client(family)
-            c.listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 30)
+            c.defer_accept()
             c.syn(option)
             expect("SYN-ACK", c.accepts(), option)
             c.ack(bare)
@@ -472,8 +505,8 @@ def fast_open():
     each_family(test)
 
 
-TESTS = [window, empty, super_packet, first_inc, third, cookie, defer_accept, dropped_syn, timer, too_late, fast_open, blind, crowd,
-         unsent, oracle]
+TESTS = [window, empty, super_packet, first_inc, third, third_with_data, cookie, defer_accept, dropped_syn, timer,
+         too_late, fast_open, blind, crowd,          unsent, oracle]
 
 
 if __name__ == "__main__":
