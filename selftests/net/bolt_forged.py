@@ -308,17 +308,17 @@ class Client:
                   payload, broken)
 
     def heard(self, syn):
-        """TCP header and options of the next SYN-ACK, or of what is none"""
+        """The next SYN-ACK, or segment that is none"""
         while True:
             th = self.raw.recv(200)[20 if self.family == 4 else 40:]
             if bool(th[13] & self.SYN) == syn and th[2:4] == PORT.to_bytes(2):
-                return th[:4 * (th[12] >> 4)]
+                return th
 
     def accepts(self):
         """Does the next SYN-ACK?"""
         th = self.heard(syn=True)
         self.theirs = int.from_bytes(th[4:8])
-        return OFFER in th[20:]
+        return OFFER in th[20:4 * (th[12] >> 4)]
 
     def fast_open(self):
         """Without a cookie (RFC 7413)"""
@@ -404,6 +404,19 @@ def third_with_data():
                    (ACK, 1, 12345678))
             expect(f"IPv{family}, {what}: IncRx", c.h1.stats()["IncRx"], 1)
             c.ends(what, BOLT)
+    each_family(test)
+
+
+def tiny_mss():
+    """A client whose MSS is the least that TCP sends: there is no room for the option"""
+    def test(family):
+        c = Client(family)
+        c.send(c.SYN, c.isn, 0, struct.pack("!BBH", 2, 4, 48) + OFFER)
+        c.accepts()
+        c.ack(True)
+        c.accept().send(b"x" * 48)
+        expect(f"IPv{family}: options and payload", len(c.heard(syn=False)) - 20, 48)
+        c.close()
     each_family(test)
 
 
@@ -505,7 +518,7 @@ def fast_open():
     each_family(test)
 
 
-TESTS = [window, empty, super_packet, first_inc, third, third_with_data, cookie, defer_accept, dropped_syn, timer,
+TESTS = [window, empty, super_packet, first_inc, third, third_with_data, tiny_mss, cookie, defer_accept, dropped_syn, timer,
          too_late, fast_open, blind, crowd,          unsent, oracle]
 
 
