@@ -135,11 +135,11 @@ static u32 sfc_config_memory(u32 limit)
 static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 			    struct netlink_ext_ack *extack)
 {
-	bool derived = cfg->memory_limit == sfc_config_memory(cfg->limit);
 	int i, err, was = cfg->bands;
 
 	sfc_values_parse(cfg, sfc_values, TCA_SFC_MAX, tb);
-	if (derived && !tb[TCA_SFC_MEMORY_LIMIT])
+	cfg->memory_given |= !!tb[TCA_SFC_MEMORY_LIMIT];
+	if (!cfg->memory_given)
 		cfg->memory_limit = sfc_config_memory(cfg->limit);
 	if (tb[TCA_SFC_FLAGS]) {
 		struct nla_bitfield32 f = nla_get_bitfield32(tb[TCA_SFC_FLAGS]);

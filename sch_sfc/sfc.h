@@ -72,7 +72,7 @@ struct sfc_config {
 	u64			server_bps;	/* bytes/s of a server's link; 0: as this one */
 	u32			flags;		/* TC_SFC_F_* */
 	u32			limit;		/* bytes */
-	u32			memory_limit;	/* bytes of truesize */
+	u32			memory_limit;	/* bytes of truesize; sfc_config_memory() */
 	u32			ccthresh;	/* bytes; 0: two MTU */
 	u32			pruthresh;	/* bytes; 0: a quarter of the BDP */
 	u32			overhead;	/* bytes per packet */
@@ -97,6 +97,7 @@ struct sfc_config {
 	u8			dscp[TC_SFC_DSCPS];	/* band of each, from 1; 0: defband */
 	u16			port;
 	u8			ttl;
+	bool			memory_given;	/* @memory_limit does not follow @limit */
 	bool			tagged;
 	bool			cacheable;	/* there is a @switchkey */
 	__be32			addr4;		/* 0: the data's destination */

@@ -156,3 +156,6 @@ test_follows_limit() {
 }
 
 run_tests follows_limit small_frames default super_packets copies lowered peeked high_band
+	expect "given, as it would be" tc_ qdisc change dev d0 root handle 21: sfc limit 16mb memory_limit 64mb
+	expect "another limit" tc_ qdisc change dev d0 root handle 21: sfc limit 1gb
+	expect_eq "as given" "$(qdisc "$R" d0 memory_limit)" $((64 * MB))
