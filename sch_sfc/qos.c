@@ -91,7 +91,8 @@ void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu)
 	struct sfc_sched *q = qdisc_priv(sch);
 	bool other = q->qos.n != cfg->bands;
 
-	sfc_qos_set(&q->qos, cfg->bands, cfg->weights, mtu, cfg->limit);
+	sfc_qos_set(&q->qos, cfg->bands, cfg->weights, mtu, cfg->limit,
+		    sfc_queue_memory_limit(cfg, SFC_BAND_DATA));
 	q->multi = cfg->bands > 1;
 	if (!other)
 		return;

@@ -42,6 +42,8 @@ struct sfc_qos_band {
 	u64			strict_seen;	/* @strict at its last packet */
 	u32			bytes;		/* waiting */
 	u32			limit;		/* bytes that may wait */
+	u32			memory;		/* that they take */
+	u32			memory_limit;
 	s32			deficit;	/* bytes; above zero: may send */
 	s32			quantum;	/* bytes per round */
 	u8			weight;		/* 1..TC_SFC_WEIGHT_MAX */
@@ -61,10 +63,11 @@ struct sfc_qos {
 
 /*
  * Bands and their weights; what is queued and owed is left alone.  @limit: bytes that may wait in
- * all of them.  A full band, whatever its weight, is as many seconds deep as another.
+ * all of them, @memory: what these may take.  A full band, whatever its weight, is as many seconds deep as another.
  * Configuration time only: divides.
  */
-static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 mtu, u32 limit)
+static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 mtu, u32 limit,
+			       u32 memory)
 {
 	u32 set, unit, most = 0, sum = 0;
 	u8 i;
@@ -81,6 +84,7 @@ static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 m
 		b->weight = weights[i];
 		b->quantum = unit * weights[i];
 		b->limit = div_u64((u64)limit * weights[i], sum);
+		b->memory_limit = div_u64((u64)memory * weights[i], sum);
 	}
 	for (set = 1; set < 1U << n; set++) {
 		for (sum = 0, i = 0; i < n; i++)
@@ -104,6 +108,7 @@ static inline void sfc_qos_reset(struct sfc_qos *q)
 		q->band[i].state = (struct sfc_alg_state){ };
 		q->band[i].strict_seen = 0;
 		q->band[i].bytes = 0;
+		q->band[i].memory = 0;
 		q->band[i].deficit = 0;
 	}
 }

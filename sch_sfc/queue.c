@@ -9,12 +9,19 @@
 #include "memory.h"
 #include "port.h"
 
-/* Each band has its share of the limit, so unresponsive traffic cannot lock out other bands */
+/* Each band has its share of the limits, so unresponsive traffic cannot lock out other bands */
 static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u32 len)
 {
 	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
 
 	return b->bytes && (u64)b->bytes + len > b->limit;
+}
+
+static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int band, u32 truesize)
+{
+	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
+
+	return !b->bytes || (u64)b->memory + truesize <= b->memory_limit;
 }
 
 /*
@@ -40,7 +47,9 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_bu
 		return true;
 	if ((u64)sch->qstats.backlog + len > limit)
 		return false;
-	if (!sfc_queue_has_memory(q, band, skb)) {
+	if (!sfc_queue_has_memory(q, band, skb) ||
+	    (band != SFC_BAND_HIGH && sfc_has_bands(q) &&
+	     !sfc_queue_band_has_memory(q, band, skb->truesize))) {
 		q->stats.drop_memory++;
 		return false;
 	}
@@ -59,18 +68,22 @@ void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *
 		return;
 	}
 	sfc_qos_join(&q->qos, i, len);
+	q->qos.band[i].memory += sfc_skb_cb(skb)->memory;
 	if (q->qos.band[i].bytes > q->band_stats[i].app.backlog_peak)
 		q->band_stats[i].app.backlog_peak = q->qos.band[i].bytes;
 }
 
 static void sfc_queue_band_remove(struct sfc_sched *q, unsigned int band, const struct sk_buff *skb)
 {
+	unsigned int i = band - SFC_BAND_DATA;
 	u32 len = qdisc_pkt_len(skb);
 
-	if (band == SFC_BAND_HIGH)
+	if (band == SFC_BAND_HIGH) {
 		q->qos.high_bytes -= len;
-	else
-		sfc_qos_leave(&q->qos, band - SFC_BAND_DATA, len, !q->bands[band].qlen);
+		return;
+	}
+	q->qos.band[i].memory -= sfc_skb_cb(skb)->memory;
+	sfc_qos_leave(&q->qos, i, len, !q->bands[band].qlen);
 }
 
 /* A packet was added or removed: accounting besides qlen and backlog, for bands and memory */
@@ -116,8 +129,11 @@ static bool sfc_queue_exceeds(struct Qdisc *sch)
 				   q->memory_used > q->cfg.memory_limit);
 }
 
-/* Index of a data band to drop from: one beyond its limit, else any; -1: none */
-static int sfc_queue_overfull(struct Qdisc *sch)
+/*
+ * Index of a data band to drop from: one beyond its limit, else any; -1: none.  @high: memory that
+ * is the high band's
+ */
+static int sfc_queue_overfull(struct Qdisc *sch, u32 high)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 	int i;
@@ -125,9 +141,12 @@ static int sfc_queue_overfull(struct Qdisc *sch)
 	if (sfc_has_bands(q))
 		for (i = 0; i < q->qos.n; i++)
 			if (q->bands[SFC_BAND_DATA + i].qlen > 1 &&
-			    sfc_queue_band_full(q, SFC_BAND_DATA + i, 0))
+			    (sfc_queue_band_full(q, SFC_BAND_DATA + i, 0) ||
+			     !sfc_queue_band_has_memory(q, SFC_BAND_DATA + i, 0)))
 				return i;
-	if (!sfc_queue_exceeds(sch))
+	if (!sfc_queue_exceeds(sch) &&
+	    (sch->q.qlen <= 1 ||
+	     q->memory_used - high <= sfc_queue_memory_limit(&q->cfg, SFC_BAND_DATA)))
 		return -1;
 	if (sfc_has_bands(q))
 		return ffs(q->qos.busy) - 1;
@@ -146,9 +165,12 @@ void sfc_queue_shrink(struct Qdisc *sch)
 	u32 bytes = sch->qstats.backlog;
 	u32 pkts = sch->q.qlen;
 	struct sk_buff *skb;
+	u32 high = 0;
 	int i;
 
-	while ((i = sfc_queue_overfull(sch)) >= 0 &&
+	for (skb = q->bands[SFC_BAND_HIGH].head; skb; skb = skb->next)
+		high += sfc_skb_cb(skb)->memory;
+	while ((i = sfc_queue_overfull(sch, high)) >= 0 &&
 	       (skb = sfc_queue_remove_from(sch, SFC_BAND_DATA + i))) {
 		if (sfc_has_bands(q))
 			q->band_stats[i].qstats.drops++;

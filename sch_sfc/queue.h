@@ -64,14 +64,15 @@ static inline bool sfc_pause_armed(struct Qdisc *sch, unsigned int band, u64 now
  * Small packets take many times their length.  The last eighth of the memory is for the high band,
  * because ACKs and control messages drain the data bands.
  */
+static inline u32 sfc_queue_memory_limit(const struct sfc_config *cfg, unsigned int band)
+{
+	return cfg->memory_limit - (band != SFC_BAND_HIGH ? cfg->memory_limit >> 3 : 0);
+}
+
 static __always_inline bool sfc_queue_has_memory(const struct sfc_sched *q, unsigned int band,
 						 const struct sk_buff *skb)
 {
-	u32 limit = q->cfg.memory_limit;
-
-	if (band != SFC_BAND_HIGH)
-		limit -= limit >> 3;
-	return (u64)q->memory_used + skb->truesize <= limit;
+	return (u64)q->memory_used + skb->truesize <= sfc_queue_memory_limit(&q->cfg, band);
 }
 
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb);

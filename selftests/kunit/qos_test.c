@@ -42,7 +42,7 @@ static struct sfc_qos *qos(struct kunit *test, const struct weights_row *row)
 	struct sfc_qos *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, q);
-	sfc_qos_set(q, row->n, row->weights, MTU, 16 << 20);
+	sfc_qos_set(q, row->n, row->weights, MTU, 16 << 20, 64 << 20);
 	return q;
 }
 
@@ -120,7 +120,7 @@ static void sfc_qos_any_mtu_test(struct kunit *test)
 		for (off = -1; off <= 1; off++) {
 			u32 n = (1ULL << bit) + off;
 
-			sfc_qos_set(q, row->n, row->weights, n, 16 << 20);
+			sfc_qos_set(q, row->n, row->weights, n, 16 << 20, 64 << 20);
 			sfc_qos_reset(q);
 			for (i = 0; i < row->n; i++) {
 				KUNIT_ASSERT_GT_MSG(test, q->band[i].quantum, 0, "MTU %u", n);

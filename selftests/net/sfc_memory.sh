@@ -21,12 +21,13 @@ port() {
 	expect "sfc $*" tc_ qdisc add dev d0 root handle 21: sfc rate 1mbit "$@"
 }
 
-# full LIMIT: as much memory as data may take, an eighth less than there is, is in use, but for a packet
+# full LIMIT [PARTS]: as much memory as the data of a band may take, an eighth less than there is,
+# of so many parts one, is in use, but for a packet
 full() {
-	local used
+	local used most=$(($1 * 7 / 8 / ${2:-1}))
 	used=$(of 21: memory_used)
-	expect_le "memory" "$used" "$1"
-	expect_ge "memory" "$used" $(($1 * 7 / 8 - 150000))
+	expect_le "memory" "$used" "$most"
+	expect_ge "memory" "$used" $((most - 150000))
 	expect_ge "drops" "$(of 21: drop_memory)" 1
 	expect_eq "drops as counted" "$(column 21: 5)" "$(of 21: drop_data)"
 }
@@ -40,16 +41,42 @@ emptied() {
 
 # Frames of 60 bytes take more than ten times that, on the fast path and beside it
 test_small_frames() {
-	local options
-	for options in bolt nobolt "bands 4 default 2" "ecn 3000b" "buffer 64mb"; do
+	local options parts
+	while read -r parts options; do
 		# shellcheck disable=SC2086 # words
 		port limit 16mb memory_limit 2mb $options
 		frames 4000 60
-		full $((2 * MB))
+		full $((2 * MB)) "$parts"
 		expect_le "bytes" "$(column 21: 4)" 300000
 		emptied
 		undo
-	done
+	done <<-LIST
+		1 bolt
+		1 nobolt
+		1 ecn 3000b
+		1 buffer 64mb
+		4 bands 4 default 2
+		4 bands 2 weights 3 1 default 2
+	LIST
+}
+
+# band_drops N: of the Nth band
+band_drops() {
+	tc_ -s class show dev d0 classid "21:$1" | grep -oP '\(dropped \K\d+'
+}
+
+# Each band has its part, whatever another takes: of bytes, small frames in one have not half their
+# part when they have all memory
+test_bands() {
+	port limit 16mb memory_limit 2mb bands 2 default 2
+	frames 4000 60
+	full $((2 * MB)) 2
+	frames 1 60 prio=210001
+	expect_eq "the other band: drops" "$(band_drops 1)" 0
+	frames 4000 60 prio=210001
+	expect_ge "full as well: drops" "$(band_drops 1)" 1
+	full $((2 * MB))
+	emptied
 }
 
 # The default is there without being asked for, and full packets of the default limit fit
@@ -68,15 +95,19 @@ test_default() {
 
 # A burst that is split, one that is not, and copies
 test_super_packets() {
-	local options
-	for options in split-gso no-split-gso "bands 2 no-split-gso"; do
+	local options parts
+	while read -r parts options; do
 		# shellcheck disable=SC2086 # words
 		port limit 16mb memory_limit 1mb $options
 		frames 200 8042 gso=100
-		full "$MB"
+		full "$MB" "$parts"
 		emptied
 		undo
-	done
+	done <<-LIST
+		1 split-gso
+		1 no-split-gso
+		2 bands 2 no-split-gso
+	LIST
 }
 
 test_copies() {
@@ -94,15 +125,16 @@ test_copies() {
 
 # Less than is in use: the surplus goes at once
 test_lowered() {
-	local options before
-	for options in "bands 1" "bands 3 dscp 0:2"; do
+	local options before most
+	for options in "bands 1" "bands 2 dscp 0:2"; do
 		# shellcheck disable=SC2086 # words
 		port limit 16mb $options
 		frames 4000 60
 		before=$(column 21: 3)
 		expect "lower" tc_ qdisc change dev d0 root handle 21: sfc memory_limit 1mb
-		expect_le "memory" "$(of 21: memory_used)" "$MB"
-		expect_ge "memory" "$(of 21: memory_used)" $((MB - 2000))
+		most=$((MB * 7 / 8 / ${options:6:1}))
+		expect_le "memory" "$(of 21: memory_used)" "$most"
+		expect_ge "memory" "$(of 21: memory_used)" $((most - 2000))
 		expect_eq "dropped" $(($(column 21: 5) + $(column 21: 3))) "$before"
 		emptied
 		undo
@@ -153,9 +185,9 @@ test_follows_limit() {
 	expect "given" tc_ qdisc change dev d0 root handle 21: sfc limit 100mb memory_limit 5mb
 	expect "another limit" tc_ qdisc change dev d0 root handle 21: sfc limit 200mb
 	expect_eq "as given" "$(qdisc "$R" d0 memory_limit)" $((5 * MB))
-}
-
-run_tests follows_limit small_frames default super_packets copies lowered peeked high_band
 	expect "given, as it would be" tc_ qdisc change dev d0 root handle 21: sfc limit 16mb memory_limit 64mb
 	expect "another limit" tc_ qdisc change dev d0 root handle 21: sfc limit 1gb
 	expect_eq "as given" "$(qdisc "$R" d0 memory_limit)" $((64 * MB))
+}
+
+run_tests follows_limit small_frames bands default super_packets copies lowered peeked high_band
