@@ -51,7 +51,6 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	INIT_LIST_HEAD(&q->queue.member);
 	q->sch = sch;
 	sfc_forward_init(&q->forward);
-	sfc_signal_init(sch);
 	sfc_config_default(&q->cfg);
 	sfc_limiter_set(&q->msg_limiter, q->cfg.msgrate, ktime_get_ns());
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));

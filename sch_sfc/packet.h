@@ -107,7 +107,6 @@ enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pk
 bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags);
 
 /* signal.c */
-void sfc_signal_init(struct Qdisc *sch);
 bool sfc_flow_has_answer(const struct sfc_flow *f);
 enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now);

@@ -180,7 +180,6 @@ struct sfc_sched {
 	/* signals */
 	struct sfc_limiter	msg_limiter;	/* all control messages */
 	struct sfc_forward	forward;
-	u8			msg_mac[ETH_ALEN];	/* source on Ethernet */
 	siphash_key_t		flow_key;
 	struct rnd_state	prng;		/* srcprob */
 	struct sfc_cache	*cache;		/* of the namespace, or NULL */

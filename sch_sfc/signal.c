@@ -110,28 +110,24 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 
 /*
  * The source of messages on Ethernet is an address that no host has, and not the device's, which a
- * bridge that receives it takes for a sign of a loop.  All queues of a device have the same; two
- * devices have not, or a bridge would see it move: ports of a bond share their address.  It is the
- * same after each reload, and no secret.
+ * bridge that receives it takes for a sign of a loop.  All queues of a device have the same, also
+ * when its address changes; two devices have not, or a bridge would see it move: ports of a bond
+ * share their address.  It is the same after each reload, and no secret.
  */
-void sfc_signal_init(struct Qdisc *sch)
+static void sfc_reply_source(const struct net_device *dev, u8 *addr)
 {
-	const struct net_device *dev = qdisc_dev(sch);
-	struct sfc_sched *q = qdisc_priv(sch);
 	static const siphash_key_t key;
 
-	u64_to_ether_addr(siphash_2u64(ether_addr_to_u64(dev->dev_addr), dev->ifindex, &key),
-			  q->msg_mac);
+	u64_to_ether_addr(siphash_2u64(ether_addr_to_u64(dev->dev_addr), dev->ifindex, &key), addr);
 	/* as eth_random_addr() */
-	q->msg_mac[0] &= 0xfe;
-	q->msg_mac[0] |= 0x02;
+	addr[0] &= 0xfe;
+	addr[0] |= 0x02;
 }
 
 /* Mirror the link-layer header.  On return skb->data is at L3, as a driver leaves it. */
 static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
 			   const struct sfc_reply *r, struct Qdisc *sch)
 {
-	const struct sfc_sched *q = qdisc_priv(sch);
 	struct net_device *dev = qdisc_dev(sch);
 	struct ethhdr *eth;
 
@@ -145,7 +141,7 @@ static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
 	/* separately: the quote begins behind the link-layer header */
 	skb_copy_bits(skb, 0, eth, r->l2_len);
 	memcpy(eth->h_dest, eth->h_source, ETH_ALEN);
-	memcpy(eth->h_source, q->msg_mac, ETH_ALEN);
+	sfc_reply_source(dev, eth->h_source);
 	n->protocol = eth_type_trans(n, dev);
 	/*
 	 * With nothing stacked on the device, the message is for this host, whatever

@@ -235,5 +235,31 @@ test_two_bridges() {
 		"$(($(qdisc "$R" p2 bts_sent) + $(qdisc "$R" p3 bts_sent)))"
 }
 
+# at_p2: its message has which source, as the bridge learns it
+at_p2() {
+	ip -n "$R" link set p2 type bridge_slave fdb_flush
+	inject "$H1" "$FROM" 192.0.2.2 n=50 udp=1 len=1000
+	expect "all leave" busywait qdisc_is "$R" p2 qlen 0
+	message=$(learned "$R" | grep p2)
+}
+
+# The source follows the device's address, for queues old and new
+test_address_changed() {
+	local message before
+	three_ports
+	ports p1 p2 p3
+	bts p2
+	at_p2
+	before=$message
+	ip -n "$R" link set p2 address 02:00:00:00:07:07
+	at_p2
+	expect "another" test "$message" != "$before"
+	before=$message
+	in_ns "$R" tc qdisc del dev p2 root
+	bts p2
+	at_p2
+	expect_eq "of a new queue" "$message" "$before"
+}
+
 run_tests two_tags provider_tag four_tags forgotten forgotten_src mirror below_vlan below_bond \
-	below_macvlan two_bridges
+	below_macvlan two_bridges address_changed
