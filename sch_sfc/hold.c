@@ -111,6 +111,19 @@ static struct sk_buff *sfc_hold_release(struct sfc_hold *h)
 	return skb;
 }
 
+/*
+ * Do @pkts more of @len bytes fit, beside what waits?  A small packet takes many times its length.
+ * The child may drop packets and says how many, not what memory they took, so each counts for the
+ * least.
+ */
+static bool sfc_hold_fits(const struct Qdisc *sch, u32 limit, u32 pkts, u32 len)
+{
+	u64 bytes = (u64)sch->qstats.backlog + len;
+
+	return bytes <= limit &&
+	       bytes + ((u64)sch->q.qlen + pkts) * SKB_TRUESIZE(0) <= sfc_config_memory(limit);
+}
+
 static int sfc_hold_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct sfc_hold *h = qdisc_priv(sch);
@@ -118,7 +131,7 @@ static int sfc_hold_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	int ret;
 
 	/* as in sfc_queue_has_room() */
-	if (unlikely(sch->q.qlen && (u64)sch->qstats.backlog + len > h->cfg.limit))
+	if (unlikely(sch->q.qlen && !sfc_hold_fits(sch, h->cfg.limit, 1, len)))
 		return qdisc_drop(skb, sch, to_free);
 	ret = qdisc_enqueue(skb, h->child, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
@@ -187,7 +200,7 @@ static void sfc_hold_commit(struct Qdisc *sch, const struct sfc_hold_config *cfg
 		.recovery_ns = SFC_HOLD_INTERVAL_NS,
 		.pct = cfg->share,
 	};
-	while (!list_empty(&h->busy) && sch->q.qlen > 1 && sch->qstats.backlog > cfg->limit) {
+	while (!list_empty(&h->busy) && sch->q.qlen > 1 && !sfc_hold_fits(sch, cfg->limit, 0, 0)) {
 		skb = sfc_hold_pop(h, list_first_entry(&h->busy, struct sfc_hold_flow, list));
 		bytes += qdisc_pkt_len(skb);
 		pkts++;

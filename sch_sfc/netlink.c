@@ -125,12 +125,6 @@ int sfc_keys_parse(struct bolt_keys *keys, bool *set, const struct nlattr *attr,
 	return 0;
 }
 
-/* Until it is given: room for @limit in packets of a page each, of an MTU of 1500 */
-static u32 sfc_config_memory(u32 limit)
-{
-	return clamp_t(u64, 4ULL * limit, TC_SFC_MEMORY_LIMIT, U32_MAX);
-}
-
 /* Overwrite members of @cfg by the request. */
 static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 			    struct netlink_ext_ack *extack)

@@ -106,6 +106,12 @@ struct sfc_config {
 	struct bolt_keys	switchkey;	/* switches only */
 };
 
+/* Until it is given: room for @limit in packets of a page each, of an MTU of 1500 */
+static inline u32 sfc_config_memory(u32 limit)
+{
+	return clamp_t(u64, 4ULL * limit, TC_SFC_MEMORY_LIMIT, U32_MAX);
+}
+
 /* What a backlog beyond @uncongested_bytes waits for: sfc_contended() */
 enum sfc_wait {
 	SFC_WAIT_BATCH,			/* nothing was dequeued since the queue was empty */

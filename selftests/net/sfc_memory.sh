@@ -159,6 +159,22 @@ test_peeked() {
 	expect_eq "memory" "$(of 21: memory_used)" 0
 }
 
+# A host's port: its child may be any qdisc and drop packets, so they are counted and not their memory:
+# each takes its bytes, and at least 576 besides
+test_hold() {
+	local qlen
+	setup_sink 1
+	tc_ qdisc add dev d0 root handle 1: tbf rate 8kbit burst 2000 limit 100mb
+	expect "sfc_hold" tc_ qdisc add dev d0 parent 1:1 handle 21: sfc_hold limit 16mb
+	frames 120000 60
+	qlen=$(column 21: 3)
+	expect_le "packets" "$qlen" $((64 * MB / (576 + 60)))
+	expect_ge "packets" "$qlen" $((64 * MB / 768))
+	expect_ge "drops" "$(column 21: 5)" 1
+	tc_ qdisc change dev d0 root handle 1: tbf rate 1gbit burst 200000 limit 100mb
+	expect "drains" busywait all_empty
+}
+
 # The high band has the last eighth
 test_high_band() {
 	setup_router
@@ -190,4 +206,4 @@ test_follows_limit() {
 	expect_eq "as given" "$(qdisc "$R" d0 memory_limit)" $((64 * MB))
 }
 
-run_tests follows_limit small_frames bands default super_packets copies lowered peeked high_band
+run_tests follows_limit small_frames bands default super_packets copies lowered peeked hold high_band
