@@ -193,11 +193,11 @@ test_not_one_host() {
 	expect "route" ip -n "$R" -6 route add multicast ff0e::1/128 dev r2 table local
 	inject "$R" 198.51.100.254 239.1.2.3 bflags=none len=1460
 	counters "$R" r2 bts_sent=5 msg_unfit=5
-	for a in ff02::5 ff0e::1; do
+	for a in ff02::5 ff0e::1 ::1; do
 		inject "$R" "$a" "$B2" bflags=none len=1440
 	done
 	inject "$R" 2001:db8:2::ff ff0e::1 bflags=none len=1440
-	counters "$R" r2 bts_sent=5 msg_unfit=8
+	counters "$R" r2 bts_sent=5 msg_unfit=9
 	drained
 }
 
