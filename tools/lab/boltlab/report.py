@@ -167,8 +167,9 @@ def chart_places(made, level=2):
 
 
 def slowdowns(f):
-    """To the last byte at the receiver, and to the last ACK at the sender."""
-    return *(times(f[p]) for p in ("p50", "p95", "p99")), *(times(f["ack"][p]) for p in ("p50", "p99"))
+    """To the last byte at the receiver, to the last ACK at the sender, and what the latter is of ideal fair sharing's."""
+    return (*(times(f[p]) for p in ("p50", "p95", "p99")), *(times(f["ack"][p]) for p in ("p50", "p99")),
+            *(times(f["of_fair"][p]) if "of_fair" in f else "" for p in ("p50", "p99")))
 
 
 def completion(runs, made):
@@ -179,9 +180,9 @@ def completion(runs, made):
             if f["bins"]:
                 rows = [[units.format_size(b["max_bytes"]), b["count"], *slowdowns(b)] for b in f["bins"]]
                 rows.append(["all", f["count"], *slowdowns(f)])
-                rows.append(["all, in time", "", *(us(f[f"{p}_ns"] / 1000) for p in ("p50", "p95", "p99")), "", ""])
+                rows.append(["all, in time", "", *(us(f[f"{p}_ns"] / 1000) for p in ("p50", "p95", "p99")), "", "", "", ""])
                 parts.append(f"<div data-run={i}>" + table(
-                    ["message size, up to", "count", "p50", "p95", "p99", "to the last ACK: p50", "p99"], rows,
+                    ["message size, up to", "count", "p50", "p95", "p99", "to the last ACK: p50", "p99", "of fair sharing: p50", "p99"], rows,
                     f"{r.label}{f', {kind}' if kind else ''}: FCT slowdown", kind="bins") + "</div>")
     if not parts and not made:
         return ""

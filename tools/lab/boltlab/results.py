@@ -6,7 +6,7 @@ import json
 from array import array
 from pathlib import Path
 
-from . import explain, faults, lablink, pcap, programs, stats
+from . import explain, faults, ideal, lablink, pcap, programs, stats
 from .traffic import segment, wire_bytes
 
 # A control message as a qdisc counts it: Ethernet, IP, UDP, its own header, the quoted IP header and 8 bytes
@@ -23,6 +23,8 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
     s.duration = link.totals["duration_ns"]     # programs may have ended it before its time
     qdiscs = read_qdiscs(raw, net)
     flows = read_flows(raw / "flows.txt", s, traffic)
+    for f, bounds in zip(flows, ideal.slowdowns(s, net, traffic)):
+        f |= {f"slowdown_{name}": stats.rounded(slowdown) for name, slowdown in bounds.items()}
     data = carried(net, link)
     links = [port_entry(port, link, qdiscs, s, series, place, data) for port in interesting(net, link)]
     busiest = max(links, key=lambda e: e["utilization"], default=None)

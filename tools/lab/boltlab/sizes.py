@@ -3,7 +3,7 @@
 
 from . import units
 
-PLACES = (("to last byte", lambda f: f), ("to last ACK", lambda f: f["ack"]))
+PLACES = (("to last byte", lambda f: f), ("to last ACK", lambda f: f["ack"]), ("of fair share", lambda f: f.get("of_fair")))
 
 
 def bounds(low, high):
@@ -39,9 +39,10 @@ def rows(fct):
 
 
 def table(fct):
-    lines = [["", "", *(w for name, _ in PLACES for w in (name, ""))], ["size", "messages", *(["p50", "p99"] * len(PLACES))]]
+    places = [(name, of) for name, of in PLACES if all(of(f) for _, f in rows(fct))]
+    lines = [["", "", *(w for name, _ in places for w in (name, ""))], ["size", "messages", *(["p50", "p99"] * len(places))]]
     for name, f in rows(fct):
-        lines.append([name, count(f["count"]), *(number(of(f)[p]) for _, of in PLACES for p in ("p50", "p99"))])
+        lines.append([name, count(f["count"]), *(number(of(f)[p]) for _, of in places for p in ("p50", "p99"))])
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return "\n".join("    " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w)
                                        for i, (c, w) in enumerate(zip(line, widths))).rstrip() for line in lines)

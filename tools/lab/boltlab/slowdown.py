@@ -8,10 +8,11 @@ import math
 
 from . import plots, sizes
 
-WIDTH, HEIGHT = 760, 380
-LEFT, RIGHT, TOP, BOTTOM = 56, 120, 36, 48
+WIDTH, HEIGHT = 800, 380
+LEFT, RIGHT, TOP, BOTTOM = 56, 160, 36, 48
 LABEL = 56              # of a size on the axis, its width at most
 PERCENTILES = (("p99", ""), ("p50", ' stroke-dasharray="5 4"'))
+BOUNDS = {"fair sharing": ("fair", "#777777"), "shortest first": ("srpt", "#bbbbbb")}    # key, colour
 TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 
 
@@ -28,14 +29,22 @@ def queue_p99(result, entry):
     return median((queue or {}).get("busy_p99"))
 
 
+def curve(fct, key):
+    return [(name, median(f.get("max_bytes")), {p: median(f[key][p]) for p, _ in PERCENTILES}) for name, f in sizes.rows(fct)]
+
+
 def curves(result):
-    """[(congestion control, [(name, largest message, {p50, p99})], p99 of the queue)]: the last row is of all messages."""
-    found = []
+    """[(congestion control, [(name, largest message, {p50, p99})], p99 of the queue)]: the last row is of all messages.
+
+    Behind them what the same messages would have without any: the bounds are the same for all.
+    """
+    found, known = [], None
     for entry in result.get("spread") or result["runs"]:
         fct = entry["fct"].get("kinds", {}).get("workload", entry["fct"])
-        rows = [(name, median(f.get("max_bytes")), {p: median(f["ack"][p]) for p, _ in PERCENTILES}) for name, f in sizes.rows(fct)]
-        found.append((entry["cc"], rows, queue_p99(result, entry)))
-    return found
+        found.append((entry["cc"], curve(fct, "ack"), queue_p99(result, entry)))
+        if all(key in f for key, _ in BOUNDS.values() for _, f in sizes.rows(fct)):
+            known = known or fct
+    return found + [(name, curve(known, key), None) for name, (key, _) in BOUNDS.items() if known]
 
 
 def cell(of):
@@ -79,7 +88,7 @@ def svg(found, title):
     text.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 10}" text-anchor="middle">message size, up to</text>'
                 f'<text transform="translate(16 {HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">slowdown, times the transfer alone</text>')
     for n, ((cc, rows), (number, _)) in enumerate(zip(sized, plots.styles([cc for cc, _ in sized]))):
-        colour = plots.COLOURS[number]
+        colour = BOUNDS[cc][1] if cc in BOUNDS else plots.COLOURS[number]
         for m, (p, dash) in enumerate(PERCENTILES):
             points = " ".join(f"{x(top):.1f},{y(max(of[p], 1)):.1f}" for top, of in rows)
             at = TOP + 18 * (len(PERCENTILES) * n + m) + 10

@@ -74,23 +74,34 @@ def to_the_ack(flows):
     return {"count": len(done)} | summary(done)
 
 
+def bounds(flows, ack):
+    """Slowdowns of the same messages under ideal fair sharing and shortest first, and what `ack` is of the former; nothing where they are not known."""
+    done = [f for f in flows if f["slowdown_ack"] is not None]
+    if not done or any("slowdown_fair" not in f for f in done):
+        return {}
+    found = {name: summary([f[f"slowdown_{name}"] for f in done]) for name in ("fair", "srpt")}
+    return found | {"of_fair": {p: rounded(ack[p] / found["fair"][p]) for p in ("p50", "p99")}}
+
+
 def fct(flows, edges=BIN_EDGES):
     """Slowdowns of complete transfers, overall and by size up to each of `edges`, and times in ns beside them.
 
-    To the last byte at the receiving application; under "ack" to the last ACK at the sender.
+    To the last byte at the receiving application; under "ack" to the last ACK at the sender, and its bounds beside it.
     """
     done = [f for f in flows if f["fct_ns"] is not None]
     result = {"count": len(done), "unfinished": sum(1 for f in flows if f["fct_ns"] is None and f["finite"])}
     result |= summary([f["slowdown"] for f in done])
     result |= {f"{k}_ns": v for k, v in summary([f["fct_ns"] for f in done]).items()}
     result["ack"] = to_the_ack(done)
+    result |= bounds(done, result["ack"])
     bins = []
     low = 0
     for edge in (*edges, None):
         inside = [f for f in done if f["bytes"] > low and (edge is None or f["bytes"] <= edge)]
         if inside:
             entry = {"above_bytes": low, "max_bytes": edge or max(f["bytes"] for f in done), "count": len(inside)}
-            bins.append(entry | summary([f["slowdown"] for f in inside]) | {"ack": to_the_ack(inside)})
+            ack = to_the_ack(inside)
+            bins.append(entry | summary([f["slowdown"] for f in inside]) | {"ack": ack} | bounds(inside, ack))
         if edge is not None:
             low = edge
     result["bins"] = bins

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What fair sharing and the shortest first would give: by hand, and what must hold for any messages."""
+
+import random
+import unittest
+
+import context
+from boltlab import ideal, sizes, slowdown, stats, topology, traffic
+
+
+def star(*messages, extra=()):
+    """Of (from, to, start in us, bytes) on links of 8 Gb/s: a byte takes one ns."""
+    text = 'name = "test"\nduration = "10ms"\n[topology]\nkind = "star"\nhosts = 5\nrate = "8gbit"\nrtt = "4us"\n' + "\n".join(
+        f'[[flow]]\nfrom = "{src}"\nto = "{dst}"\nstart = "{start}us"\n' + (f"bytes = {size}\n" if size else "") for src, dst, start, size in messages)
+    return context.one(text, extra)
+
+
+class Ends(unittest.TestCase):
+    """When the last byte has been sent, in ns of one link."""
+
+    def ends(self, *messages, rates=None, paths=None):
+        rates = rates or {"link": 1.0}
+        paths = paths or [["link"]] * len(messages)
+        return [[round(t, 3) for t in ideal.end_times(messages, of(paths, rates))] for of in (ideal.FairShares, ideal.ShortestFirst)]
+
+    def test_one_alone(self):
+        self.assertEqual(self.ends((5, 100)), [[105], [105]])
+
+    def test_both_at_once(self):
+        self.assertEqual(self.ends((0, 100), (0, 300)), [[200, 400], [100, 400]])
+
+    def test_a_short_one_comes_later(self):
+        # fair: 50 alone, then 50 each until the short one is through
+        self.assertEqual(self.ends((0, 200), (50, 50)), [[250, 150], [250, 100]])
+
+    def test_a_long_one_that_is_nearly_through_goes_on(self):
+        self.assertEqual(self.ends((0, 200), (180, 30)), [[220, 230], [200, 230]])
+
+    def test_an_idle_link(self):
+        self.assertEqual(self.ends((0, 10), (50, 10)), [[10, 60], [10, 60]])
+
+    def test_max_min(self):
+        # the second link is shared by two of three: who is alone on the first gets what they leave
+        rates = {"a": 1.0, "b": 0.5}
+        fair, _ = self.ends((0, 75), (0, 25), (0, 25), rates=rates, paths=[["a"], ["a", "b"], ["b"]])
+        self.assertEqual(fair, [100, 100, 100])
+
+    def test_the_shortest_leaves_another_link_to_others(self):
+        _, first = self.ends((0, 10), (0, 20), (0, 25), rates={"a": 1.0, "b": 1.0}, paths=[["a"], ["a", "b"], ["b"]])
+        self.assertEqual(first, [10, 45, 25])
+
+    def test_any_messages(self):
+        rng = random.Random(1)
+        for _ in range(200):
+            messages = [(rng.randrange(500), rng.randrange(1, 100)) for _ in range(rng.randrange(1, 20))]
+            fair, first = self.ends(*messages)
+            with self.subTest(messages=messages):
+                now = 0
+                for start, size in sorted(messages):
+                    now = max(now, start) + size
+                # neither leaves the link idle, and nobody has a lower mean than the shortest first
+                self.assertEqual((round(max(fair), 2), round(max(first), 2)), (now, now))
+                self.assertLessEqual(sum(first), sum(fair) + 1)
+                self.assertTrue(all(end >= start + size - 0.01 for ends in (fair, first) for end, (start, size) in zip(ends, messages)))
+
+
+class Slowdowns(unittest.TestCase):
+    def of(self, *args, **kwargs):
+        s, net, load = star(*args, **kwargs)
+        return [tuple(round(found[name], 3) for name in ("fair", "srpt")) for found in ideal.slowdowns(s, net, load)]
+
+    def test_alone_is_one(self):
+        self.assertEqual(self.of(("h1", "h0", 0, 100), ("h1", "h0", 500, 200_000), ("h2", "h3", 500, 9_000)), [(1, 1)] * 3)
+
+    def test_to_one_receiver(self):
+        s, _, _ = star(("h1", "h0", 0, 100_000))
+        wire = traffic.wire_bytes(100_000, s)
+        # the base RTT is there once, whoever goes first
+        twice = round((4000 + 2 * wire) / (4000 + wire), 3)
+        self.assertEqual(self.of(("h1", "h0", 0, 100_000), ("h2", "h0", 0, 100_000)), [(twice, 1), (twice, twice)])
+        self.assertEqual(self.of(("h1", "h0", 0, 100_000), ("h1", "h2", 0, 100_000)), [(twice, 1), (twice, twice)])
+        self.assertEqual(self.of(("h1", "h0", 0, 100_000), ("h2", "h3", 0, 100_000)), [(1, 1), (1, 1)])
+
+    def test_a_flow_without_an_end_has_no_bound(self):
+        self.assertEqual(self.of(("h1", "h0", 0, None), ("h2", "h0", 0, 100)), [])
+
+
+class Links(unittest.TestCase):
+    def shared(self, *sets, pairs=(("h0", "h7"), ("h1", "h6"), ("h2", "h5"))):
+        flows = [f"flow.0.{k}={v}" for k, v in (("from", "h0"), ("to", "h7"))] + [f"flow.1.{k}={v}" for k, v in (("from", "h1"), ("to", "h6"))]
+        _, net, _ = context.one(sets=["topology.kind=leaf-spine", "topology.leaves=2", "topology.hosts_per_leaf=4", "topology.spines=2", *flows, *sets])
+        return ideal.shared_links(net, pairs)
+
+    def test_a_core_that_takes_what_hosts_send_is_no_limit(self):
+        paths, rates = self.shared("topology.rate=100gbit", "topology.core_rate=200gbit")
+        self.assertEqual(paths["h0", "h7"], [("h0-l0",), ("l1-h7",)])
+        self.assertEqual(set(rates.values()), {12.5})
+
+    def test_equal_paths_of_a_narrow_core_are_one_link(self):
+        paths, rates = self.shared("topology.rate=100gbit", "topology.core_rate=100gbit")
+        self.assertEqual(paths["h0", "h7"], [("h0-l0",), ("l0-p0", "l0-p1"), ("p0-l1", "p1-l1"), ("l1-h7",)])
+        self.assertEqual(rates["l0-p0", "l0-p1"], 25)
+
+    def test_a_dumbbell_has_one_core(self):
+        _, net, _ = context.one()
+        paths, _ = ideal.shared_links(net, [("s0", "r0"), ("s1", "r1")])
+        self.assertEqual(paths["s1", "r1"], [("s1-a",), ("a-b",), ("b-r1",)])
+
+
+class Shown(unittest.TestCase):
+    def flows(self, *slow):
+        return [{"slowdown_ack": ack, "kind": "workload", "bytes": size, "fct_ns": 10, "start_ns": 0, "slowdown": ack, "finite": True,
+                 "slowdown_fair": fair, "slowdown_srpt": 1.0} for size, ack, fair in slow]
+
+    def test_bounds_by_size(self):
+        fct = stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0)))
+        self.assertEqual([(b["fair"]["p99"], b["of_fair"]["p99"], b["srpt"]["p50"]) for b in fct["bins"]], [(2, 1.5, 1), (8, 0.5, 1)])
+        self.assertEqual(fct["of_fair"], {"p50": 1.5, "p99": 0.5})
+
+    def test_none_where_one_message_has_none(self):
+        flows = self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0))
+        del flows[0]["slowdown_fair"]
+        fct = stats.fct(flows)
+        self.assertNotIn("fair", fct)
+        self.assertIn("of_fair", fct["bins"][1])
+        self.assertNotIn("fair", sizes.table(fct))
+
+    def test_beside_the_congestion_controls(self):
+        fct = stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0)))
+        result = {"runs": [{"cc": "bolt", "fct": fct, "queue_bytes": {}}], "scenario": "fct"}
+        self.assertEqual(slowdown.markdown(slowdown.curves(result)).splitlines()[:3], [
+            "| message size | bolt | fair sharing | shortest first |", "|---|---|---|---|", "| <= 1 KB | 3.0 / 3.0 | 2.0 / 2.0 | 1.0 / 1.0 |"])
+        self.assertIn(">shortest first p99<", slowdown.svg(slowdown.curves(result), "x"))
+        self.assertEqual([line.split()[-2:] for line in sizes.text(result).splitlines()[3:]], [["1.50", "1.50"], ["0.50", "0.50"], ["1.50", "0.50"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What no congestion control can do better on the same messages: fair sharing and the shortest first, as a fluid.
+
+Messages are bytes on the wire that flow at the rates of the links from the instant they are sent: no packets, no queues
+and no delay until a sender hears of another.  Fair sharing is max-min fair at every instant.  The shortest first lets
+the message that would end soonest have all that its links give, then the next (SRPT): on one link no order has a lower
+mean time, on several it is the usual reference and not a proven bound.
+"""
+
+import heapq
+
+from .traffic import wire_bytes
+
+SAME_NS = 1e-3          # messages that end within this of each other end at once
+
+
+def path_links(net, src, dst):
+    """[(names of the ports, bytes per ns)] of each hop; equal-cost ports are one link, as if every packet took its own way."""
+    found, nodes = [], [src]
+    while dst not in nodes:
+        hops = {}
+        for node in nodes:
+            ports = net.next_hops(node, dst)
+            hops |= {p.name: p for p in (ports if net.ecmp else ports[:1])}
+        found.append((tuple(sorted(hops)), sum(p.rate for p in hops.values()) / 8e9))
+        nodes = sorted({p.peer for p in hops.values()})
+    return found
+
+
+def shared_links(net, pairs):
+    """({(src, dst): [link]}, {link: bytes per ns}) of the links that can be the limit: not those that take all that hosts can send or receive over them."""
+    paths = {pair: path_links(net, *pair) for pair in pairs}
+    rates, ends = {}, {}
+    for path in paths.values():
+        for name, rate in path[1:-1]:
+            rates[name] = rate
+            sources, sinks = ends.setdefault(name, (set(), set()))
+            sources.add(path[0])
+            sinks.add(path[-1])
+    wide = {name for name, of in ends.items() if any(rates[name] >= sum(rate for _, rate in links) for links in of)}
+    return ({pair: [name for name, _ in path if name not in wide] for pair, path in paths.items()},
+            {name: rate for path in paths.values() for name, rate in path if name not in wide})
+
+
+class FairShares:
+    """Max-min fair: the link that gives the least to each of its messages is filled first."""
+
+    def __init__(self, paths, rates):
+        self.paths, self.capacity = paths, rates
+        self.users = {link: {} for link in rates}       # in the order of their arrival
+
+    def add(self, m):
+        for link in self.paths[m]:
+            self.users[link][m] = True
+
+    def remove(self, m):
+        for link in self.paths[m]:
+            del self.users[link][m]
+
+    def rates(self, left):
+        given, paths = {}, self.paths
+        spare, waiting = {}, {}
+        heap = []
+        for link, users in self.users.items():
+            if users:
+                spare[link], waiting[link] = self.capacity[link], len(users)
+                heap.append((spare[link] / waiting[link], link))
+        heapq.heapify(heap)
+        while len(given) < len(left):
+            share, link = heapq.heappop(heap)
+            if not waiting[link]:
+                continue
+            now = spare[link] / waiting[link]
+            if now > share * (1 + 1e-12):       # others of its messages got less elsewhere
+                heapq.heappush(heap, (now, link))
+                continue
+            for m in self.users[link]:
+                if m not in given:
+                    given[m] = share
+                    for other in paths[m]:
+                        spare[other] -= share
+                        waiting[other] -= 1
+        return given
+
+
+class ShortestFirst:
+    """All that the links have left, to one message after the other in the order of the time that they still need."""
+
+    def __init__(self, paths, rates):
+        self.paths, self.capacity = paths, rates
+        self.slowest = {}
+
+    def add(self, m):
+        self.slowest[m] = min(self.capacity[link] for link in self.paths[m])
+
+    def remove(self, m):
+        del self.slowest[m]
+
+    def rates(self, left):
+        given, full = {}, set()
+        spare = {}
+        for m in sorted(left, key=lambda m: left[m] / self.slowest[m]):
+            path = self.paths[m]
+            if full.isdisjoint(path):
+                rate = given[m] = min(spare.get(link, self.capacity[link]) for link in path)
+                for link in path:
+                    spare[link] = spare.get(link, self.capacity[link]) - rate
+                    if spare[link] <= 1e-9 * self.capacity[link]:
+                        full.add(link)
+        return given
+
+
+def end_times(messages, shares):
+    """[ns] when the last byte of each (start in ns, bytes) has been sent; `shares` has the paths by their index."""
+    order = sorted(range(len(messages)), key=lambda m: messages[m][0])
+    ends, left, now, n = [None] * len(messages), {}, 0.0, 0
+    while left or n < len(order):
+        given = shares.rates(left)
+        until = min((left[m] / rate for m, rate in given.items()), default=float("inf")) + now
+        if n < len(order):
+            until = min(until, messages[order[n]][0])
+        for m, rate in given.items():
+            left[m] -= rate * (until - now)
+            if left[m] <= rate * SAME_NS:
+                ends[m] = until
+                del left[m]
+                shares.remove(m)
+        now = until
+        while n < len(order) and messages[order[n]][0] <= now:
+            left[order[n]] = messages[order[n]][1]
+            shares.add(order[n])
+            n += 1
+    return ends
+
+
+DISCIPLINES = {"fair": FairShares, "srpt": ShortestFirst}
+
+
+def slowdowns(s, net, traffic):
+    """[{discipline: slowdown}] of each message, to the last ACK as `slowdown_ack` is; nothing where a flow has no end, and would share for ever."""
+    if any(m.bytes is None for m in traffic.messages):
+        return []
+    pairs = [(traffic.pairs[m.pair].src, traffic.pairs[m.pair].dst) for m in traffic.messages]
+    paths, rates = shared_links(net, set(pairs))
+    paths = [paths[pair] for pair in pairs]
+    messages = [(m.start, wire_bytes(m.bytes, s)) for m in traffic.messages]
+    delays = {pair: 2 * sum(p.delay for p in net.path(*pair)) for pair in set(pairs)}
+    ends = {name: end_times(messages, discipline(paths, rates)) for name, discipline in DISCIPLINES.items()}
+    return [{name: max(1.0, (delays[pair] + ends[name][i] - m.start) / m.ideal_ack) for name in DISCIPLINES}
+            for i, (pair, m) in enumerate(zip(pairs, traffic.messages))]
