@@ -330,7 +330,7 @@ test_refused_by_kernel() {
 
 # By the plugin, before the kernel is asked
 test_refused_by_plugin() {
-	local patterns=() options=()
+	local patterns=() options=() i
 	setup_port
 	refused 'ttl: "0" is not a number from 1 to 255' ttl 0
 	refused 'ttl: "256" is not a number from 1 to 255' ttl 256
@@ -377,6 +377,22 @@ test_refused_by_plugin() {
 	refused 'dscp: "1:1,,2:1" is not' bands 2 dscp 1:1,,2:1
 	refused 'dscp: "1:11" is not' bands 2 dscp 1:11
 	refused 'dscp: "one" is not' bands 2 dscp one
+	for i in -0:1 +1:1 1-+3:1 1:+1 001:1 '1:1,' 1: 1-:1; do
+		refused "dscp: \"${i/+/[+]}\" is not" bands 2 dscp "$i"
+	done
+	refused 'dscp: "1:1,1:2" is not .* once' bands 2 dscp 1:1,1:2
+	refused 'dscp: "0-7:1,5-9:1" is not .* once' bands 2 dscp 0-7:1,5-9:1
+	for i in nan inf +5 -5; do
+		refused "rate: \"${i/+/[+]}\" is not 0 or a rate" rate "$i"
+		refused "serverrate: \"${i/+/[+]}\" is not 0 or a rate" serverrate "$i"
+		refused "limit: \"${i/+/[+]}\" is not a size" limit "$i"
+		refused "rtt: \"${i/+/[+]}\" is not a time" rtt "$i"
+		refused "ttl: \"${i/+/[+]}\" is not a number" ttl "$i"
+		refused "alpha: \"${i/+/[+]}\" is not a number" alpha "$i"
+		refused "weights: .*missing|weights: \"${i/+/[+]}\" is not" bands 1 weights "$i"
+	done
+	refused 'alpha: "1/[+]2" is not a number' alpha 1/+2
+	refused 'alpha: "1/3/2" is not a number' alpha 1/3/2
 	refused 'unknown option "frob"' frob
 	refused 'option "sfc" is called "pause" now' sfc
 	refused 'option "nosfc" is called "nopause" now' nosfc
@@ -445,10 +461,14 @@ test_hold() {
 		minttl 256;minttl: "256" is not a number from 0 to 255
 		port 0;port: "0" is not a number from 1 to 65535
 		tagkey 00;tagkey: "00" is not 32 hex digits
+		minttl +3;minttl: "[+]3" is not a number from 0 to 255
+		limit nan;limit: "nan" is not a size
 		frob;unknown option "frob"
 		port;port: value missing
 		help;Usage: ... sfc_hold
 	LIST
+	expect_fail "a class" '^sfc_hold: classes cannot be added' \
+		tc_ class add dev eth0 parent 1: classid 1:2 sfc_hold
 	in_ns "$H1" ./sfc_netlink eth0 sfc_hold >"$tmp/raw" || fail "$(cat "$tmp/raw")"
 	expect_eq "afterwards" "$(hold_config)" "$first"
 }

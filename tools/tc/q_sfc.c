@@ -19,6 +19,7 @@
 #include <linux/pkt_sch_sfc.h>
 
 #define KIND	"sfc"
+#define CLASSES	"they are the bands, which the qdisc's options bands and weights set"
 #include "sfc_args.h"
 #include "sfc_names.h"
 
@@ -147,15 +148,28 @@ static int put_bts(struct nlmsghdr *n, const char *arg)
 	return bad("bts", arg, "ingress, egress or off");
 }
 
-/* N, or 1/N */
+/* What up to @digits digits at *@p say; -1: there is none.  *@p moves behind them. */
+static int decimal(const char **p, unsigned int digits)
+{
+	int v = -1;
+
+	for (; digits-- && **p >= '0' && **p <= '9'; ++*p)
+		v = (v < 0 ? 0 : 10 * v) + **p - '0';
+	return v;
+}
+
+/* N, or N/N */
 static int put_alpha(struct nlmsghdr *n, const char *arg)
 {
-	unsigned int num, den = 1;
-	int used = 0, words;
+	const char *p = arg;
+	int num = decimal(&p, 4), den = 1;
 	__u32 v;
 
-	words = sscanf(arg, "%4u%n/%4u%n", &num, &used, &den, &used);
-	if (words < 1 || arg[used] || !num || !den || (num * TC_SFC_ALPHA_ONE) % den)
+	if (*p == '/') {
+		p++;
+		den = decimal(&p, 4);
+	}
+	if (*p || num < 1 || den < 1 || (num * TC_SFC_ALPHA_ONE) % den)
 		return bad("alpha", arg, "a number such as 1, 1/2 or 8");
 	v = num * TC_SFC_ALPHA_ONE / den;
 	return addattr_l(n, TCA_BUF_MAX, TCA_SFC_ALPHA, &v, sizeof(v));
@@ -176,25 +190,29 @@ static int put_prios(struct nlmsghdr *n, const char *arg)
 static int put_dscp(struct nlmsghdr *n, const char *arg)
 {
 	static const char * const want =
-		"none, or a list such as 46:1,8-15:2, of DSCP from 0 to 63 and bands from 1 to 8";
+		"none, or a list such as 46:1,8-15:2, DSCP 0 to 63 once each, bands 1 to 8";
 	__u8 map[TC_SFC_DSCPS] = { 0 };
 	const char *p = arg;
-	int used;
 
 	while (strcmp(arg, "none")) {
-		unsigned int first, last, band;
+		int first = decimal(&p, 2), last = first, band = 0;
 
-		used = 0;
-		if (sscanf(p, "%2u-%2u:%1u%n", &first, &last, &band, &used) < 3 || !used) {
-			used = 0;
-			if (sscanf(p, "%2u:%1u%n", &first, &band, &used) < 2 || !used)
-				return bad("dscp", arg, want);
-			last = first;
+		if (*p == '-') {
+			p++;
+			last = decimal(&p, 2);
 		}
-		if (last >= TC_SFC_DSCPS || first > last || !band || band > TC_SFC_BANDS_MAX)
+		if (*p == ':') {
+			p++;
+			band = decimal(&p, 1);
+		}
+		if (first < 0 || first > last || last >= TC_SFC_DSCPS ||
+		    band < 1 || band > TC_SFC_BANDS_MAX)
 			return bad("dscp", arg, want);
-		memset(map + first, band, last - first + 1);
-		p += used;
+		for (; first <= last; first++) {
+			if (map[first])
+				return bad("dscp", arg, want);
+			map[first] = band;
+		}
 		if (!*p)
 			break;
 		if (*p++ != ',')
@@ -610,4 +628,5 @@ struct qdisc_util sfc_qdisc_util = {
 	.parse_qopt = sfc_parse_opt,
 	.print_qopt = sfc_print_opt,
 	.print_xstats = sfc_print_xstats,
+	.parse_copt = refuse_class,
 };

@@ -10,6 +10,7 @@
 #include <linux/pkt_sch_sfc.h>
 
 #define KIND	"sfc_hold"
+#define CLASSES	"there is one, the place of its child"
 #include "sfc_args.h"
 
 static void explain(void)
@@ -110,4 +111,5 @@ struct qdisc_util sfc_hold_qdisc_util = {
 	.parse_qopt = parse_opt,
 	.print_qopt = print_opt,
 	.print_xstats = print_xstats,
+	.parse_copt = refuse_class,
 };

@@ -22,6 +22,12 @@ static inline int bad(const char *option, const char *arg, const char *want)
 	return -1;
 }
 
+/* strtoull() and strtod() also take blanks, signs, nan and inf. */
+static inline bool is_number(const char *arg)
+{
+	return (*arg >= '0' && *arg <= '9') || *arg == '.';
+}
+
 static inline int get_number(__u32 *v, const char *option, const char *arg, __u32 min, __u32 max)
 {
 	unsigned long long n;
@@ -29,7 +35,7 @@ static inline int get_number(__u32 *v, const char *option, const char *arg, __u3
 
 	errno = 0;
 	n = strtoull(arg, &end, 0);
-	if (errno || !*arg || *end || strchr(arg, '-') || n < min || n > max) {
+	if (errno || !is_number(arg) || *end || n < min || n > max) {
 		snprintf(want, sizeof(want), "a number from %u to %u", min, max);
 		return bad(option, arg, want);
 	}
@@ -41,7 +47,7 @@ static inline int get_bytes(__u32 *v, const char *option, const char *arg)
 {
 	unsigned int n;
 
-	if (strchr(arg, '-') || get_size(&n, arg))
+	if (!is_number(arg) || get_size(&n, arg))
 		return bad(option, arg, "a size such as 3000, 64kb or 16mb");
 	*v = n;
 	return 0;
@@ -51,10 +57,23 @@ static inline int get_duration(__u32 *ns, const char *option, const char *arg)
 {
 	__s64 t;
 
-	if (get_time64(&t, arg) || t < 1 || t >= UINT_MAX)
+	if (!is_number(arg) || get_time64(&t, arg) || t < 1 || t >= UINT_MAX)
 		return bad(option, arg, "a time such as 500ns, 10us or 1ms, below 4.29s");
 	*ns = t;
 	return 0;
+}
+
+/* tc calls a qdisc classless that has no parse_copt. */
+static inline int refuse_class(struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,
+			       const char *dev)
+{
+	(void)qu;
+	(void)argc;
+	(void)argv;
+	(void)n;
+	(void)dev;
+	fprintf(stderr, KIND ": classes cannot be added or changed: " CLASSES "\n");
+	return -1;
 }
 
 /* One key, or with room for it two.  Returns its bytes, 0: it is none. */
@@ -117,7 +136,7 @@ static inline int get_rate(__u64 *rate, const char *option, const char *arg)
 {
 	*rate = 0;
 	if (strcmp(arg, "0") &&
-	    (strchr(arg, '-') || get_rate64(rate, arg) || *rate < TC_SFC_RATE_MIN))
+	    (!is_number(arg) || get_rate64(rate, arg) || *rate < TC_SFC_RATE_MIN))
 		return bad(option, arg, "0 or a rate such as 10gbit, from 8kbit");
 	return 0;
 }
