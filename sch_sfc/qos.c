@@ -103,6 +103,19 @@ void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu)
 
 /* --- classes: names for the bands, PARENT:1 and on, without qdiscs of their own --- */
 
+/* These two only for the message, as graft below */
+static int sfc_class_change(struct Qdisc *sch, u32 classid, u32 parent, struct nlattr **tca,
+			    unsigned long *cl, struct netlink_ext_ack *extack)
+{
+	NL_SET_ERR_MSG(extack, "the classes of sfc are its bands: change bands and weights of the qdisc");
+	return -EOPNOTSUPP;
+}
+
+static int sfc_class_delete(struct Qdisc *sch, unsigned long cl, struct netlink_ext_ack *extack)
+{
+	return sfc_class_change(sch, 0, 0, NULL, &cl, extack);
+}
+
 static struct Qdisc *sfc_class_leaf(struct Qdisc *sch, unsigned long cl)
 {
 	return NULL;
@@ -142,6 +155,9 @@ static struct tcf_block *sfc_class_block(struct Qdisc *sch, unsigned long cl,
 		NL_SET_ERR_MSG(extack, "filters belong to the qdisc, not to a band of it");
 		return NULL;
 	}
+	/* a warning */
+	if (!sfc_has_bands(q))
+		NL_SET_ERR_MSG(extack, "with one band, sfc does not ask its filters");
 	return q->block;
 }
 
@@ -189,6 +205,8 @@ static void sfc_class_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 }
 
 const struct Qdisc_class_ops sfc_class_ops = {
+	.change		= sfc_class_change,
+	.delete		= sfc_class_delete,
 	.graft		= sfc_class_graft,
 	.leaf		= sfc_class_leaf,
 	.find		= sfc_class_find,

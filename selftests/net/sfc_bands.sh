@@ -77,6 +77,7 @@ test_dscp() {
 }
 
 test_filters() {
+	local said
 	port rate 8kbit bands 3 default 2 dscp 46:1
 	expect "filter" tc_ filter add dev r2 parent 1: protocol ip prio 1 u32 \
 		match ip dport 2003 0xffff classid 1:3
@@ -111,9 +112,15 @@ test_filters() {
 		tc_ filter add dev r2 parent 1:2 protocol ip matchall classid 1:1
 	# filters stay while there is one band, and are not asked
 	expect "one band" tc_ qdisc change dev r2 root sfc bands 1 default 1 dscp none
+	said=$(tc_ filter add dev r2 parent 1: protocol ip prio 6 u32 \
+		match ip dport 2006 0xffff classid 1:1 2>&1) || fail "filter for one band: $said"
+	expect_eq "its warning" "$said" "Warning: with one band, sfc does not ask its filters."
+	expect_eq "which is there" "$(tc_ filter show dev r2 | grep -c 'pref 6 .*flowid 1:1')" 1
 	v4 0 n=1 bflags=none dport=2004
 	counters "$R" r2 drops=6 drop_data=0 qlen=18
 	expect "three again" tc_ qdisc change dev r2 root sfc bands 3
+	expect_none "a warning" "$(tc_ filter add dev r2 parent 1: protocol ip prio 7 u32 \
+		match ip dport 2007 0xffff classid 1:1 2>&1)"
 	v4 0 n=1 bflags=none dport=2003
 	expect_eq "filters again" "$(bands qlen)" "18 0 1"
 	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
@@ -131,7 +138,15 @@ test_classes() {
 	expect_eq "their queues" \
 		"$(tc_ -s class show dev r2 | grep -o 'backlog [^ ]* [0-9]*p' | tr '\n' ' ')" \
 		"backlog 1514b 1p backlog 3028b 2p backlog 4542b 3p "
-	expect_fail "a class of one's own" '.' tc_ class add dev r2 parent 1: classid 1:7 sfc
+	expect_fail "a class of one's own" '^sfc: classes cannot be added.* bands' \
+		tc_ class add dev r2 parent 1: classid 1:7 sfc
+	expect_fail "change a class" '^sfc: classes cannot be added' \
+		tc_ class change dev r2 parent 1: classid 1:2 sfc weight 3
+	expect_fail "no class of that number" '^Error: the classes of sfc are its bands' \
+		tc_ class add dev r2 parent 1: classid 1:7
+	expect_fail "delete a class" '^Error: the classes of sfc are its bands' \
+		tc_ class del dev r2 classid 1:2
+	expect_eq "classes" "$(tc_ -s class show dev r2 | grep -c '^class sfc 1:[123] ')" 3
 	# a local sender's SO_PRIORITY names a class
 	in_ns "$R" "$BOLT_PROGRAMS/bolt_burst" "$A2" prio=10003 n=2 len=500 >/dev/null 2>&1 ||
 		fail "bolt_burst"
