@@ -82,6 +82,11 @@ class Settings(unittest.TestCase):
             self.assertIn(f'"sfc x limit 16000000": {said[0] if said[0] != usage[0] else said[-1]}',
                           self.refused("root sfc x limit 16000000", *said, sets=['switch.qdisc="sfc x"'], cc=("bolt",)))
 
+    def test_what_the_kernels_start_says_is_no_reason(self):
+        self.assertIn('distribution x": No distribution data for x',
+                      self.refused("distribution x", "lab kernel: waiting for another build of /kernel", "No distribution data for x",
+                                   sets=['switch.qdisc="netem delay 1us 1us distribution x"']))
+
     def test_a_sysctl(self):
         self.assertIn('host.sysctl.net.bolt.nosuch: "1": failed', self.refused("/proc/sys/net/bolt/nosuch 1", sets=["host.sysctl.net.bolt.nosuch=1"]))
 

@@ -59,7 +59,8 @@ def other_algorithms(lab, j):
     """Any congestion control and any qdisc of the kernel works in the lab"""
     for cc, qdisc in (("cubic", "pfifo limit 10000"), ("reno", "fq_codel"), ("bbr", "fq"),
                       ("dctcp", "red limit 1000000 min 30000 max 30001 avpkt 1500 burst 21"
-                       " probability 1 ecn"), ("bolt", "pfifo limit 10000")):
+                       " probability 1 ecn"), ("bolt", "pfifo limit 10000"),
+                      ("cubic", "netem delay 1us 1us distribution normal limit 10000")):
         runs, _ = lab.run("flow-join", "--cc", cc, "--set", f"switch.qdisc={qdisc}")
         used = runs[cc].link("a-b").link["utilization"]
         j.must(used > 0.5, f"{cc} over {qdisc.split()[0]}: utilization {used:.1%}")

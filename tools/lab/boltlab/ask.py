@@ -90,7 +90,7 @@ def check_settings(scenarios, built, version, by_option):
 
 def reason(said, own=()):
     """The line that says what is wrong: before the usage, or the last one."""
-    told = [line.removeprefix("Error: ").rstrip(".") for line in said if not line.startswith("labguest:")]
+    told = [line.removeprefix("Error: ").rstrip(".") for line in said if not line.startswith(("labguest:", "lab kernel:"))]
     before = told[:next((i for i, line in enumerate(told) if line.startswith("Usage")), len(told))]
     if any(NO_SUCH_QDISC.match(line) for line in before):
         unknown = any("unparsable" in line for line in before)
