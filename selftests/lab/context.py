@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Makes the lab's Python importable, and a scenario out of a few lines."""
 
+import random
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -41,3 +43,26 @@ def one(text=BASE, sets=(), seed=None):
     s = load(text, None, sets, seed)[0][1]
     net = topology.build(s, "test.toml")
     return s, net, traffic.build(s, net, "test.toml")
+
+
+ODD = (b"nan", b"inf", b"-1", b"+1", b"0", b"1e400", b"1e12", b"1e-400", b"9" * 30, b"1_0", b"0x10", b".", b"", b"\xff", b"\0", b"\xd9\xa3", b"#", b"a b", b"\r", b"\n",
+       b"\xe2\x80\xa8", b"true", b"[]", b"{}", b"\"")
+
+
+def fuzz(test, read, begins, good, times=1500):
+    """`good` is read; with one or two words of it changed it is read, or refused in a line that begins so."""
+    read(good)
+    rng, refused = random.Random(good), 0
+    for _ in range(times):
+        parts = re.split(rb"(\s+)", good)
+        for _ in range(rng.randint(1, 2)):
+            parts[rng.randrange(len(parts))] = rng.choice(ODD)
+        data = b"".join(parts)
+        try:
+            read(data)
+        except schema.ScenarioError as e:
+            refused += 1
+            test.assertTrue(str(e).startswith(begins) and "\n" not in str(e), f"{data}: {e}")
+        except Exception as e:  # pylint: disable=broad-except # what a user would see as a traceback
+            test.fail(f"{data}: {e!r}")
+    test.assertTrue(0 < refused < times, f"{refused} of {times} refused")

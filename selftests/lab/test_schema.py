@@ -133,6 +133,7 @@ class Refuses(unittest.TestCase):
 
     def test_not_toml(self):
         self.refused("is not TOML", text="name = \n")
+        self.refused("is not TOML", text="name = " + "[" * 100_000)
 
     def test_set_itself(self):
         for bad in ("topology.rate", "=1", "flow.7.start=1us", "duration.x=1", "flow.x.start=1us"):
@@ -145,6 +146,47 @@ class Refuses(unittest.TestCase):
         self.refused("link.0.b", "link.0.a=s0", "link.0.b=s0", text=text)
         self.refused("no path", "link.0.a=s0", "link.0.b=x", "link.1.a=x", "link.1.b=y", "link.2.a=p", "link.2.b=q",
                      "link.3.a=q", "link.3.b=o", text=text)
+
+    def test_names_that_are_not_a_nodes(self):
+        text = context.BASE.replace('"dumbbell"', '"links"')
+        for name in schema.RESERVED:
+            self.refused(f'link.0.b: "{name}" is reserved', "link.0.a=s0", f"link.0.b={name}", text=text)
+        self.refused("has a NUL", text=context.BASE + '[switch]\nqdisc = "\\u0000"\n')
+        self.refused("switch.qdisc: ", "switch.qdisc=\udcff")
+
+    def test_any_value_is_taken_or_refused_in_a_line(self):
+        odd = ("nan", "-inf", "-1", "1e400", "9" * 30, "true", '""', '"\\u0000"', '"\\u0663us"', '"9999999999999999999999s"', "[]", "[nan]", '[""]', "{}", "{ a.b = nan }",
+               "1979-05-27", '"../../x"', '"' + 5000 * "x" + '"', '"{bdp"', '"{9**9}"', '"lo"')
+        taken = refused = 0
+        text = context.BASE + """
+[workload]
+cdf = "websearch"
+load = 0.01
+[switch]
+qdisc = "sfc"
+sysctl.net.ipv4.ip_forward = 1
+[[fault]]
+do = "loss"
+at = "1us"
+link = "a-b"
+share = 1
+[[program]]
+node = "s0"
+command = "true"
+"""
+        lines = text.splitlines()
+        for i, line in enumerate(lines):
+            key, equals, _ = line.partition("=")
+            for value in odd if equals else ():
+                try:
+                    schema.load(context.write("\n".join([*lines[:i], f"{key}= {value}", *lines[i + 1:]])))
+                    taken += 1
+                except ScenarioError as e:
+                    refused += 1
+                    self.assertRegex(str(e), r"\A\S*test\.toml: .+\Z")
+                except Exception as e:  # pylint: disable=broad-except # what a user would see as a traceback
+                    self.fail(f"{key}= {value[:40]}: {e!r}")
+        self.assertTrue(taken and refused > taken, (taken, refused))
 
     def test_qdisc_braces(self):
         self.refused("{bpd}", "switch.qdisc=red min {bpd}")

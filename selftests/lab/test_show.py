@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """The summary as text: each column is of what its heading says."""
 
+import contextlib
+import io
+import json
 import tempfile
 import unittest
 from pathlib import Path
 
 import context  # noqa: F401
-from boltlab import show, slowdown
+from boltlab import build, show, slowdown
 from test_report import make_result
 
 
@@ -53,6 +56,43 @@ class Table(unittest.TestCase):
     def test_what_did_not_end_has_no_maximum(self):
         self.result["runs"][0]["flows"][5].update(fct_ns=None, end_ns=None, slowdown=None)
         self.assertEqual(cells(self.result)["cubic"]["max FCT"], "1 unfinished")
+
+
+class Foreign(unittest.TestCase):
+    """A result that is not, or is of another version: shown, or refused in a line."""
+
+    def shown(self, out, data):
+        (out / "result.json").write_bytes(data)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                show.main([out])
+            return None
+        except build.RunError as e:
+            self.assertNotIn("\n", str(e))
+            self.assertIn("result.json: ", str(e))
+            return str(e)
+        except Exception as e:  # pylint: disable=broad-except # what a user would see as a traceback
+            self.fail(f"{data[:60]}: {e!r}")
+
+    def test_what_is_no_result(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        for data in (b"", b"\xff", b"[" * 100_000, b"null", b"[]", b"1e400", b'{"runs": "x", "scenario": 1}', b'{"runs": [1]}', b'{"runs": [{"cc": 1}], "scenario": 1}'):
+            self.assertIsNotNone(self.shown(out, data), data)
+
+    def test_any_value(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        make_result(out, samples=30)
+        result = json.loads((out / "result.json").read_text())
+        result["runs"] = result["runs"][:1]
+        run = result["runs"][0]
+        run["flows"], said = run["flows"][:2], []
+        for table in (result, run, run["links"][0], run["links"][0]["queue_bytes"], run["flows"][1], run["fct"]):
+            for key, was in list(table.items()):
+                for value in (None, "x", -1, 0, float("nan"), float("inf"), 10**400, [], {}):
+                    table[key] = value
+                    said.append(self.shown(out, json.dumps(result).encode()))
+                table[key] = was
+        self.assertTrue(0 < said.count(None) < len(said))
 
 
 class Whole(unittest.TestCase):

@@ -5,7 +5,7 @@ import unittest
 
 import context
 from boltlab import traffic
-from boltlab.schema import ScenarioError
+from boltlab.schema import MAX_BYTES, ScenarioError
 
 STAR = """
 name = "test"
@@ -20,23 +20,34 @@ class Cdfs(unittest.TestCase):
     def test_interpolates_between_points(self):
         cdf = traffic.Cdf([(0, 0), (100, 50), (300, 100)])
         self.assertEqual([cdf.sample(u) for u in (0.25, 0.5, 0.75, 0.999999)], [50, 100, 200, 300])
-        self.assertAlmostEqual(cdf.mean(), 0.5 * 50 + 0.5 * 200)
 
     def test_shipped_files_are_readable(self):
         s, _, _ = context.one()
         names = [p.stem for p in traffic.WORKLOADS.glob("*.cdf")]
         self.assertGreaterEqual(len(names), 4)
         for name in names:
-            self.assertGreater(traffic.read_cdf(name, s, "test.toml", "workload.cdf").mean(), 0, name)
+            self.assertGreater(traffic.read_cdf(name, s, "test.toml", "workload.cdf").sample(0.999), 1, name)
+
+    def read(self, data):
+        s, _, _ = context.one()
+        (s.file.parent / "bad.cdf").write_bytes(data)
+        return traffic.read_cdf("bad.cdf", s, "test.toml", "workload.cdf")
 
     def test_broken_files_are_named_with_their_line(self):
-        s, _, _ = context.one()
-        for text, what in (("0 0\n10 x\n", "line 2"), ("0 0\n10 50\n5 100\n", "line 3"), ("0 0\n10 50\n", "100 percent")):
-            path = s.file.parent / "bad.cdf"
-            path.write_text(text)
-            with self.assertRaises(ScenarioError) as caught:
-                traffic.read_cdf("bad.cdf", s, "test.toml", "workload.cdf")
+        for data, what in ((b"0 0\n10 x\n", "line 2"), (b"0 0\n10 50\n5 100\n", "line 3"), (b"0 0\n10 50\n", "100 percent"),
+                           (b"0 0\nnan 50\n10 100", "line 2"), (b"0 nan\n10 100", "line 1"), (b"0 0\ninf 100", "line 2"), (b"0 0\n1e300 100", "line 2"),
+                           (b"-5 0\n10 100", "line 1"), (b"0 -5\n10 100", "line 1"), (b"1_0 0\n10 100", "line 1"), (b"0 0\n10 101", "line 2"),
+                           (b"\xff 0\n10 100", "UTF-8")):
+            with self.assertRaises(ScenarioError, msg=data) as caught:
+                self.read(data)
             self.assertIn(what, str(caught.exception))
+
+    def test_any_file_is_taken_or_refused_in_a_line(self):
+        def judged(data):
+            cdf = self.read(data)
+            for u in (0, 0.3, 0.999999):
+                self.assertTrue(1 <= cdf.sample(u) <= MAX_BYTES, data)
+        context.fuzz(self, judged, "test.toml: workload.cdf: bad.cdf", b"0 0\n1000 10.5\n2e4 60\n30000 100\n")
 
 
 class Poisson(unittest.TestCase):
@@ -112,7 +123,7 @@ class Incast(unittest.TestCase):
 class Trace(unittest.TestCase):
     def read(self, text):
         path = context.write(STAR.format(duration="10ms") + '[workload]\ntrace = "flows.txt"\n')
-        (path.parent / "flows.txt").write_text(text)
+        (path.parent / "flows.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
         from boltlab import schema, topology
         s = schema.load(path)[0][1]
         return traffic.build(s, topology.build(s, ""), "")
@@ -123,10 +134,18 @@ class Trace(unittest.TestCase):
                          [("h8", "h2", 0, 900), ("h1", "h0", 1000, 4000)])
 
     def test_refusals(self):
-        for text, what in (("x\n", "line 1"), ("1\n1 0 3\n", "line 2"), ("1\n1 9 3 100 4000 2\n", "line 2"), ("2\n1 0 3 100 4000 2\n", "announces 2")):
+        for text, what in (("x\n", "line 1"), ("1\n1 0 3\n", "line 2"), ("1\n1 9 3 100 4000 2\n", "line 2"), ("2\n1 0 3 100 4000 2\n", "announces 2"),
+                           ("1\n1 0 3 100 4000 inf\n", "line 2"), ("1\n1 0 3 100 4000 nan\n", "line 2"), ("1\n1 0 3 100 4000 -1\n", "line 2"),
+                           ("1\n1 0 3 100 99999999999999 1\n", "line 2"), ("1\n1 0 3 100 4_0 1\n", "line 2"), (b"1\n1 0 \xff 100 40 1\n", "UTF-8")):
             with self.assertRaises(ScenarioError) as caught:
                 self.read(text)
             self.assertIn(what, str(caught.exception))
+
+    def test_any_file_is_taken_or_refused_in_a_line(self):
+        def judged(data):
+            for m in self.read(data).messages:
+                self.assertTrue(0 <= m.start < 10**7 and 1 <= m.bytes <= MAX_BYTES, data)
+        context.fuzz(self, judged, "test.toml: workload", b"3\n1 0 3 100 4000 2.000001\n8 2 3 100 900 2.0\n4 1 3 100 1000 2\n")
 
 
 if __name__ == "__main__":

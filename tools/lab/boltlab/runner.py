@@ -181,7 +181,7 @@ def load_result(out):
         raise RunError(f"{out / RESULT}: is not a result of the lab, or has no runs") from None
     except FileNotFoundError:
         raise RunError(f"{out}: there is no {RESULT} in it; `lab run ... --out {out}` makes one") from None
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise RunError(f"{out / RESULT}: is not JSON: {e}") from None
 
 
@@ -193,7 +193,7 @@ def understood(*directories):
         yield
     except FileNotFoundError as e:
         raise RunError(f"{e.filename}: is missing; run the scenario again") from None
-    except (LookupError, TypeError, AttributeError, ValueError) as e:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as e:
         raise RunError(f"{files}: was written by another version of the lab ({e!r} is not as expected)") from None
 
 

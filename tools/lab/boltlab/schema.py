@@ -22,7 +22,9 @@ class ScenarioError(Exception):
 
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,11}")
+RESERVED = ("all", "default", "lo", "localhost")
 KINDS = ("dumbbell", "star", "leaf-spine", "links")
+MAX_BYTES = 10**13
 
 
 # ---- parsers: raise ValueError saying what is allowed ----
@@ -32,6 +34,9 @@ def text(value):
         raise ValueError("is not a string")
     if "\n" in value:
         raise ValueError("has more than one line")
+    value.encode()      # what is not UTF-8 on the command line is not text either: a ValueError
+    if "\0" in value:
+        raise ValueError("has a NUL character")
     return value.strip()
 
 
@@ -85,7 +90,7 @@ small_time = bounded(units.time, 0, 10 * 10**9, units.format_time)
 wall_time = bounded(units.time, 10**9, 3600 * 10**9, units.format_time)
 sample_time = bounded(units.time, 10, 10**9, units.format_time)
 offset = bounded(units.signed_time, -100 * 10**9, 3600 * 10**9, units.format_time)
-message_size = bounded(units.size, 1, 10**13, units.format_size)
+message_size = bounded(units.size, 1, MAX_BYTES, units.format_size)
 
 
 def transfer(value):
@@ -103,6 +108,8 @@ def whole_ms(value):
 def name(value):
     if not isinstance(value, str) or not NAME.fullmatch(value):
         raise ValueError("is not a name: a letter, then up to 11 letters, digits or _")
+    if value in RESERVED:
+        raise ValueError(f"is reserved: {', '.join(RESERVED)} mean something else to Linux")
     return value
 
 
@@ -471,7 +478,7 @@ def read_toml(path):
         raise ScenarioError(f"{path}: no such file; `lab list` shows the scenarios that come with the lab") from None
     except (OSError, UnicodeDecodeError) as e:
         raise ScenarioError(f"{path}: {e}") from None
-    except tomllib.TOMLDecodeError as e:
+    except (tomllib.TOMLDecodeError, RecursionError) as e:
         raise ScenarioError(f"{path}: is not TOML: {e}") from None
 
 

@@ -7,15 +7,17 @@ congestion control meets exactly the same arrivals.
 
 import bisect
 import random
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import topology
-from .schema import ScenarioError
+from . import topology, units
+from .schema import MAX_BYTES, ScenarioError
 
 WORKLOADS = Path(__file__).resolve().parent.parent / "workloads"
 FIRST_SPORT = 10000
 MAX_MESSAGES = 10**7
+MAX_SECONDS = 10**6
 
 
 @dataclass
@@ -55,13 +57,6 @@ class Cdf:
         self.sizes = [p[0] for p in points]
         self.percents = [p[1] for p in points]
 
-    def mean(self):
-        total = 0.0
-        for i in range(1, len(self.sizes)):
-            share = (self.percents[i] - self.percents[i - 1]) / 100
-            total += share * (self.sizes[i] + self.sizes[i - 1]) / 2
-        return total
-
     def sample(self, uniform):
         percent = uniform * 100
         i = bisect.bisect_left(self.percents, percent)
@@ -72,6 +67,23 @@ class Cdf:
         return max(1, round(self.sizes[i - 1] + part * (self.sizes[i] - self.sizes[i - 1])))
 
 
+def read_lines(path, what):
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{what}: is not text in UTF-8") from None
+
+
+def number(word, high, parse=float):
+    """int() and float() also take signs, nan, inf and underscores."""
+    if not re.fullmatch(r"[0-9.]+(?:[eE][+-]?[0-9]+)?", word):
+        raise ValueError
+    value = parse(word)
+    if not value <= high:
+        raise ValueError
+    return value
+
+
 def read_cdf(value, s, where, k):
     shipped = sorted(p.stem for p in WORKLOADS.glob("*.cdf"))
     if value in shipped:
@@ -80,8 +92,9 @@ def read_cdf(value, s, where, k):
         path = Path(value)
         if not path.is_absolute():
             path = s.file.parent / path
+    what = f"{where}: {k}: {value}"
     try:
-        lines = path.read_text().splitlines()
+        lines = read_lines(path, what)
     except OSError:
         raise ScenarioError(f"{where}: {k}: \"{value}\" is neither a file nor one of {', '.join(shipped)}") from None
     points = []
@@ -90,14 +103,15 @@ def read_cdf(value, s, where, k):
         if not line:
             continue
         try:
-            size, percent = (float(w) for w in line.split())
+            size, percent = line.split()
+            size, percent = number(size, MAX_BYTES), number(percent, 100)
         except ValueError:
-            raise ScenarioError(f"{where}: {k}: {value} line {n}: is not SIZE PERCENT") from None
+            raise ScenarioError(f"{what} line {n}: is not SIZE PERCENT, up to {units.format_size(MAX_BYTES)} and 100") from None
         if points and (size < points[-1][0] or percent < points[-1][1]):
-            raise ScenarioError(f"{where}: {k}: {value} line {n}: decreases")
+            raise ScenarioError(f"{what} line {n}: decreases")
         points.append((size, percent))
     if len(points) < 2 or points[-1][1] != 100:
-        raise ScenarioError(f"{where}: {k}: {value}: must end at 100 percent")
+        raise ScenarioError(f"{what}: must end at 100 percent")
     return Cdf(points)
 
 
@@ -226,30 +240,32 @@ def read_trace(value, s, net, where, k):
     path = Path(value)
     if not path.is_absolute():
         path = s.file.parent / path
+    what = f"{where}: {k}: {value}"
     try:
-        lines = path.read_text().splitlines()
+        lines = read_lines(path, what)
     except OSError as e:
-        raise ScenarioError(f"{where}: {k}: {value}: {e.strerror}") from None
+        raise ScenarioError(f"{what}: {e.strerror}") from None
     flows = []
     for n, line in enumerate(lines[1:], 2):
         if not line.strip():
             continue
         try:
             src, dst, _, _, size, start = line.split()[:6]
-            src, dst, size, start = int(src), int(dst), int(size), round(float(start) * 10**9)
+            src, dst, size = (number(word, MAX_BYTES, int) for word in (src, dst, size))
+            start = round(number(start, MAX_SECONDS) * 10**9)
         except ValueError:
-            raise ScenarioError(f"{where}: {k}: {value} line {n}: is not "
-                                "SRC DST PRIORITY DPORT BYTES START_SECONDS") from None
-        if not (0 <= src < len(net.hosts) and 0 <= dst < len(net.hosts)) or src == dst or size < 1:
-            raise ScenarioError(f"{where}: {k}: {value} line {n}: host {src} to {dst}, {size} bytes; there are "
+            raise ScenarioError(f"{what} line {n}: is not SRC DST PRIORITY DPORT BYTES START_SECONDS, "
+                                f"up to {units.format_size(MAX_BYTES)} and {MAX_SECONDS} s") from None
+        if not (src < len(net.hosts) and dst < len(net.hosts)) or src == dst or size < 1:
+            raise ScenarioError(f"{what} line {n}: host {src} to {dst}, {size} bytes; there are "
                                 f"hosts 0 to {len(net.hosts) - 1}")
         flows.append((start, src, dst, size))
     try:
         announced = int(lines[0].split()[0])
     except (IndexError, ValueError):
-        raise ScenarioError(f"{where}: {k}: {value} line 1: is not the number of flows") from None
+        raise ScenarioError(f"{what} line 1: is not the number of flows") from None
     if announced != len(flows):
-        raise ScenarioError(f"{where}: {k}: {value}: announces {announced} flows and has {len(flows)}")
+        raise ScenarioError(f"{what}: announces {announced} flows and has {len(flows)}")
     flows.sort()
     first = flows[0][0] if flows else 0
     return [(net.hosts[src], net.hosts[dst], start - first, size) for start, src, dst, size in flows]
