@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -28,6 +29,40 @@ class Refuses(unittest.TestCase):
     def test_kernels_that_it_has_not(self):
         self.assertEqual(said("build", "--version", "7.2"), "1: lab kernel: unknown version '7.2' (6.12, 6.1, 7.3)")
         self.assertEqual(said("build", "--flavour", "fast"), "1: lab kernel: unknown flavour 'fast' (lab, debug)")
+
+
+class Noexec(unittest.TestCase):
+    """What is on a file system that nothing may be executed from."""
+
+    def mounted(self, at, command, **env):
+        unshare = ["unshare", "-m", *([] if os.getuid() == 0 else ["-r"]), "sh", "-c"]
+        if subprocess.run([*unshare, f"mount -t tmpfs -o noexec tmpfs {at}"], check=False, capture_output=True).returncode:
+            self.skipTest("nothing may be mounted here")
+        return subprocess.run([*unshare, f"mount -t tmpfs -o noexec tmpfs {at} && {command}"], env=os.environ | env, check=False,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+    def test_memory_goes_elsewhere(self):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as top:
+            for name in ("run", "splats"):
+                shutil.copy(KERNEL / name, top)
+            for name, text in (("build", f"echo {top}"), ("linux", 'echo "memory in $TMPDIR; reboot: "')):
+                Path(top, name).write_text(f"#!/bin/sh\n{text}\n")
+                Path(top, name).chmod(0o755)
+            Path(top, "lab-init").touch()
+            result = self.mounted("/dev/shm", f"{top}/run --mem 1M --log {top}/console true", TMPDIR="/dev/shm")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertRegex(Path(top, "console").read_text(), "^memory in (/tmp|/var/tmp); ")
+
+    def test_of_the_cache_it_is_said(self):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as top:
+            for what, says in (("build", f"lab: {top}/cache: is mounted noexec"), ("doctor", f"missing  cache {top}/cache: is mounted noexec")):
+                result = self.mounted(top, f"{context.TREE}/tools/lab/lab {what}", BOLT_LAB_CACHE=f"{top}/cache")
+                self.assertEqual(result.returncode, 1)
+                self.assertIn(says, result.stdout + result.stderr)
+                self.assertNotIn("Traceback", result.stderr)
+
+    def test_doctor_says_it_of_the_memory(self):
+        self.assertRegex(self.mounted("/dev/shm", f"{context.TREE}/tools/lab/lab doctor").stdout, "warning  /dev/shm: .* noexec")
 
 
 class Has(unittest.TestCase):

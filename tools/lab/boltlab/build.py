@@ -64,6 +64,9 @@ def cache():
     for one in (TREE, path):
         if ODD.search(str(one)):
             raise BuildError(f"{one}: blanks and the like are not for make: use another tree or BOLT_LAB_CACHE")
+    there = next(p for p in (path, *path.parents) if p.exists())
+    if os.statvfs(there).f_flag & os.ST_NOEXEC:
+        raise BuildError(f"{path}: is mounted noexec, and what is built runs there: use another BOLT_LAB_CACHE")
     return path
 
 

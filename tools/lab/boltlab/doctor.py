@@ -62,8 +62,11 @@ def main():
     free = shutil.disk_usage(probe).free
     if free < 4 * 10**9:
         print(f"warning  {free / 10**9:.1f} GB free for the cache; a kernel build needs 2 GB")
-    shm = shutil.disk_usage("/dev/shm").free if Path("/dev/shm").exists() else 0
-    print(f"{'ok' if shm > 2 * 10**9 else 'warning':8} /dev/shm: {shm / 10**9:.1f} GB free for the lab kernel's memory")
+    shm = os.statvfs("/dev/shm") if Path("/dev/shm").exists() else None
+    free = shm.f_bavail * shm.f_frsize if shm else 0
+    noexec = shm and shm.f_flag & os.ST_NOEXEC
+    print(f"{'ok' if free > 2 * 10**9 and not noexec else 'warning':8} /dev/shm: {free / 10**9:.1f} GB free for the lab kernel's memory"
+          + (", but it is mounted noexec: $TMPDIR, /tmp or /var/tmp has it" if noexec else ""))
     kernels = sorted(cache.glob("kernel-*/linux"))[:1] if cache.exists() else []
     print(f"{'ok' if kernels else 'later':8} lab kernel " + ("built" if kernels else "will be built by the first run (4 minutes on two idle CPUs)"))
     lacking_qemu = [(what, package) for what, there, package in QEMU_NEEDS if not there()]
