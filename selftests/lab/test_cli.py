@@ -3,13 +3,14 @@
 
 import json
 import re
+import shlex
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 import context
-from boltlab import schema
+from boltlab import cli, schema
 
 LAB = context.TREE / "tools" / "lab" / "lab"
 
@@ -148,6 +149,37 @@ class New(unittest.TestCase):
             self.assertIn(says, result.stderr)
         self.assertEqual(path.read_text(), "a user's")
         self.assertEqual(list(self.out.iterdir()), [path])
+
+
+class Readme(unittest.TestCase):
+    """What README.md says that one can type, and its tables."""
+
+    lines = (context.TREE / "README.md").read_text().splitlines()
+
+    def test_commands_of_the_lab(self):
+        found = [shlex.split(line, comments=True)[1:] for line in self.lines if line.startswith("    tools/lab/lab ")]
+        self.assertEqual({words[0] for words in found}, {"run", "slowdown", "sweep"})
+        for words in found:
+            args = cli.parser().parse_args(words)
+            if args.what != "slowdown":
+                schema.load(cli.find_scenario(args.scenario), cli.congestion_controls(args.cc), [s for s in args.sets if "," not in s])
+
+    def test_targets_of_make(self):
+        found = {word for line in self.lines for word in re.findall(r"(?:^    |`|&& |\()(?:sudo )?make ([a-z-]+)", line)}
+        self.assertLessEqual({"demo", "check", "check-long", "packages", "site", "help", "install"}, found)
+        targets = {word for line in (context.TREE / "Makefile").read_text().splitlines() for word in (re.match(r"([a-z][a-z -]*):", line) or ["", ""])[1].split()}
+        self.assertLessEqual(found, targets)
+
+    def test_tables_have_as_many_columns_in_each_row(self):
+        def columns(line):
+            return len(re.split(r"(?<!\\)\|", line)) - 2
+        begins = [i for i, line in enumerate(self.lines) if re.fullmatch(r"\|[-:|]+\|", line)]
+        self.assertGreater(len(begins), 2)
+        for i in begins:
+            row = i - 1
+            while row < len(self.lines) and self.lines[row].startswith("|"):
+                self.assertEqual(columns(self.lines[row]), columns(self.lines[i]), self.lines[row])
+                row += 1
 
 
 if __name__ == "__main__":
