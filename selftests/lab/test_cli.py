@@ -2,12 +2,14 @@
 """The command: one line on stderr and an exit status for whatever is wrong before anything runs."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import context
 from boltlab import cli, schema
@@ -36,6 +38,31 @@ class Refuses(unittest.TestCase):
         self.refused("run", "flow-join", "--cc", "", "--out", self.out, says='--cc ""')
         self.refused("run", "flow-join", "--cc", "bolt,", "--out", self.out, says='--cc "bolt,"')
         self.refused("run", "flow-join", "--cc", "cubic,bbq", "--out", self.out, says="--cc bbq")
+
+    def test_a_scenario_that_is_none(self):
+        path = Path(self.out) / "odd.toml"
+        self.refused("run", self.out, says=f"lab: {self.out}: Is a directory")
+        path.write_bytes(b'name = "\xff"\n')
+        self.refused("run", str(path), says=f"lab: {path}: is not text in UTF-8")
+
+    def test_a_working_directory_that_is_gone(self):
+        # a relative path in it is Python's own trouble
+        env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        for words in (("run", "flow-join"), ("up", "flow-join"), ("exec", "h0", "--", "true"), ("new", "mine"), ("build",)):
+            result = subprocess.run(["sh", "-c", 'mkdir "$0" && cd "$0" && rmdir "$0" && exec "$@"', f"{self.out}/gone", LAB, *words],
+                                    capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)
+            self.assertEqual((result.returncode, result.stderr), (1, "lab: the working directory does not exist any more: cd to another\n"), words)
+
+    def test_files_where_directories_are_to_be(self):
+        path = Path(self.out) / "file"
+        path.write_text("a user's")
+        self.refused("run", "flow-join", "--out", str(path), says=f"lab: {path}: is not a directory")
+        for cache in (path, path / "below"):
+            with mock.patch.dict(os.environ, BOLT_LAB_CACHE=str(cache)):
+                self.refused("build", says=f"lab: {path}: is not a directory")
+                self.refused("run", "flow-join", "--out", f"{self.out}/new", says=f"lab: {path}: is not a directory")
+                self.assertIn(f"missing  cache {path}: is not a directory", lab("doctor").stdout)
+        self.assertEqual([p.name for p in Path(self.out).iterdir()], ["file"])
 
     def test_options_of_backends(self):
         self.refused("run", "flow-join", "--backend", "xen", "--out", self.out, says="argument --backend: invalid choice: 'xen'")

@@ -65,6 +65,8 @@ def cache():
         if ODD.search(str(one)):
             raise BuildError(f"{one}: blanks and the like are not for make: use another tree or BOLT_LAB_CACHE")
     there = next(p for p in (path, *path.parents) if p.exists())
+    if not there.is_dir():
+        raise BuildError(f"{there}: is not a directory: use another BOLT_LAB_CACHE")
     if os.statvfs(there).f_flag & os.ST_NOEXEC:
         raise BuildError(f"{path}: is mounted noexec, and what is built runs there: use another BOLT_LAB_CACHE")
     return path

@@ -193,6 +193,14 @@ def interruptible():
         signal.signal(end, signal.default_int_handler)
 
 
+def here():
+    """The errors that its want leads to later name nothing."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise RunError("the working directory does not exist any more: cd to another") from None
+
+
 def apart(argv):
     """What is the lab's, and what follows -- and is Snakemake's."""
     if argv[:1] != ["sweep"] or "--" not in argv:
@@ -209,6 +217,7 @@ def main(argv=None):
         parse.print_help(sys.stderr)
         return 2
     try:
+        here()
         if args.what == "list":
             return list_kernel(args.cc, args.qdisc) if args.cc or args.qdisc else list_scenarios()
         if args.what == "new":

@@ -57,6 +57,8 @@ class Output:
             self._lock()
         except BlockingIOError:
             raise RunError(f"{self.path}: another command of the lab is writing to it") from None
+        except FileExistsError:
+            raise RunError(f"{self.path}: is not a directory") from None
         except OSError as e:
             self._undo()
             raise RunError(f"{self.path}: {e.strerror}") from None

@@ -476,8 +476,10 @@ def read_toml(path):
             return tomllib.load(f)
     except FileNotFoundError:
         raise ScenarioError(f"{path}: no such file; `lab list` shows the scenarios that come with the lab") from None
-    except (OSError, UnicodeDecodeError) as e:
-        raise ScenarioError(f"{path}: {e}") from None
+    except OSError as e:
+        raise ScenarioError(f"{path}: {e.strerror}") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path}: is not text in UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as e:
         raise ScenarioError(f"{path}: is not TOML: {e}") from None
 
