@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import context
-from boltlab import cli, schema
+from boltlab import cli, runner, schema
 
 LAB = context.TREE / "tools" / "lab" / "lab"
 
@@ -109,6 +109,30 @@ class Refuses(unittest.TestCase):
         target = Path(self.out) / "new"
         self.refused("run", "flow-join", "--set", "duration=never", "--out", str(target), says="duration")
         self.assertFalse(target.exists())
+
+
+class Keeps(unittest.TestCase):
+    def test_what_is_run_where_the_scenario_is_edited_meanwhile(self):
+        """Once it is read, whatever else is done with the file."""
+        path = context.write(context.BASE)
+        out, ran = path.parent / "out", []
+
+        def read_and_edited(*args, **kwargs):
+            found = load(*args, **kwargs)
+            path.write_text(context.BASE.replace("1ms", "2ms"))
+            return found
+
+        def run_all(scenarios, *_):
+            ran.extend(s.duration for _, s in scenarios)
+            return [], ["stopped"]
+
+        load = schema.load
+        with mock.patch.object(schema, "load", read_and_edited), mock.patch.object(runner.build, "everything"), \
+                mock.patch.object(runner.modules, "beside"), mock.patch.object(runner.ask, "check_settings"), \
+                mock.patch.object(runner, "run_all", run_all), self.assertRaises(runner.RunError):
+            runner.run(path, out, seeds=(1, 2))
+        self.assertEqual(set(ran), {10**6})
+        self.assertEqual((out / "scenario.toml").read_text(), context.BASE)
 
 
 class Lists(unittest.TestCase):

@@ -21,7 +21,8 @@ DRAWN = (*plots.PICTURES, "report.html")
 def run(path, out, cc=None, sets=(), seeds=(), kernel=None, jobs=1, keep_raw=False, drawn=True, backend="uml",
         slow=None, cpus=None, force=False, own=()):
     modules.check(own)
-    scenarios = load(path, cc, sets, seeds)
+    text = schema.read(path)        # once: it may be edited meanwhile, or lie in the very directory
+    scenarios = load(path, cc, sets, seeds, text=text)
     factor = backends.slow_down([s for _, s in scenarios], backend, cpus, slow)
     explain.check_backend(scenarios, backend)
     first = scenarios[0][1]
@@ -39,7 +40,6 @@ def run(path, out, cc=None, sets=(), seeds=(), kernel=None, jobs=1, keep_raw=Fal
             ask.check_settings(scenarios, built, version, cc is not None)
         if factor != 1:
             progress(f"{first.name}: {factor} times as slow")
-        text = path.read_bytes()                # it may lie in this very directory
         place.begin(everything=True)            # a result of an earlier run would pass for this one's
         out = place.path
         (out / "scenario.toml").write_bytes(text)
@@ -94,9 +94,9 @@ def run_all(scenarios, jobs, backend, built, *args):
     return runs, failures
 
 
-def load(path, cc, sets, seeds, idle=False):
+def load(path, cc, sets, seeds, idle=False, text=None):
     """The scenario for each congestion control, and of each for each seed; `directory` is where that leaves what it measures."""
-    by_seed = [schema.load(path, cc, sets, seed, idle) for seed in seeds or (None,)]
+    by_seed = [schema.load(path, cc, sets, seed, idle, text) for seed in seeds or (None,)]
     result = [of_seed[i] for i in range(len(by_seed[0])) for of_seed in by_seed]
     for one, s in result:
         s.directory = f"{one}-{s.seed}" if len(seeds) > 1 else one

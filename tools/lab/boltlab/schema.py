@@ -470,27 +470,33 @@ def merge(base, over):
             base[k] = copy.deepcopy(v)
 
 
-def read_toml(path):
+def read(path):
+    """The bytes of a file."""
     try:
-        with open(path, "rb") as f:
-            return tomllib.load(f)
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise ScenarioError(f"{path}: no such file; `lab list` shows the scenarios that come with the lab") from None
     except OSError as e:
         raise ScenarioError(f"{path}: {e.strerror}") from None
+
+
+def parse_toml(path, text):
+    """`text`: the bytes of the file."""
+    try:
+        return tomllib.loads(text.decode())
     except UnicodeDecodeError:
         raise ScenarioError(f"{path}: is not text in UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError) as e:
         raise ScenarioError(f"{path}: is not TOML: {e}") from None
 
 
-def load(path, cc=None, sets=(), seed=None, idle=False):
-    """The scenario once for each congestion control: [(cc, Scenario)]. `idle`: nothing has to send.
+def load(path, cc=None, sets=(), seed=None, idle=False, text=None):
+    """The scenario once for each congestion control: [(cc, Scenario)]. `idle`: nothing has to send. `text`: what is in the file, where it has been read.
 
     The order in which a key is decided: the file, its [when.CC] table, --set.
     """
     path = Path(path)
-    data = read_toml(path)
+    data = parse_toml(path, read(path) if text is None else text)
     where = path.name
     plain_sets = [s for s in sets if not s.startswith("when.")]
     for s in sets:

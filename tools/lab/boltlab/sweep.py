@@ -161,7 +161,7 @@ def described(path, cc, sets, seeds, find):
     """What the command says; it has the last word over a file that describes a sweep."""
     found = None
     if path.suffix == ".toml" and path.is_file():
-        found = of_file(path, schema.read_toml(path), find)
+        found = of_file(path, schema.parse_toml(path, schema.read(path)), find)
     found = found or Sweep(path, None, None, {})
     found.cc, found.seeds = cc or found.cc, list(seeds) or found.seeds
     found.sets |= of_options(sets)
