@@ -211,6 +211,22 @@ let_go() {
 }
 servers=()
 
+# The kernel takes any bytes in a device's name, and JSON only characters
+test_names() {
+	local name
+	setup_port
+	for name in $'a\xff"b' $'\xc3' $'\xed\xbf\xbfx' $'\xc3\xa9\xf0\x9f\x90\xa7'; do
+		expect "add" ip -n "$H1" link add name "$name" type dummy
+		expect "sfc" in_ns "$H1" tc qdisc add dev "$name" root sfc
+	done
+	ctl -j -n "$H1" qdisc
+	expect "is text" iconv -f UTF-8 -t UTF-8 -o /dev/null "$tmp/out"
+	expect_eq "names" "$(json '[.[].dev] | join(" ")')" \
+		$'a\xef\xbf\xbd"b \xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdx \xc3\xa9\xf0\x9f\x90\xa7'
+	ctl -n "$H1" qdisc $'\xc3'
+	expect_eq "one by its name" "$status" 0
+}
+
 # A connection of each kind; what is shown of it is what ss shows
 test_flows() {
 	local flow ss
@@ -474,4 +490,4 @@ test_absent() {
 	expect_eq "qdisc" "$status $(<"$tmp/out")" "0 []"
 }
 
-run_tests usage help version qdisc_as_tc qdisc_where flows signals stats dumps older_module user json absent
+run_tests usage help version qdisc_as_tc qdisc_where names flows signals stats dumps older_module user json absent

@@ -13,8 +13,11 @@ static struct {
 
 static void js_string(const char *s)
 {
+	unsigned int used;
+
 	putchar('"');
-	for (; *s; s++) {
+	for (; *s; s += used) {
+		const char *text = tx_char(s, &used);
 		unsigned char c = *s;
 
 		if (c == '"' || c == '\\')
@@ -22,7 +25,7 @@ static void js_string(const char *s)
 		else if (c < 0x20 || c == 0x7f)
 			printf("\\u%04x", c);
 		else
-			putchar(c);
+			fputs(text, stdout);
 	}
 	putchar('"');
 }

@@ -62,19 +62,20 @@ static void count(const char *metric, const char *labels, double value)
 	add(metric, false, labels, value);
 }
 
-/* A name of a device may hold what ends a label */
+/* A name of a device may hold what ends a label, or is no text */
 static const char *quoted(const char *text)
 {
 	static char ring[4][192];
 	static unsigned int next;
 	char *to = ring[next++ % 4], *at = to;
+	unsigned int used;
 
-	for (; *text && at < to + sizeof(ring[0]) - 3; text++) {
-		if (*text == '"' || *text == '\\')
+	for (; *text && at < to + sizeof(ring[0]) - 5; text += used) {
+		const char *c = tx_char(text, &used);
+
+		if (*text == '"' || *text == '\\' || *text == '\n')
 			*at++ = '\\';
-		if (*text == '\n')
-			*at++ = '\\';
-		*at++ = *text == '\n' ? 'n' : *text;
+		at = stpcpy(at, *text == '\n' ? "n" : c);
 	}
 	*at = '\0';
 	return to;

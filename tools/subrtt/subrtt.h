@@ -109,5 +109,10 @@ const char *tx_bytes(uint64_t v);
 const char *tx_rate(uint64_t bit_ps);
 const char *tx_fixed(uint64_t q32);	/* a window */
 const char *tx_ns(uint64_t ns);
+/*
+ * The character that @s begins with, and in @used its bytes;
+ * U+FFFD for a byte of none.  Until the next call.
+ */
+const char *tx_char(const char *s, unsigned int *used);
 
 #endif /* _SUBRTT_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Numbers as people read them: three digits or four, and the unit. */
+/* Numbers as people read them: three digits or four, and the unit.  Text of any bytes as UTF-8. */
 
 #include "subrtt.h"
 
@@ -53,4 +53,33 @@ const char *tx_ns(uint64_t ns)
 	static const char *const units[] = { "ns", "us", "ms", "s" };
 
 	return scaled(ns, units, 4);
+}
+
+/* RFC 3629, section 4: what may follow the first byte depends on it */
+static unsigned int utf8_bytes(const unsigned char *u)
+{
+	unsigned int n, i;
+
+	if (u[0] < 0x80)
+		return 1;
+	if (u[0] < 0xc2 || u[0] > 0xf4)
+		return 0;
+	if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) ||
+	    (u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f))
+		return 0;
+	n = u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+	for (i = 1; i < n; i++)
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+const char *tx_char(const char *s, unsigned int *used)
+{
+	unsigned int n = utf8_bytes((const unsigned char *)s);
+	static char text[5];
+
+	*used = n ?: 1;
+	snprintf(text, sizeof(text), "%.*s", n ? (int)n : 3, n ? s : "\xef\xbf\xbd");
+	return text;
 }
