@@ -32,7 +32,7 @@
  * struct bolt_opt - the option's fields in host byte order
  * @flags:	BOLT_F_*
  * @inc_count:	data packets that arrived with INC still set, modulo 256
- * @rq_delay:	see bolt_rq_pack()
+ * @rq_delay:	pure ACK: see bolt_rq_pack(); data: bolt_level()
  * @t_data_tx:	ns, 0: none
  */
 struct bolt_opt {
@@ -255,6 +255,14 @@ static inline u32 bolt_rq_delay_ns(u16 rq)
 static inline u8 bolt_rq_hops(u16 rq)
 {
 	return rq >> 12;
+}
+
+/* The level of data of whose message @sent bytes went before it */
+static inline u8 bolt_level(u32 sent)
+{
+	u32 level = 1 + fls(sent);
+
+	return level < BOLT_LEVEL_MAX ? level : BOLT_LEVEL_MAX;
 }
 
 /*

@@ -285,6 +285,8 @@ BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	}
 	if (unlikely(!llist_empty(&f->deferred)))
 		bolt_deferred_run(f, sk);
+	if (tcp_sk(sk)->snd_una == tcp_sk(sk)->write_seq)
+		f->in_msg = 0;
 	bolt_set_limits(sk, f);
 	/* tcp_cwnd_reduction() would, but is not called */
 	if (unlikely(tcp_in_cwnd_reduction(sk)))

@@ -132,6 +132,7 @@ struct bolt_flow {
 	u64			last_tx_ns;	/* departure of the newest data packet */
 	u32			first_end;	/* data before this sequence number has FIRST */
 	u32			last_seq;	/* end of the newest data sent with LAST */
+	u32			msg_seq;	/* where the message begins that is being sent */
 	int			dev_ifindex;	/* device whose rate nic_kbps is */
 	u32			rate_gen;	/* bolt_net.rate_gen when it was read */
 	u64			prior_q32[2];	/* windows before the latest loss, for undo */
@@ -141,6 +142,7 @@ struct bolt_flow {
 	u8			reserved:1,	/* BOLT_TCPOPT_LEN is in icsk_ext_hdr_len */
 				pacing_ours:1,	/* sk_pacing_status was NONE before us */
 				in_first:1,
+				in_msg:1,	/* ... and not all of it is acknowledged */
 				recovery:1,	/* TCP_CA_Recovery */
 				last_open:1;	/* LAST was sent and not yet refuted */
 	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */

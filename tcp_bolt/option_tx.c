@@ -39,6 +39,22 @@ static u16 bolt_reflect(const struct tcp_sock *tp, const struct bolt_flow *f)
 	return bolt_rq_pack(max(waited_ns, 0), READ_ONCE(f->rx_hops));
 }
 
+/*
+ * A message begins where all that the application has written is acknowledged, so that its first
+ * packets, which a switch with levels lets pass, have none of this connection before them.  What is
+ * sent again has the level that it had.
+ */
+static u8 bolt_out_level(const struct tcp_sock *tp, struct bolt_flow *f, u32 seq)
+{
+	if (!f->in_msg) {
+		f->in_msg = 1;
+		f->msg_seq = tp->snd_una;
+	} else if (before(seq, f->msg_seq)) {
+		f->msg_seq = seq - S32_MAX;
+	}
+	return bolt_level(seq - f->msg_seq);
+}
+
 static void bolt_out_data(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb,
 			  u32 payload, u64 now_ns, struct bolt_opt *opt)
 {
@@ -52,6 +68,7 @@ static void bolt_out_data(struct sock *sk, struct bolt_flow *f, const struct sk_
 	opt->flags |= f->ctl->on_src ? bolt_data_flags(sk, f, seq, seq + payload, now_ns) :
 				       BOLT_F_DEC;
 	opt->t_data_tx = bolt_wire_clock(f, now_ns);
+	opt->rq_delay = bolt_out_level(tcp_sk(sk), f, seq);
 	f->sent[f->sent_next++ % ARRAY_SIZE(f->sent)] = (struct bolt_stamp){ opt->t_data_tx, seq };
 	f->last_tx_ns = now_ns;
 }

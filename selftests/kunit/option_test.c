@@ -222,6 +222,20 @@ static void bolt_rq_error_test(struct kunit *test)
 	}
 }
 
+/* 1 + N: from 2^(N-1) bytes on */
+static void bolt_level_test(struct kunit *test)
+{
+	u32 n;
+
+	KUNIT_EXPECT_EQ(test, bolt_level(0), 1);
+	for (n = 1; n < 31; n++) {
+		KUNIT_EXPECT_EQ(test, bolt_level(1U << (n - 1)), 1 + n);
+		KUNIT_EXPECT_EQ(test, bolt_level((1U << n) - 1), 1 + n);
+	}
+	KUNIT_EXPECT_EQ(test, bolt_level(1U << 30), BOLT_LEVEL_MAX);
+	KUNIT_EXPECT_EQ(test, bolt_level(U32_MAX), BOLT_LEVEL_MAX);
+}
+
 static void bolt_hops_test(struct kunit *test)
 {
 	static const u8 ttl_hops[][2] = {
@@ -390,6 +404,7 @@ static struct kunit_case bolt_option_cases[] = {
 	KUNIT_CASE(bolt_opt_flags_test),
 	KUNIT_CASE_PARAM(bolt_rq_test, rq_gen_params),
 	KUNIT_CASE(bolt_rq_error_test),
+	KUNIT_CASE(bolt_level_test),
 	KUNIT_CASE(bolt_hops_test),
 	KUNIT_CASE_PARAM(bolt_opt_make_room_test, room_gen_params),
 	KUNIT_CASE_PARAM(bolt_inc_delta_test, inc_gen_params),

@@ -57,7 +57,7 @@ test_on_the_wire() {
 		"$(packets eth0 'in tcp' ' len=0 .* bflags=A[C]* .*tx=[1-9]')" 2
 	expect_eq "pure ACKs with FIRST, LAST or INC" "$(packets eth0 ' len=0 .* bflags=[A-Z]*[LFI]')" 0
 	expect_eq "SRC or reserved bit set" "$(packets eth0 ' bflags=[A-Z]*[SR]')" 0
-	expect_eq "rq_delay of data" "$(packets eth0 ' len=[1-9]' 'rq=[1-9]')" 0
+	expect_eq "data without a level" "$(packets eth0 ' len=[1-9]' 'rq=(0|[0-9]{3,}) ')" 0
 	expect_eq "bytes of the option" "$(packets eth0 'bolt=full' 'raw=fe0cb017')" \
 		"$(packets eth0 'bolt=full')"
 }
@@ -154,5 +154,39 @@ test_lost_synack() {
 	expect_eq "one of two" "$(($(bolt_stat "$H1" Negotiated) + $(bolt_stat "$H1" Fallback)))" 1
 }
 
+# levels_are BEGIN...: each packet of data says how much of its message, which begins at one of these bytes, was
+# sent before it
+levels_are() {
+	sed -n 's/^out tcp .* seq=\([0-9]*\) .* len=\([1-9][0-9]*\) .* rq=\([0-9]*\) .*/\1 \2 \3/p' "$tmp/sniff.eth0" |
+		python3 -c '
+import sys
+begins = list(map(int, sys.argv[1:]))
+packets = [tuple(map(int, line.split())) for line in sys.stdin]
+first = packets[0][0]
+for seq, size, level in packets:
+    at = (seq - first) % 2**32
+    want = 1 + (at - max(b for b in begins if b <= at)).bit_length()
+    if level != want:
+        sys.exit(f"byte {at}: level {level}, not {want}")
+if len(packets) < 30:
+    sys.exit(f"{len(packets)} packets")' "$@"
+}
+
+# A message begins where all was acknowledged: two small ones, and a long one that is written in two parts
+test_levels() {
+	local cc
+	for cc in bolt swift; do
+		setup_pair
+		offload "$H1" eth0 off
+		sniff "$H1" eth0
+		server "$H2" cc "$cc" listen 192.0.2.2 5001 recv-eof
+		client "$H1" cc "$cc" connect 192.0.2.2 5001 send 100 outq send 3000 outq send 40000 send 20000 outq
+		server_done
+		sniffed
+		expect "levels of $cc" levels_are 0 100 3100
+		undo
+	done
+}
+
 run_tests ipv4 ipv6 on_the_wire client_only server_only cookies_ipv4 cookies_ipv6 mapped \
-	md5_carries_none lost_synack
+	md5_carries_none lost_synack levels

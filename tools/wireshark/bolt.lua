@@ -9,6 +9,7 @@
 local KIND, EXID = 254, 0xB017
 local LEN_SYN, LEN_FULL = 4, 12
 local RQ_DELAY_NS = 16
+local LEVEL_MAX = 32
 local CTL_PORT, CTL_HEAD, CTL_VERSION = 12311, 20, 2
 local NUMBER_LEN, SENT_LEN, TAG_LEN = 4, 12, 8
 local QUOTE_MIN, QUOTE_MAX, L4_QUOTE = 28, 128, 8
@@ -37,6 +38,7 @@ local F = {
 	tx		= ProtoField.uint32("bolt.t_data_tx", "t_data_tx", base.UNIT_STRING, NS),
 	rq		= ProtoField.uint16("bolt.rq_delay", "rq_delay", base.HEX),
 	hops		= ProtoField.uint8("bolt.rq_delay.hops", "Routers passed (15: or more)", base.DEC, nil, 0xf0),
+	level		= ProtoField.uint8("bolt.level", "Level (1 + N: at least 2^(N-1) bytes of its message were sent before it)", base.DEC),
 	rq_ns		= ProtoField.uint32("bolt.rq_delay.ns", "Waited at the receiver", base.UNIT_STRING, NS),
 	echo		= ProtoField.framenum("bolt.echo.frame", "Echo of the data packet in frame", base.NONE, frametype.ACK),
 	echo_ns		= ProtoField.uint32("bolt.echo.ns", "Time since that frame", base.UNIT_STRING, NS),
@@ -48,7 +50,7 @@ local E = {
 	src	= ProtoExpert.new("bolt.src_flag", "Bolt option: SRC is never set in the option", expert.group.PROTOCOL, expert.severity.WARN),
 	payload	= ProtoExpert.new("bolt.data_flag", "Bolt option: DATA and the segment's payload do not agree", expert.group.PROTOCOL, expert.severity.WARN),
 	stamp	= ProtoExpert.new("bolt.no_stamp", "Bolt option: data without t_data_tx", expert.group.PROTOCOL, expert.severity.WARN),
-	rq	= ProtoExpert.new("bolt.rq_of_data", "Bolt option: data with rq_delay", expert.group.PROTOCOL, expert.severity.NOTE),
+	rq	= ProtoExpert.new("bolt.rq_of_data", "Bolt option: data with a level beyond 32", expert.group.PROTOCOL, expert.severity.NOTE),
 	dec	= ProtoExpert.new("bolt.dec", "A switch has sent SRC for this packet", expert.group.SEQUENCE, expert.severity.CHAT),
 }
 
@@ -127,7 +129,7 @@ local function add_full(opt, tree, pinfo, n)
 	local stamp, rq = opt(6, 4):uint(), opt(10, 2)
 	local data, dec = flag(flags, 1), flag(flags, 7)
 	local stamp_item = tree:add(F.tx, opt(6, 4)):append_text(data and ": departure at the sender" or stamp == 0 and ": none yet" or ": echo")
-	local rq_item = tree:add(F.rq, rq)
+	local rq_item = data and tree:add(F.level, opt(11, 1)) or tree:add(F.rq, rq)
 	if not data then
 		rq_item:add(F.hops, opt(10, 1))
 		rq_item:add(F.rq_ns, rq, rq:bitfield(8, 8) * 2 ^ rq:bitfield(4, 4) * RQ_DELAY_NS)
@@ -142,7 +144,7 @@ local function add_full(opt, tree, pinfo, n)
 	if data and stamp == 0 then
 		stamp_item:add_proto_expert_info(E.stamp)
 	end
-	if data and rq:uint() ~= 0 then
+	if data and rq:uint() > LEVEL_MAX then
 		rq_item:add_proto_expert_info(E.rq)
 	end
 	if data and dec then

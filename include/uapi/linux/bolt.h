@@ -58,9 +58,12 @@
  * newest data packet's t_data_tx, 0 if there is none.
  * rq_delay: pure ACK: for the newest data packet, the routers it has passed (4 bits)
  * and the time it waited at the receiver before it was acknowledged (4 bits of exponent,
- * 8 of mantissa, in units of BOLT_RQ_DELAY_NS), both saturating.  Data: 0.
+ * 8 of mantissa, in units of BOLT_RQ_DELAY_NS), both saturating.
+ * level: data, in place of rq_delay: how much of its message was sent before it, in the low byte.
+ * 1: nothing; 1 + N: at least 2^(N-1) bytes and less than 2^N; 0: not said.  The high byte is 0.
  */
 #define BOLT_RQ_DELAY_NS	16
+#define BOLT_LEVEL_MAX		32	/* of 1 GiB and more */
 
 /* --- the control message --- */
 
