@@ -31,6 +31,10 @@ MIXED_SEEDS = (1, 2, 3)
 MIXED_SENDERS = (8, 16, 63)
 MIXED_OTHERS = ("swift", "dctcp")   # beside the most senders
 
+# ... with levels
+LEVELS_P99 = {1000: 1.2, 7000: 1.2}
+LEVELS_OF_FAIR = {62500: 0.45, 125000: 0.4, 300000: 0.45, 1000000: 0.7, "more": 1.2, "all": 0.6}
+
 # Thousands of flows (Table 2)
 LARGE_OVER_IDEAL = 1.01             # the last flow
 LARGE_SLOWDOWN = 1                  # 99th percentile, at most so much of the number of flows
@@ -90,6 +94,23 @@ def mixed(lab, j, seeds, *args, sent=2000, others=()):
                 j.sample(f"{other} {name}", part, most, f"{name}: p99 {of['ack']['p99']:.2f}, {part:.3f} of {other}'s {than:.2f} (at most {most})")
         queue = run.link("sw-h0").link["queue_bytes"]["busy_p99"]
         j.sample("queue", queue, MIXED_QUEUE_P99, f"p99 of the queue while busy {queue / 1e3:.1f} KB (at most {MIXED_QUEUE_P99 / 1e3:.1f})")
+    j.judge_medians()
+
+
+def levels(lab, j, seeds):
+    """Short messages first (sch_sfc.rst, "Levels"): nothing is sent twice, since no packet overtakes one of its flow"""
+    for seed in seeds:
+        run = lab.run("levels", "--seed", str(seed), *MIXED_SHORT)[0]["bolt"]
+        judge_messages(j, run, 2000)
+        again = sum(f["retransmits"] for f in run.r["flows"])
+        j.must(not again, f"{again} packets sent again")
+        for name, of in sizes(run).items():
+            p99 = of["ack"]["p99"]
+            if name in LEVELS_P99:
+                j.sample(f"p99 {name}", p99, LEVELS_P99[name], f"{name}: p99 {p99:.2f} (at most {LEVELS_P99[name]})")
+            if name in LEVELS_OF_FAIR:
+                part, most = of["of_fair"]["p99"], LEVELS_OF_FAIR[name]
+                j.sample(f"fair {name}", part, most, f"{name}: p99 {p99:.2f}, {part:.3f} of fair sharing's (at most {most})")
     j.judge_medians()
 
 
@@ -242,6 +263,7 @@ CHECKS = {
     "incast": incast,
     "large incast, 1000 flows": lambda lab, j: large_incast(lab, j, 1000),
     "large incast, 5000 flows": lambda lab, j: large_incast(lab, j, 5000),
+    "levels": lambda lab, j: levels(lab, j, MIXED_SEEDS),
     "mixed messages": lambda lab, j: mixed(lab, j, MIXED_SEEDS, *MIXED_SHORT),
     **{f"mixed messages, {n} senders": lambda lab, j, n=n: mixed(lab, j, MIXED_SEEDS, "--set", f"topology.hosts={n + 1}", sent=20000,
                                                                  others=MIXED_OTHERS if n == MIXED_SENDERS[-1] else ())
