@@ -71,6 +71,15 @@ static const char *sfc_config_bands_flaw(const struct sfc_config *cfg)
 	for (i = 0; i < TC_SFC_DSCPS; i++)
 		if (cfg->dscp[i] > cfg->bands)
 			return "dscp names a band that does not exist";
+	if (cfg->levels[0] || (!cfg->levels[1] && cfg->levels[TC_SFC_LEVELS - 1]))
+		return "levels have a band from the first to the last, or none";
+	/* else the packets of a message would overtake each other */
+	for (i = 1; i < TC_SFC_LEVELS; i++)
+		if (cfg->levels[i] > cfg->bands || cfg->levels[i] < cfg->levels[i - 1])
+			return "levels lead from each band to a later one that exists";
+	for (i = 0; cfg->levels[1] && i < cfg->bands; i++)
+		if (cfg->weights[i] != 1)
+			return "levels are served in their order: weights do not apply";
 	if (cfg->bands == 1 && cfg->srcprob[0] != 100)
 		return "srcprob sets bands apart: there is one only";
 	return NULL;

@@ -84,7 +84,7 @@ static __always_inline void sfc_classify(const struct sfc_sched *q, struct sfc_p
 	if (pkt->high)
 		pkt->band = SFC_BAND_HIGH;
 	else if (!fast && sfc_has_bands(q))
-		pkt->band = sfc_band_of(q, pkt->family, pkt->dscp, band);
+		pkt->band = sfc_band_of(q, pkt, band);
 	else
 		pkt->band = SFC_BAND_DATA;
 }
@@ -105,6 +105,7 @@ static noinline struct sfc_decision sfc_decide_band(struct sfc_sched *q, unsigne
 		q->qos.strict += in.size;
 		return out;
 	}
+	q->qos.band[i].took += in.size;
 	if (q->alg.sm)							/* line 3 */
 		sfc_qos_supply(&q->qos, i, &q->alg, &in);
 	sfc_decide(&q->alg, &q->qos.band[i].state, &in, &out);

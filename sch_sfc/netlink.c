@@ -43,6 +43,7 @@ static struct netlink_range_validation sfc_rtt_range = {
 	O(BANDS, bands, NLA_POLICY_RANGE(NLA_U8, 1, TC_SFC_BANDS_MAX))	\
 	O(DEFAULT, defband, { .type = NLA_U8 })				\
 	O(DSCP, dscp, NLA_POLICY_EXACT_LEN(TC_SFC_DSCPS))		\
+	O(LEVELS, levels, NLA_POLICY_EXACT_LEN(TC_SFC_LEVELS))		\
 	O(BUFFER, buffer, { .type = NLA_U32 })				\
 	O(ALPHA, alpha, { .type = NLA_U32 })				\
 	O(PFC, pfc.prios, { .type = NLA_U8 })				\

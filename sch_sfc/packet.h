@@ -22,6 +22,7 @@ struct sfc_pkt {
 	u8			dscp;		/* 0..63 */
 	u8			band;	/* where it queues, an enum sfc_band_id; not parsed */
 	u8			flags;		/* of the option, 0 without */
+	u8			level;		/* likewise, of data: below TC_SFC_LEVELS */
 	enum bolt_opt_form	form;		/* of the option */
 	bool			high;		/* takes the high band */
 	bool			control;	/* is a control message */
@@ -120,6 +121,12 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now);
 void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now);
 
+/* The level that the low byte of rq_delay is, of a packet with these flags of the option */
+static inline u8 sfc_level_of(u8 flags, u8 level)
+{
+	return flags & BOLT_F_DATA && level <= BOLT_LEVEL_MAX ? level : 0;
+}
+
 /* Can this port send SRC, and does the packet have a t_data_tx to echo? */
 static inline bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)
 {
@@ -143,12 +150,14 @@ static inline u32 sfc_segs(const struct sk_buff *skb)
  * @prio:	with "buffer" or "pfc": its priority, 0..7
  * @ingress:	... and slot of the device that it came in by, or 0
  * @memory:	its truesize when it was queued
+ * @arrival:	if there is more than one band: how many had joined before
  */
 struct sfc_skb_cb {
 	u8	band;
 	u8	prio;
 	u8	ingress;
 	u32	memory;
+	u32	arrival;
 };
 
 static inline struct sfc_skb_cb *sfc_skb_cb(const struct sk_buff *skb)

@@ -102,6 +102,9 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	if (!p)
 		return;
 	pkt->form = bolt_opt_find(p, opts_len, &off);
+	/* the connection's first packet, or the answer to it, is before any of its messages */
+	if (pkt->form == BOLT_OPT_SYN)
+		pkt->level = 1;
 	if (pkt->form != BOLT_OPT_FULL)
 		return;
 
@@ -114,6 +117,7 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	pkt->opt_off = pkt->l4_off + sizeof(*th) + off;
 	pkt->flags = opt.flags;
 	pkt->t_data_tx = opt.t_data_tx;
+	pkt->level = sfc_level_of(opt.flags, opt.rq_delay);
 }
 
 /*

@@ -6,12 +6,14 @@
  * A packet's band is, in this order:
  * - the class that its skb->priority names (SO_PRIORITY, skbedit), as with any classful qdisc
  * - the class that a tc filter gives it: a super-packet is asked about once, before it is split
+ * - the one that "levels" have for what its message has sent, as Bolt's option says
  * - the one that the map has for its DSCP
  * - the default
  * Whatever that is, ACKs and control messages queue in the high band.
  */
 #include <net/pkt_cls.h>
 
+#include "packet.h"
 #include "queue.h"
 
 /*
@@ -55,12 +57,14 @@ static unsigned int sfc_band_default(const struct sfc_sched *q)
 }
 
 /* The band of a data packet; @band is the result of sfc_filter(). */
-unsigned int sfc_band_of(const struct sfc_sched *q, u8 family, u8 dscp, u8 band)
+unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u8 band)
 {
 	if (band != SFC_BAND_HIGH)
 		return band;
-	if (family && q->cfg.dscp[dscp])
-		return SFC_BAND_DATA + q->cfg.dscp[dscp] - 1;
+	if (q->cfg.levels[pkt->level])
+		return SFC_BAND_DATA + q->cfg.levels[pkt->level] - 1;
+	if (pkt->family && q->cfg.dscp[pkt->dscp])
+		return SFC_BAND_DATA + q->cfg.dscp[pkt->dscp] - 1;
 	return sfc_band_default(q);
 }
 
@@ -93,6 +97,9 @@ void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu)
 
 	sfc_qos_set(&q->qos, cfg->bands, cfg->weights, mtu, cfg->limit,
 		    sfc_queue_memory_limit(cfg, SFC_BAND_DATA));
+	q->qos.ordered = false;
+	if (cfg->levels[1])
+		sfc_qos_order(&q->qos, cfg->limit, sfc_queue_memory_limit(cfg, SFC_BAND_DATA));
 	q->multi = cfg->bands > 1;
 	if (!other)
 		return;

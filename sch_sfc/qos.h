@@ -35,11 +35,15 @@
 /* The largest; with what rounding adds, less than TC_SFC_WEIGHT_MAX, an s32 holds many of them */
 #define SFC_QUANTUM_MAX	(SFC_MTU_MAX + TC_SFC_OVERHEAD_MAX)
 
+/* With levels, one in so many packets is the oldest of all */
+#define SFC_LEVELS_TURN	32
+
 /* One band of data */
 struct sfc_qos_band {
 	/* of Algorithm 1: supply and PRU tokens (section B: P x n registers) */
 	struct sfc_alg_state	state;
-	u64			strict_seen;	/* @strict at its last packet */
+	u64			strict_seen;	/* sfc_qos_above() at its last packet */
+	u64			took;		/* levels: bytes that it ever took in */
 	u32			bytes;		/* waiting */
 	u32			limit;		/* bytes that may wait */
 	u32			memory;		/* that they take */
@@ -54,6 +58,9 @@ struct sfc_qos {
 	u8			n;		/* how many; with one, nothing below is used */
 	u8			cur;		/* whose turn it is */
 	u8			busy;		/* those with a queue, bit 0 is the first */
+	bool			ordered;	/* levels: the first goes first */
+	u8			turn;		/* ... packets until the oldest goes first */
+	u32			arrivals;	/* ... packets that ever joined */
 	u32			high_bytes;	/* waiting in the high band */
 	u64			strict;		/* bytes that the high band ever took in */
 	struct sfc_qos_band	band[TC_SFC_BANDS_MAX];
@@ -96,6 +103,21 @@ static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 m
 	}
 }
 
+/*
+ * Levels: all bands share @limit and @memory, and the last is refused first, when half of it is
+ * full.  After sfc_qos_set().
+ */
+static inline void sfc_qos_order(struct sfc_qos *q, u32 limit, u32 memory)
+{
+	u8 i;
+
+	q->ordered = true;
+	for (i = 0; i < q->n; i++) {
+		q->band[i].limit = limit - div_u64((u64)limit * i, 2 * q->n);
+		q->band[i].memory_limit = memory - div_u64((u64)memory * i, 2 * q->n);
+	}
+}
+
 /* Tokens, what is queued, and what bands owe each other, are forgotten. */
 static inline void sfc_qos_reset(struct sfc_qos *q)
 {
@@ -108,6 +130,7 @@ static inline void sfc_qos_reset(struct sfc_qos *q)
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++) {
 		q->band[i].state = (struct sfc_alg_state){ };
 		q->band[i].strict_seen = 0;
+		q->band[i].took = 0;
 		q->band[i].bytes = 0;
 		q->band[i].memory = 0;
 		q->band[i].deficit = 0;
@@ -177,6 +200,40 @@ static inline void sfc_qos_pay(struct sfc_qos *q, unsigned int i, u32 len)
 	q->band[i].deficit -= min_t(u32, len, SFC_LEN_MAX);
 }
 
+/* Levels: is it the turn of the oldest packet, of those that wait in several bands? */
+static inline bool sfc_qos_is_turn(struct sfc_qos *q)
+{
+	if (!(q->busy & (q->busy - 1)) || q->turn++ % SFC_LEVELS_TURN)
+		return false;
+	return true;
+}
+
+/* Bytes ever taken in that are served before band @i, whatever its weight */
+static inline u64 sfc_qos_above(const struct sfc_qos *q, unsigned int i)
+{
+	u64 bytes = q->strict;
+
+	while (q->ordered && i--)
+		bytes += q->band[i].took;
+	return bytes;
+}
+
+/* The bytes that wait in bands up to @i */
+static inline u64 sfc_qos_until(const struct sfc_qos *q, unsigned int i)
+{
+	u64 bytes = q->band[i].bytes;
+
+	while (i--)
+		bytes += q->band[i].bytes;
+	return bytes;
+}
+
+/* What counts against the limit of band @i */
+static inline u64 sfc_qos_fill(const struct sfc_qos *q, unsigned int i)
+{
+	return q->ordered ? sfc_qos_until(q, q->n - 1) : q->band[i].bytes;
+}
+
 /* The queue of Algorithm 1: "the queue assigned by the QoS mechanism", and what goes before it */
 static inline u32 sfc_qos_queue(const struct sfc_qos *q, unsigned int i)
 {
@@ -188,7 +245,7 @@ static inline u32 sfc_qos_share(const struct sfc_qos *q, unsigned int i)
 {
 	u32 set = q->busy | 1U << i;
 
-	if (set == 1U << i)
+	if (set == 1U << i || q->ordered)
 		return 0;
 	return q->band[i].weight * q->recip[set];
 }
@@ -207,6 +264,8 @@ static inline u32 sfc_qos_drain(const struct sfc_qos *q, unsigned int i)
 {
 	u32 set = q->busy | 1U << i, sum = 0;
 
+	if (q->ordered)
+		return min_t(u64, sfc_qos_until(q, i) + q->high_bytes, U32_MAX - 1);
 	if (set != 1U << i)
 		for (; set; set &= set - 1)
 			sum += q->band[__ffs(set)].weight;
@@ -228,14 +287,14 @@ static inline void sfc_qos_supply(struct sfc_qos *q, unsigned int i,
 	u32 share = sfc_qos_share(q, i);
 	u32 cap = in->segs * cfg->mtu;
 	u64 gap = in->now - b->state.sm.last_ns;
-	u64 strict = q->strict - b->strict_seen;
+	u64 above = sfc_qos_above(q, i), strict = above - b->strict_seen;
 	s64 top;
 
 	if (gap < SFC_SM_IDLE_NS)
 		cap = max_t(u32, cap, sfc_qos_part(cfg->smcap, share));
 	top = sfc_bytes_to_tokens(cap);
 	b->state.sm.last_ns = in->now;					/* line 3 */
-	b->strict_seen = q->strict;
+	b->strict_seen = above;
 	if (gap >= SFC_IDLE_NS) {
 		b->state.sm.token = top;
 		return;

@@ -14,14 +14,16 @@ static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u3
 {
 	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
 
-	return b->bytes && (u64)b->bytes + len > b->limit;
+	return b->bytes && sfc_qos_fill(&q->qos, band - SFC_BAND_DATA) + len > b->limit;
 }
 
 static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int band, u32 truesize)
 {
 	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
 
-	return !b->bytes || (u64)b->memory + truesize <= b->memory_limit;
+	u64 memory = q->qos.ordered ? q->memory_used : b->memory;
+
+	return !b->bytes || memory + truesize <= b->memory_limit;
 }
 
 /*
@@ -63,6 +65,7 @@ void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *
 	u32 len = qdisc_pkt_len(skb);
 
 	sfc_skb_cb(skb)->band = band;
+	sfc_skb_cb(skb)->arrival = q->qos.arrivals++;
 	if (band == SFC_BAND_HIGH) {
 		q->qos.high_bytes += len;
 		return;
@@ -104,6 +107,29 @@ void sfc_queue_unbook(struct sfc_sched *q, unsigned int band, const struct sk_bu
 }
 
 /*
+ * Levels: the first band that has a packet, but one in SFC_LEVELS_TURN packets is the oldest, so
+ * that none waits for ever.  As a message only goes on to later bands, and the oldest has none of
+ * its flow before it, neither reorders a flow.
+ */
+static unsigned int sfc_queue_next_level(struct sfc_sched *q)
+{
+	unsigned int first = __ffs(q->qos.busy), i;
+	u32 set, arrival;
+
+	if (!sfc_qos_is_turn(&q->qos))
+		return first;
+	arrival = sfc_skb_cb(q->bands[SFC_BAND_DATA + first].head)->arrival;
+	for (set = q->qos.busy; set; set &= set - 1) {
+		i = __ffs(set);
+		if ((s32)(sfc_skb_cb(q->bands[SFC_BAND_DATA + i].head)->arrival - arrival) < 0) {
+			arrival = sfc_skb_cb(q->bands[SFC_BAND_DATA + i].head)->arrival;
+			first = i;
+		}
+	}
+	return first;
+}
+
+/*
  * The next packet of the data bands, by deficit.  Charge the band before the packet is removed,
  * because a band that becomes empty loses its credit.
  */
@@ -114,6 +140,8 @@ struct sk_buff *sfc_queue_remove_turn(struct Qdisc *sch)
 
 	if (!q->qos.busy)
 		return NULL;
+	if (q->qos.ordered)
+		return sfc_queue_remove_from(sch, SFC_BAND_DATA + sfc_queue_next_level(q));
 	i = sfc_qos_next(&q->qos);
 	len = qdisc_pkt_len(q->bands[SFC_BAND_DATA + i].head);
 	sfc_qos_pay(&q->qos, i, len);
@@ -139,7 +167,7 @@ static int sfc_queue_overfull(struct Qdisc *sch, u32 high)
 	int i;
 
 	if (sfc_has_bands(q))
-		for (i = 0; i < q->qos.n; i++)
+		for (i = q->qos.n - 1; i >= 0; i--)
 			if (q->bands[SFC_BAND_DATA + i].qlen > 1 &&
 			    (sfc_queue_band_full(q, SFC_BAND_DATA + i, 0) ||
 			     !sfc_queue_band_has_memory(q, SFC_BAND_DATA + i, 0)))
@@ -149,7 +177,7 @@ static int sfc_queue_overfull(struct Qdisc *sch, u32 high)
 	     q->memory_used - high <= sfc_queue_memory_limit(&q->cfg, SFC_BAND_DATA)))
 		return -1;
 	if (sfc_has_bands(q))
-		return ffs(q->qos.busy) - 1;
+		return (q->qos.ordered ? fls(q->qos.busy) : ffs(q->qos.busy)) - 1;
 	return 0;
 }
 

@@ -95,6 +95,7 @@ struct sfc_config {
 	u8			weights[TC_SFC_BANDS_MAX];
 	u8			srcprob[TC_SFC_BANDS_MAX];	/* per cent */
 	u8			dscp[TC_SFC_DSCPS];	/* band of each, from 1; 0: defband */
+	u8			levels[TC_SFC_LEVELS];	/* ... of Bolt's option; 0: by @dscp */
 	u16			port;
 	u8			ttl;
 	bool			memory_given;	/* @memory_limit does not follow @limit */
@@ -281,7 +282,7 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb);
 /* qos.c */
 extern const struct Qdisc_class_ops sfc_class_ops;
 int sfc_filter(struct sk_buff *skb, struct Qdisc *sch);
-unsigned int sfc_band_of(const struct sfc_sched *q, u8 family, u8 dscp, u8 band);
+unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u8 band);
 void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu);
 
 /* enqueue.c, queue.c */

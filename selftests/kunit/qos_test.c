@@ -385,6 +385,45 @@ static void sfc_qos_drain_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2), U32_MAX - 1);
 }
 
+/* Levels: what goes before a band is what the bands before it hold, and took in */
+static void sfc_qos_levels_test(struct kunit *test)
+{
+	static const struct weights_row row = { "", 4, { 1, 1, 1, 1 } };
+	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = 100000, .floor = 1 << 24, .sm = true };
+	struct sfc_qos *q = qos(test, &row);
+	u64 now = 1000000;
+	u32 i, turns;
+
+	sfc_qos_order(q, 8 << 20, 800000);
+	for (i = 0; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, q->band[i].limit, (8 - i) << 20);
+		KUNIT_EXPECT_EQ(test, q->band[i].memory_limit, 800000 - 100000 * i);
+	}
+	sfc_rate_set(&cfg.rate, 8 * GBPS);		/* a byte per ns */
+	q->band[1].state.sm.last_ns = now;
+	sfc_qos_join(q, 0, 1000);
+	KUNIT_EXPECT_FALSE(test, sfc_qos_is_turn(q));
+	sfc_qos_join(q, 1, 300);
+	sfc_qos_join(q, 2, 50);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 0), 1000);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1), 1300);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 3), 1350);
+	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 1), 300);
+	KUNIT_EXPECT_EQ(test, sfc_qos_fill(q, 0), 1350);
+
+	/* all of the link, less what the high band and the bands before it took in */
+	q->strict += 100;
+	q->band[0].took += 500;
+	q->band[2].took += 200;
+	expect_credit(test, credited(q, 1, &cfg, &now, 1000, 1), 400);
+	expect_credit(test, credited(q, 1, &cfg, &now, 1000, 1), 1000);
+
+	/* one in SFC_LEVELS_TURN, whatever number the first one has */
+	for (turns = 0, i = 0; i < 10 * SFC_LEVELS_TURN; i++)
+		turns += sfc_qos_is_turn(q);
+	KUNIT_EXPECT_EQ(test, turns, 10);
+}
+
 static struct kunit_case sfc_qos_cases[] = {
 	KUNIT_CASE_PARAM(sfc_qos_weights_test, weights_gen_params),
 	KUNIT_CASE_PARAM(sfc_qos_turns_test, weights_gen_params),
@@ -398,6 +437,7 @@ static struct kunit_case sfc_qos_cases[] = {
 	KUNIT_CASE(sfc_qos_strict_test),
 	KUNIT_CASE(sfc_qos_bounds_test),
 	KUNIT_CASE(sfc_qos_drain_test),
+	KUNIT_CASE(sfc_qos_levels_test),
 	{ }
 };
 

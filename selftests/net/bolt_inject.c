@@ -8,6 +8,7 @@
  *	len=1448	bytes of payload each
  *	bflags=84	flags of the Bolt option, hex; "none" for no option
  *	tx=1000		its t_data_tx, one more in each packet
+ *	level=0		its level
  *	optlen=12	its length byte
  *	pad=0		NOPs in front of it: shifts it to any alignment
  *	tcp=10		TCP flags, hex
@@ -235,7 +236,7 @@ int main(int argc, char **argv)
 			opts[pad + 4] = strtoul(flags, NULL, 16);
 			opts[pad + 5] = i;
 			put32(opts + pad + 6, tx ? tx + i : 0);
-			put16(opts + pad + 10, 0);
+			put16(opts + pad + 10, number(argv, "level", "0", 0));
 		}
 		memset(l4 + hlen, 0x42, len);
 		if (number(argv, "vary", "0", 0)) {

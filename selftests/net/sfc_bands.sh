@@ -422,6 +422,81 @@ test_egress_by_drain() {
 	counters "$R" r2 bts_sent=1
 }
 
+# Levels: the band by what the option says its message has sent; what does not say it is of the default
+test_levels() {
+	port rate 8kbit levels 2kb 64kb nosm
+	plug
+	v4 0 n=1 level=1
+	v4 0 n=1 level=12
+	v4 0 n=2 level=13
+	v4 0 n=3 level=17
+	v6 0 n=4 level=18
+	v4 0 n=5 level=32
+	expect_eq "by level" "$(bands qlen)" "2 5 9"
+	# not said, none of that number, no data, not the option, another protocol
+	v4 0 n=1 level=0
+	v4 0 n=1 level=33
+	v4 0 n=1 level=257 bflags=80
+	v4 0 n=1 level=1 bflags=none
+	v4 0 n=1 udp=1 len=100
+	expect_eq "the default" "$(bands qlen)" "3 5 13"
+	v4 0 n=7 level=1 bflags=40 len=0
+	expect_eq "ACKs are strictly first" "$(bands qlen)" "3 5 13"
+	# a DSCP is for what does not say its level
+	expect "dscp" tc_ qdisc change dev r2 root sfc dscp 46:1
+	v4 46 n=1 level=32
+	v4 46 n=1 level=0
+	expect_eq "a level is before a DSCP" "$(bands qlen)" "4 5 14"
+	expect "without levels" tc_ qdisc change dev r2 root sfc levels none
+	v4 0 n=1 level=1
+	expect_eq "no levels" "$(bands qlen)" "4 5 15"
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+# The first band goes first; when two have packets, the first of 32 is the one that has waited longest
+test_levels_order() {
+	local order want seqs
+	port rate 8kbit levels nobolt
+	plug
+	v4 0 n=70 level=32 dport=2008
+	v4 0 n=40 level=1 dport=2001
+	# a message that goes on to another band
+	v4 0 n=5 level=1 dport=2001 seq=1000001
+	v4 0 n=25 level=16 dport=2001 seq=2000001
+	expect_eq "waiting" "$(bands qlen)" "45 0 25 0 0 0 0 70"
+	sniff "$H2" eth0
+	tc_ qdisc change dev r2 root sfc rate 1mbit
+	empty
+	expect "all arrived" busywait arrived 140
+	sniffed
+	order=$(sed -n 's/.*dport=200\([18]\) .*/\1/p' "$tmp/sniff.eth0.h2" | tr -d '\n')
+	want=$(printf '8%.0s1111111111111111111111111111111' 1 2)8$(printf '1%.0s' {1..8})
+	expect_eq "order" "${order:0:73}" "$want"
+	expect_none "the rest" "$(tr -d 8 <<<"${order:73}")"
+	for port in 2001 2008; do
+		seqs=$(grep "dport=$port " "$tmp/sniff.eth0.h2" | grep -o ' seq=[0-9]*' | tr -dc '0-9\n')
+		expect_eq "order of $port" "$seqs" "$(sort -n <<<"$seqs")"
+	done
+}
+
+# All of them share the limit, and the last is refused first
+test_levels_limit() {
+	port rate 8kbit levels 2kb limit $((16 * PACKET))b nobolt
+	v4 0 n=1 level=1
+	v4 0 n=16 level=32
+	expect_eq "three quarters" "$(bands qlen)" "0 12"
+	v4 0 n=6 level=1
+	expect_eq "all" "$(bands qlen)" "4 12"
+	expect_eq "drops" "$(bands drops)" "2 4"
+	# what is too much goes, from the last band
+	expect "limit" tc_ qdisc change dev r2 root sfc limit $((8 * PACKET))b
+	expect_eq "waiting" "$(bands qlen)" "4 2"
+	counters "$R" r2 qlen=6 backlog=$((6 * PACKET)) drops=16
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
 # A device may say any MTU: quanta are bounded, and the next packet finds its turn
 test_any_mtu() {
 	local mtu
@@ -446,4 +521,4 @@ test_any_mtu() {
 
 run_tests any_mtu dscp filters classes weights idle_bands strict queue_of_its_own pru_of_its_own srcprob \
 	limit_by_weight bands_change bands_change_as_leaf pause_by_drain \
-	egress_by_drain
+	egress_by_drain levels levels_order levels_limit

@@ -138,6 +138,16 @@ test_each_option() {
 		bands+2+dscp+0-63:2 dscp=[{"first":0,"last":63,"band":2}]
 		bands+2+dscp+1:1,2:1,4:2 dscp=[{"first":1,"last":2,"band":1},{"first":4,"last":4,"band":2}]
 		bands+2+dscp+none dscp=[]
+		levels bands=8
+		levels levels=[2048,8192,32768,131072,524288,2097152,8388608]
+		levels default=8
+		levels weights=[1,1,1,1,1,1,1,1]
+		levels+64kb+1mb levels=[65536,1048576]
+		levels+64kb+1mb bands=3
+		levels+1b+1gb levels=[1,1073741824]
+		levels+1mb+default+1 default=1
+		bands+4+levels+1mb bands=4
+		levels+none levels=[]
 		port+1 port=1
 		port+65535 port=65535
 		ttl+255 ttl=255
@@ -192,6 +202,9 @@ test_round_trip() {
 		xoff 9000b xon 1000b alpha 1/2 ignore 1ms
 		bands 2 nopaper
 		bands 4 weights 8 4 2 1 default 4 dscp 46:1,8-15:2,0:3,63:4 srcprob 100 75 50 1
+		levels
+		levels 4kb 128kb 2mb default 2 dscp 46:1
+		levels none bands 2
 		bands 8 dscp 0-7:1,8-15:2,16-23:3,24-31:4,32-39:5,40-47:6,48-55:7,56-63:8
 		bands 8 dscp 0:1,2:1,4:1,6:1,8:1,10:1,12:1,14:1,16:1,18:1,20:1,22:1,24:1,26:1,28:1,30:1,32:1,34:1,36:1,38:1,40:1
 	LIST
@@ -312,6 +325,8 @@ test_refused_by_kernel() {
 	refused 'Error: default names a band that does not exist' default 2
 	refused 'Error: dscp names a band that does not exist' bands 2 dscp 46:3
 	refused 'Error: srcprob sets bands apart' srcprob 50
+	refused 'Error: levels lead from each band to a later one that exists' bands 2 levels 2kb 8kb
+	refused 'Error: levels are served in their order: weights do not apply' levels 2kb weights 2 1
 	refused 'Error: limit leaves a band less than one packet' bands 2 limit 20000b weights 1 20
 	refused 'Error: limit leaves a band less than one packet' bands 8 limit 12000b
 	refused 'Error: paper and bands are mutually exclusive' bands 2 paper
@@ -371,6 +386,11 @@ test_refused_by_plugin() {
 	refused 'weights: a number for each band is missing' bands 2 weights
 	refused 'weights: "9" is not for any band' bands 8 weights 1 2 3 4 5 6 7 8 9
 	refused 'srcprob: "101" is not a number from 1 to 100' bands 2 srcprob 1 101
+	refused 'levels: "3kb" is not a power of two' levels 3kb
+	refused 'levels: "4kb" is not a power of two above the one before' levels 8kb 4kb
+	refused 'levels: "0" is not a power of two' levels 0
+	refused 'levels: "2gb" is not a size below 2gb' levels 2gb
+	refused 'levels: "16mb" is not for any band' levels 2kb 4kb 8kb 16kb 32kb 64kb 128kb 16mb
 	refused 'dscp: "64:1" is not' bands 2 dscp 64:1
 	refused 'dscp: "5-4:1" is not' bands 2 dscp 5-4:1
 	refused 'dscp: "1:0" is not' bands 2 dscp 1:0

@@ -235,6 +235,27 @@ static void print_dscp(const struct nlattr *a)
 		printf(" none");
 }
 
+static void print_levels(const struct nlattr *a)
+{
+	unsigned int level, from;
+	char text[256];
+
+	if (!a || nla_len(a) < TC_SFC_LEVELS)
+		return;
+	if (!conf.json) {
+		sfc_format_levels(text, sizeof(text), nla_data(a));
+		printf(" levels %s", text);
+		return;
+	}
+	js_begin("levels", '[');
+	for (level = 2; level < TC_SFC_LEVELS; level++) {
+		from = sfc_level_begin(nla_data(a), level);
+		if (from)
+			js_u64(NULL, from);
+	}
+	js_end(']');
+}
+
 static void print_bands(const struct port *p)
 {
 	unsigned int n = at_num(p->tb[TCA_SFC_BANDS]);
@@ -250,6 +271,7 @@ static void print_bands(const struct port *p)
 	if (p->tb[TCA_SFC_DEFAULT])
 		print_option("default", NUMBER, p->tb[TCA_SFC_DEFAULT]);
 	print_dscp(p->tb[TCA_SFC_DSCP]);
+	print_levels(p->tb[TCA_SFC_LEVELS]);
 	print_per_band("srcprob", p->tb[TCA_SFC_SRCPROB], n);
 }
 

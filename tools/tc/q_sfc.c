@@ -39,6 +39,7 @@ static void explain(void)
 		"               [ ecn { off | BYTES } ]\n"
 		"               [ bands N ] [ weights W1 ... WN ] [ default BAND ]\n"
 		"               [ dscp { none | D[-D]:BAND[,D[-D]:BAND...] } ] [ srcprob P1 ... PN ]\n"
+		"               [ levels { none | [ BYTES1 BYTES2 ... ] } ]\n"
 		"               [ buffer { off | BYTES } ] [ alpha { N | 1/N } ]\n"
 		"               [ pfc prio MASK | nopfc ] [ xoff BYTES ] [ xon { auto | BYTES } ]\n"
 		"               [ watchdog { off | TIME } ] [ ignore TIME ] [ sfc-p | nosfc-p ]\n"
@@ -77,6 +78,8 @@ static void explain(void)
 		"default   band of packets that neither a filter nor dscp assigns (1)\n"
 		"dscp      bands by DSCP, such as 46:1,8-15:2; replaces the previous map (none)\n"
 		"srcprob   per cent of each band's SRC that are sent (100 each)\n"
+		"levels    a band for each: by what the message has sent before, powers of two (none;\n"
+		"          without sizes: 2kb 8kb 32kb 128kb 512kb 2mb 8mb)\n"
 		"buffer    buffer that the ports of the namespace share (off)\n"
 		"alpha     times the free part of that buffer that this port may hold (1)\n"
 		"pfc       PFC for these priorities, such as 0x08 for 3: the first three bits of the DSCP (off)\n"
@@ -249,6 +252,77 @@ static int put_per_band(struct nlmsghdr *n, int argc, char **argv)
 	return i + 1;
 }
 
+/* The word behind @word among @argv, or NULL */
+static const char *word_behind(int argc, char **argv, const char *word)
+{
+	for (; argc > 1; argc--, argv++)
+		if (!strcmp(*argv, word))
+			return argv[1];
+	return NULL;
+}
+
+/*
+ * The bands of @n levels and what is beyond them, and the last one as the default, unless the words
+ * @argv name others.  Bands of an earlier configuration may have weights.
+ */
+static int put_level_bands(struct nlmsghdr *nlh, int n, int argc, char **argv)
+{
+	const char *given = word_behind(argc, argv, "bands");
+	__u8 weights[TC_SFC_BANDS_MAX], last = n + 1;
+	__u32 bands = last;
+	int err = 0;
+
+	if (given && get_number(&bands, "bands", given, 1, TC_SFC_BANDS_MAX))
+		return -1;
+	if (last > bands)	/* too few: the kernel says so */
+		last = bands;
+	memset(weights, 1, sizeof(weights));
+	if (!given)
+		err |= addattr_l(nlh, TCA_BUF_MAX, TCA_SFC_BANDS, &last, 1);
+	if (!word_behind(argc, argv, "weights"))
+		err |= addattr_l(nlh, TCA_BUF_MAX, TCA_SFC_WEIGHTS, weights, bands);
+	if (!word_behind(argc, argv, "default"))
+		err |= addattr_l(nlh, TCA_BUF_MAX, TCA_SFC_DEFAULT, &last, 1);
+	return err;
+}
+
+/*
+ * levels: none, or the sizes that follow, or the usual ones.  @all are all words.  Returns how many
+ * words that are, the option's name included, or -1.
+ */
+static int put_levels(struct nlmsghdr *nlh, int argc, char **argv, int all_argc, char **all)
+{
+	__u32 from[TC_SFC_BANDS_MAX - 1] = { 2 << 10, 8 << 10, 32 << 10, 128 << 10,
+					     512 << 10, 2 << 20, 8 << 20 };
+	__u8 map[TC_SFC_LEVELS] = { 0 };
+	int i, n = 0, level;
+
+	if (argc > 1 && !strcmp(argv[1], "none"))
+		return addattr_l(nlh, TCA_BUF_MAX, TCA_SFC_LEVELS, map, sizeof(map)) ? -1 : 2;
+	for (; n + 1 < argc && *argv[n + 1] >= '0' && *argv[n + 1] <= '9'; n++) {
+		if (n == TC_SFC_BANDS_MAX - 1)
+			return bad("levels", argv[n + 1], "for any band: there are 8 at most");
+		if (get_bytes(&from[n], "levels", argv[n + 1]))
+			return -1;
+		if (from[n] > 1U << (TC_SFC_LEVELS - 3))
+			return bad("levels", argv[n + 1], "a size below 2gb");
+		if (!from[n] || from[n] & (from[n] - 1) || (n && from[n] <= from[n - 1]))
+			return bad("levels", argv[n + 1], "a power of two above the one before");
+	}
+	i = n ?: TC_SFC_BANDS_MAX - 1;
+	for (level = 1; level < TC_SFC_LEVELS; level++) {
+		int band = 0;
+
+		while (band < i && level > 1 && from[band] <= 1U << (level - 2))
+			band++;
+		map[level] = band + 1;
+	}
+	if (put_level_bands(nlh, i, all_argc, all) ||
+	    addattr_l(nlh, TCA_BUF_MAX, TCA_SFC_LEVELS, map, sizeof(map)))
+		return -1;
+	return n + 1;
+}
+
 /* Both addresses may be given, by two options; auto takes both back. */
 static int put_addr(struct nlmsghdr *n, const char *arg)
 {
@@ -352,6 +426,8 @@ static int sfc_parse_opt(struct qdisc_util *qu, int argc, char **argv,
 			 struct nlmsghdr *n, const char *dev)
 {
 	struct nla_bitfield32 flags = { 0 };
+	const int all_argc = argc;
+	char **const all = argv;
 	const __u8 no_prios = 0;
 	struct rtattr *nest;
 	int words, err;
@@ -382,8 +458,10 @@ static int sfc_parse_opt(struct qdisc_util *qu, int argc, char **argv,
 			argv += 2;
 			continue;
 		}
-		if (!strcmp(*argv, "weights") || !strcmp(*argv, "srcprob")) {
-			words = put_per_band(n, argc, argv);
+		if (!strcmp(*argv, "weights") || !strcmp(*argv, "srcprob") ||
+		    !strcmp(*argv, "levels")) {
+			words = **argv == 'l' ? put_levels(n, argc, argv, all_argc, all) :
+						put_per_band(n, argc, argv);
 			if (words < 0)
 				return -1;
 			argc -= words - 1;
@@ -476,6 +554,23 @@ static void print_dscp(const __u8 map[TC_SFC_DSCPS])
 	print_color_string(PRINT_FP, COLOR_NONE, NULL, "dscp %s ", text);
 }
 
+/* As they are typed: where the next band begins; an empty map is none */
+static void print_levels(const __u8 map[TC_SFC_LEVELS])
+{
+	unsigned int level, from;
+	char text[256];
+
+	open_json_array(PRINT_JSON, "levels");
+	for (level = 2; is_json_context() && level < TC_SFC_LEVELS; level++) {
+		from = sfc_level_begin(map, level);
+		if (from)
+			print_color_uint(PRINT_JSON, COLOR_NONE, NULL, NULL, from);
+	}
+	close_json_array(PRINT_JSON, NULL);
+	sfc_format_levels(text, sizeof(text), map);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "levels %s ", text);
+}
+
 static void print_bands(struct rtattr **tb)
 {
 	const __u8 *p, *n = attr(tb, TCA_SFC_BANDS, 1);
@@ -494,6 +589,9 @@ static void print_bands(struct rtattr **tb)
 	p = attr(tb, TCA_SFC_DSCP, TC_SFC_DSCPS);
 	if (p)
 		print_dscp(p);
+	p = attr(tb, TCA_SFC_LEVELS, TC_SFC_LEVELS);
+	if (p)
+		print_levels(p);
 	p = attr(tb, TCA_SFC_SRCPROB, *n);
 	if (p)
 		print_per_band("srcprob", p, *n);

@@ -69,4 +69,25 @@ static inline void sfc_format_alpha(char *s, unsigned int len, unsigned int alph
 	snprintf(s, len, unit > 1 ? "%u/%u" : "%u", alpha, unit);
 }
 
+/* The bytes from which @level leads to another band than the one before it; 0: to the same */
+static inline unsigned int sfc_level_begin(const __u8 map[TC_SFC_LEVELS], unsigned int level)
+{
+	return level > 1 && map[level] != map[level - 1] ? 1U << (level - 2) : 0;
+}
+
+/* A map of levels as it can be typed */
+static inline void sfc_format_levels(char *s, unsigned int len, const __u8 map[TC_SFC_LEVELS])
+{
+	unsigned int level, from, used = 0;
+
+	snprintf(s, len, "none");
+	for (level = 2; level < TC_SFC_LEVELS && used < len; level++) {
+		from = sfc_level_begin(map, level);
+		if (from)
+			used += snprintf(s + used, len - used, "%s%u%s", used ? " " : "",
+					 from >> 20 ?: from >> 10 ?: from,
+					 from >> 20 ? "Mb" : from >> 10 ? "Kb" : "b");
+	}
+}
+
 #endif

@@ -51,6 +51,7 @@ enum {
 	TCA_SFC_PFC_STUCK,	/* u32, ns, watchdog: paused so long and nothing left; 0: off */
 	TCA_SFC_PFC_IGNORE,	/* u32, ns, ... no pause is heeded for so long */
 	TCA_SFC_MEMORY_LIMIT,	/* u32, bytes of memory that packets may take; else 4 limits */
+	TCA_SFC_LEVELS,		/* TC_SFC_LEVELS u8, band of each level, from 1; 0: not by it */
 	__TCA_SFC_MAX
 };
 
@@ -86,6 +87,7 @@ enum tc_sfc_bts {
 #define TC_SFC_BANDS_MAX	8
 #define TC_SFC_WEIGHT_MAX	255
 #define TC_SFC_DSCPS		64
+#define TC_SFC_LEVELS		33	/* 0 to BOLT_LEVEL_MAX; 0: the packet does not say it */
 #define TC_SFC_ALPHA_ONE	1024
 #define TC_SFC_ALPHA_MAX	(128 * TC_SFC_ALPHA_ONE)
 
