@@ -132,6 +132,8 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
 		return "sfc-p needs pfc, pause and cache: else anybody could pause hosts by UDP";
 	if (!pfc->prios)
 		return NULL;
+	if (cfg->levels[1])
+		return "pfc and levels are mutually exclusive: a level has packets of any priority";
 	if (dev->type != ARPHRD_ETHER || is_vlan_dev(dev))
 		return "pfc needs an Ethernet device, the one below a VLAN";
 	if (!pfc->xoff)
@@ -159,7 +161,8 @@ const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_dev
 	}
 	if (cfg->limit < mtu)
 		return "limit is below one packet of the device's MTU";
-	if (div_u64((u64)cfg->limit * least, sum) < mtu)
+	/* with levels the last is let have more than half */
+	if (cfg->levels[1] ? cfg->limit / 2 < mtu : div_u64((u64)cfg->limit * least, sum) < mtu)
 		return "limit leaves a band less than one packet of the device's MTU";
 	if (cfg->buffer && cfg->buffer < mtu)
 		return "buffer is below one packet of the device's MTU";

@@ -103,7 +103,7 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 		return;
 	pkt->form = bolt_opt_find(p, opts_len, &off);
 	/* the connection's first packet, or the answer to it, is before any of its messages */
-	if (pkt->form == BOLT_OPT_SYN)
+	if (pkt->form == BOLT_OPT_SYN && th->syn)
 		pkt->level = 1;
 	if (pkt->form != BOLT_OPT_FULL)
 		return;

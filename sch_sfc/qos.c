@@ -87,18 +87,19 @@ static void sfc_qos_count(struct sfc_sched *q)
 }
 
 /*
- * Set up the bands of @cfg.  If their number changes, tokens and deficits are reset.
+ * Set up the bands of @cfg.  If their number or order changes, tokens and deficits are reset.
  * Context: tree locked, or the qdisc is not visible yet
  */
 void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool other = q->qos.n != cfg->bands;
+	bool ordered = cfg->levels[1];
+	bool other = q->qos.n != cfg->bands || q->qos.ordered != ordered;
 
 	sfc_qos_set(&q->qos, cfg->bands, cfg->weights, mtu, cfg->limit,
 		    sfc_queue_memory_limit(cfg, SFC_BAND_DATA));
-	q->qos.ordered = false;
-	if (cfg->levels[1])
+	q->qos.ordered = ordered;
+	if (ordered)
 		sfc_qos_order(&q->qos, cfg->limit, sfc_queue_memory_limit(cfg, SFC_BAND_DATA));
 	q->multi = cfg->bands > 1;
 	if (!other)

@@ -111,7 +111,6 @@ static inline void sfc_qos_order(struct sfc_qos *q, u32 limit, u32 memory)
 {
 	u8 i;
 
-	q->ordered = true;
 	for (i = 0; i < q->n; i++) {
 		q->band[i].limit = limit - div_u64((u64)limit * i, 2 * q->n);
 		q->band[i].memory_limit = memory - div_u64((u64)memory * i, 2 * q->n);
@@ -232,6 +231,18 @@ static inline u64 sfc_qos_until(const struct sfc_qos *q, unsigned int i)
 static inline u64 sfc_qos_fill(const struct sfc_qos *q, unsigned int i)
 {
 	return q->ordered ? sfc_qos_until(q, q->n - 1) : q->band[i].bytes;
+}
+
+/* ... and in memory */
+static inline u64 sfc_qos_memory(const struct sfc_qos *q, unsigned int i)
+{
+	u64 memory = 0;
+
+	if (!q->ordered)
+		return q->band[i].memory;
+	for (i = 0; i < q->n; i++)
+		memory += q->band[i].memory;
+	return memory;
 }
 
 /* The queue of Algorithm 1: "the queue assigned by the QoS mechanism", and what goes before it */

@@ -2,14 +2,17 @@
 /*
  * The bands and their accounting.  A packet is counted in qlen and backlog while it is in a band;
  * only functions of this file and of queue.h add or remove it.  Then the path of a packet out of
- * the port: the strict high band, the data bands by weight, and the shaper.
+ * the port: the strict high band, the data bands by weight or in their order, and the shaper.
  */
 #include <linux/rtnetlink.h>
 
 #include "memory.h"
 #include "port.h"
 
-/* Each band has its share of the limits, so unresponsive traffic cannot lock out other bands */
+/*
+ * Each band has its share of the limits, so unresponsive traffic cannot lock out other bands.  With
+ * levels the first may take all: see sfc_qos_order().
+ */
 static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u32 len)
 {
 	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
@@ -21,9 +24,8 @@ static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int ba
 {
 	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
 
-	u64 memory = q->qos.ordered ? q->memory_used : b->memory;
-
-	return !b->bytes || memory + truesize <= b->memory_limit;
+	return !b->bytes ||
+	       sfc_qos_memory(&q->qos, band - SFC_BAND_DATA) + truesize <= b->memory_limit;
 }
 
 /*
@@ -166,8 +168,9 @@ static int sfc_queue_overfull(struct Qdisc *sch, u32 high)
 	const struct sfc_sched *q = qdisc_priv(sch);
 	int i;
 
-	if (sfc_has_bands(q))
-		for (i = q->qos.n - 1; i >= 0; i--)
+	/* with levels a band is full because of others, which may be */
+	if (sfc_has_bands(q) && !q->qos.ordered)
+		for (i = 0; i < q->qos.n; i++)
 			if (q->bands[SFC_BAND_DATA + i].qlen > 1 &&
 			    (sfc_queue_band_full(q, SFC_BAND_DATA + i, 0) ||
 			     !sfc_queue_band_has_memory(q, SFC_BAND_DATA + i, 0)))

@@ -42,7 +42,7 @@ static u16 bolt_reflect(const struct tcp_sock *tp, const struct bolt_flow *f)
 /*
  * A message begins where all that the application has written is acknowledged, so that its first
  * packets, which a switch with levels lets pass, have none of this connection before them.  What is
- * sent again has the level that it had.
+ * sent again has the level of its place.
  */
 static u8 bolt_out_level(const struct tcp_sock *tp, struct bolt_flow *f, u32 seq)
 {

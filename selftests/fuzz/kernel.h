@@ -25,6 +25,7 @@ typedef int16_t s16;
 #define BIT_ULL(n)		(1ULL << (n))
 #define clamp(v, lo, hi)	clamp_t(typeof((v) + (lo) + (hi)), v, lo, hi)
 #define __ffs			__builtin_ctz
+#define fls(x)			((x) ? 32 - __builtin_clz(x) : 0)
 
 /* What hold.h puts into a table and does not look into */
 struct list_head { void *next, *prev; };

@@ -394,6 +394,7 @@ static void sfc_qos_levels_test(struct kunit *test)
 	u64 now = 1000000;
 	u32 i, turns;
 
+	q->ordered = true;
 	sfc_qos_order(q, 8 << 20, 800000);
 	for (i = 0; i < 4; i++) {
 		KUNIT_EXPECT_EQ(test, q->band[i].limit, (8 - i) << 20);

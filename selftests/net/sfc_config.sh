@@ -186,6 +186,9 @@ test_round_trip() {
 	done <<-'LIST'
 
 		rate 10gbit limit 1mb ccthresh 9000b pruthresh 33333b overhead 24 nopru
+		levels
+		levels 4kb 128kb 2mb default 2 dscp 46:1
+		levels none bands 1 default 1 dscp none
 		rate 123456789bit limit 65537b memory_limit 300001b nosm nosrc no-split-gso
 		nobolt switch_id 7 msgrate 1000 port 50000 ttl 2 addr 192.0.2.9
 		addr 192.0.2.9 addr 2001:db8::9 rate 8kbit
@@ -202,9 +205,6 @@ test_round_trip() {
 		xoff 9000b xon 1000b alpha 1/2 ignore 1ms
 		bands 2 nopaper
 		bands 4 weights 8 4 2 1 default 4 dscp 46:1,8-15:2,0:3,63:4 srcprob 100 75 50 1
-		levels
-		levels 4kb 128kb 2mb default 2 dscp 46:1
-		levels none bands 2
 		bands 8 dscp 0-7:1,8-15:2,16-23:3,24-31:4,32-39:5,40-47:6,48-55:7,56-63:8
 		bands 8 dscp 0:1,2:1,4:1,6:1,8:1,10:1,12:1,14:1,16:1,18:1,20:1,22:1,24:1,26:1,28:1,30:1,32:1,34:1,36:1,38:1,40:1
 	LIST
@@ -327,6 +327,8 @@ test_refused_by_kernel() {
 	refused 'Error: srcprob sets bands apart' srcprob 50
 	refused 'Error: levels lead from each band to a later one that exists' bands 2 levels 2kb 8kb
 	refused 'Error: levels are served in their order: weights do not apply' levels 2kb weights 2 1
+	refused 'Error: pfc and levels are mutually exclusive' levels pfc prio 8 xoff 10kb
+	refused 'Error: limit leaves a band less than one packet' levels limit 3000b
 	refused 'Error: limit leaves a band less than one packet' bands 2 limit 20000b weights 1 20
 	refused 'Error: limit leaves a band less than one packet' bands 8 limit 12000b
 	refused 'Error: paper and bands are mutually exclusive' bands 2 paper

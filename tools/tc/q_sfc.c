@@ -268,14 +268,13 @@ static const char *word_behind(int argc, char **argv, const char *word)
 static int put_level_bands(struct nlmsghdr *nlh, int n, int argc, char **argv)
 {
 	const char *given = word_behind(argc, argv, "bands");
-	__u8 weights[TC_SFC_BANDS_MAX], last = n + 1;
-	__u32 bands = last;
+	__u8 weights[TC_SFC_BANDS_MAX], last;
+	__u32 bands = n + 1;
 	int err = 0;
 
 	if (given && get_number(&bands, "bands", given, 1, TC_SFC_BANDS_MAX))
 		return -1;
-	if (last > bands)	/* too few: the kernel says so */
-		last = bands;
+	last = bands;
 	memset(weights, 1, sizeof(weights));
 	if (!given)
 		err |= addattr_l(nlh, TCA_BUF_MAX, TCA_SFC_BANDS, &last, 1);
