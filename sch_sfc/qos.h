@@ -59,7 +59,7 @@ struct sfc_qos {
 	u8			cur;		/* whose turn it is */
 	u8			busy;		/* those with a queue, bit 0 is the first */
 	bool			ordered;	/* levels: the first goes first */
-	u8			turn;		/* ... packets until the oldest goes first */
+	u8			turn;		/* ... packets while several had some */
 	u32			arrivals;	/* ... packets that ever joined */
 	u32			high_bytes;	/* waiting in the high band */
 	u64			strict;		/* bytes that the high band ever took in */
@@ -202,9 +202,7 @@ static inline void sfc_qos_pay(struct sfc_qos *q, unsigned int i, u32 len)
 /* Levels: is it the turn of the oldest packet, of those that wait in several bands? */
 static inline bool sfc_qos_is_turn(struct sfc_qos *q)
 {
-	if (!(q->busy & (q->busy - 1)) || q->turn++ % SFC_LEVELS_TURN)
-		return false;
-	return true;
+	return q->busy & (q->busy - 1) && !(q->turn++ % SFC_LEVELS_TURN);
 }
 
 /* Bytes ever taken in that are served before band @i, whatever its weight */

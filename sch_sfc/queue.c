@@ -108,6 +108,12 @@ void sfc_queue_unbook(struct sfc_sched *q, unsigned int band, const struct sk_bu
 		sfc_memory_remove(q, skb);
 }
 
+/* How many packets had joined before the head of data band @i, which is not empty */
+static u32 sfc_queue_arrival(const struct sfc_sched *q, unsigned int i)
+{
+	return sfc_skb_cb(q->bands[SFC_BAND_DATA + i].head)->arrival;
+}
+
 /*
  * Levels: the first band that has a packet, but one in SFC_LEVELS_TURN packets is the oldest, so
  * that none waits for ever.  As a message only goes on to later bands, and the oldest has none of
@@ -116,17 +122,14 @@ void sfc_queue_unbook(struct sfc_sched *q, unsigned int band, const struct sk_bu
 static unsigned int sfc_queue_next_level(struct sfc_sched *q)
 {
 	unsigned int first = __ffs(q->qos.busy), i;
-	u32 set, arrival;
+	u32 set;
 
 	if (!sfc_qos_is_turn(&q->qos))
 		return first;
-	arrival = sfc_skb_cb(q->bands[SFC_BAND_DATA + first].head)->arrival;
 	for (set = q->qos.busy; set; set &= set - 1) {
 		i = __ffs(set);
-		if ((s32)(sfc_skb_cb(q->bands[SFC_BAND_DATA + i].head)->arrival - arrival) < 0) {
-			arrival = sfc_skb_cb(q->bands[SFC_BAND_DATA + i].head)->arrival;
+		if ((s32)(sfc_queue_arrival(q, i) - sfc_queue_arrival(q, first)) < 0)
 			first = i;
-		}
 	}
 	return first;
 }

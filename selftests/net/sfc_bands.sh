@@ -189,6 +189,20 @@ sent_is() {
 	[ "$(($(bands sent_bytes | tr ' ' '+')))" -ge "$1" ]
 }
 
+# drain N: the port sends what waits, N packets, and $tmp/sniff.eth0.h2 has them
+drain() {
+	sniff "$H2" eth0
+	expect "a faster port" tc_ qdisc change dev r2 root sfc rate 1mbit
+	empty
+	expect "all arrived" busywait arrived "$1"
+	sniffed
+}
+
+# seqs PORT: the sequence numbers of what arrived for it, a line each
+seqs() {
+	grep "dport=$1 " "$tmp/sniff.eth0.h2" | grep -o ' seq=[0-9]*' | tr -dc '0-9\n'
+}
+
 # The link never rests, and what one band leaves the others have in proportion, at once: of 20 : 10 : 70
 # packets band 1 (weight 4) is through after 5 of band 2 (weight 1) and of 3 (weight 1), then those two
 # share, and then one has the link alone.
@@ -200,11 +214,7 @@ test_idle_bands() {
 	v4 3 n=70 bflags=none dport=2003
 	v4 2 n=10 bflags=none dport=2002
 	v4 1 n=20 bflags=none dport=2001
-	sniff "$H2" eth0
-	tc_ qdisc change dev r2 root sfc rate 1mbit
-	empty
-	expect "all arrived" busywait arrived 100
-	sniffed
+	drain 100
 	order=$(sed -n 's/.*dport=200\([123]\) .*/\1/p' "$tmp/sniff.eth0.h2" | tr -d '\n')
 	# a round is four of band 1 and one each of the others
 	expect_eq "while all have some" "$(head -c 30 <<<"$order" | tr -d 23)" 11111111111111111111
@@ -232,11 +242,7 @@ test_strict() {
 	v4 1 n=1 udp=1 sport=12311 dport=12311 len=48
 	expect_eq "of data" "$(bands qlen)" "10 0 0"
 	counters "$R" r2 high=3 qlen=13
-	sniff "$H2" eth0
-	tc_ qdisc change dev r2 root sfc rate 1mbit
-	empty
-	expect "all arrived" busywait arrived 13
-	sniffed
+	drain 13
 	first=$(grep -oE 'dport=(200[139]|12311) ' "$tmp/sniff.eth0.h2" | head -3 | sort | tr -d '\n')
 	expect_eq "first" "$first" "dport=12311 dport=2009 dport=2009 "
 }
@@ -343,7 +349,6 @@ bands_change() {
 }
 
 test_bands_change() {
-	local seqs
 	port rate 8kbit bands 4 weights 1 2 3 4 dscp 1:1,2:2,3:3,4:4 nobolt
 	plug
 	for band in 1 2 3 4; do
@@ -351,16 +356,11 @@ test_bands_change() {
 	done
 	expect_eq "waiting" "$(bands qlen)" "6 6 6 6"
 	bands_change root
-	sniff "$H2" eth0
-	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 1mbit
-	empty
-	expect "all arrived" busywait arrived 24
-	sniffed
+	drain 24
 	# each flow in its order
 	for band in 1 2 3 4; do
-		seqs=$(grep "dport=200$band " "$tmp/sniff.eth0.h2" | grep -o ' seq=[0-9]*' | tr -dc '0-9\n')
-		expect_eq "order of $band" "$seqs" "$(sort -n <<<"$seqs")"
-		expect_eq "all of $band" "$(wc -l <<<"$seqs")" 6
+		expect_eq "order of $band" "$(seqs "200$band")" "$(seqs "200$band" | sort -n)"
+		expect_eq "all of $band" "$(seqs "200$band" | wc -l)" 6
 	done
 }
 
@@ -456,7 +456,7 @@ test_levels() {
 
 # The first band goes first; when two have packets, the first of 32 is the one that has waited longest
 test_levels_order() {
-	local order want seqs
+	local order want
 	port rate 8kbit levels nobolt
 	plug
 	v4 0 n=70 level=32 dport=2008
@@ -465,18 +465,13 @@ test_levels_order() {
 	v4 0 n=5 level=1 dport=2001 seq=1000001
 	v4 0 n=25 level=16 dport=2001 seq=2000001
 	expect_eq "waiting" "$(bands qlen)" "45 0 25 0 0 0 0 70"
-	sniff "$H2" eth0
-	tc_ qdisc change dev r2 root sfc rate 1mbit
-	empty
-	expect "all arrived" busywait arrived 140
-	sniffed
+	drain 140
 	order=$(sed -n 's/.*dport=200\([18]\) .*/\1/p' "$tmp/sniff.eth0.h2" | tr -d '\n')
 	want=$(printf '8%.0s1111111111111111111111111111111' 1 2)8$(printf '1%.0s' {1..8})
 	expect_eq "order" "${order:0:73}" "$want"
 	expect_none "the rest" "$(tr -d 8 <<<"${order:73}")"
 	for port in 2001 2008; do
-		seqs=$(grep "dport=$port " "$tmp/sniff.eth0.h2" | grep -o ' seq=[0-9]*' | tr -dc '0-9\n')
-		expect_eq "order of $port" "$seqs" "$(sort -n <<<"$seqs")"
+		expect_eq "order of $port" "$(seqs "$port")" "$(seqs "$port" | sort -n)"
 	done
 }
 

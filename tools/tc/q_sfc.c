@@ -75,7 +75,7 @@ static void explain(void)
 		"ecn       mark CE on packets that meet a queue larger than this (off)\n"
 		"bands     data bands, 1 to 8, served by weight after ACKs and control messages (1)\n"
 		"weights   share of each band while all have packets, 1 to 255 (1 each)\n"
-		"default   band of packets that neither a filter nor dscp assigns (1)\n"
+		"default   band of packets that neither a filter, levels nor dscp assigns (1)\n"
 		"dscp      bands by DSCP, such as 46:1,8-15:2; replaces the previous map (none)\n"
 		"srcprob   per cent of each band's SRC that are sent (100 each)\n"
 		"levels    a band for each: by what the message has sent before, powers of two (none;\n"

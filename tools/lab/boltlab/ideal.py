@@ -7,6 +7,7 @@ the message that would end soonest have all that its links give, then the next (
 mean time, on several it is the usual reference and not a proven bound.
 """
 
+import functools
 import heapq
 
 from .traffic import wire_bytes
@@ -136,15 +137,20 @@ def end_times(messages, shares):
 DISCIPLINES = {"fair": FairShares, "srpt": ShortestFirst}
 
 
+@functools.lru_cache(maxsize=4)
+def ends_of(messages, paths, rates):
+    """{discipline: ends}: every congestion control of a run meets the same arrivals, so once for all of them."""
+    return {name: end_times(messages, discipline(paths, dict(rates))) for name, discipline in DISCIPLINES.items()}
+
+
 def slowdowns(s, net, traffic):
     """[{discipline: slowdown}] of each message, to the last ACK as `slowdown_ack` is; nothing where a flow has no end, and would share for ever."""
     if any(m.bytes is None for m in traffic.messages):
         return []
     pairs = [(traffic.pairs[m.pair].src, traffic.pairs[m.pair].dst) for m in traffic.messages]
     paths, rates = shared_links(net, set(pairs))
-    paths = [paths[pair] for pair in pairs]
-    messages = [(m.start, wire_bytes(m.bytes, s)) for m in traffic.messages]
+    messages = tuple((m.start, wire_bytes(m.bytes, s)) for m in traffic.messages)
     delays = {pair: 2 * sum(p.delay for p in net.path(*pair)) for pair in set(pairs)}
-    ends = {name: end_times(messages, discipline(paths, rates)) for name, discipline in DISCIPLINES.items()}
+    ends = ends_of(messages, tuple(tuple(paths[pair]) for pair in pairs), tuple(rates.items()))
     return [{name: max(1.0, (delays[pair] + ends[name][i] - m.start) / m.ideal_ack) for name in DISCIPLINES}
             for i, (pair, m) in enumerate(zip(pairs, traffic.messages))]
