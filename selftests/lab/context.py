@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0
 """Makes the lab's Python importable, and a scenario out of a few lines."""
 
+import contextlib
+import io
+import os
 import random
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 TREE = Path(__file__).resolve().parents[2]
+LAB = TREE / "tools" / "lab" / "lab"
 sys.path.insert(0, str(TREE / "tools" / "lab"))
 
-from boltlab import schema, topology, traffic  # noqa: E402
+from boltlab import cli, schema, topology, traffic  # noqa: E402
 
 BASE = """
 name = "test"
@@ -25,6 +31,17 @@ from = "s1"
 to = "r1"
 start = "100us"
 """
+
+
+def lab(*args, env=None):
+    """The lab's command in this process, which has imported already what a new one would import."""
+    out, err = io.StringIO(), io.StringIO()
+    with mock.patch.dict(os.environ, env or {}), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = cli.main([str(a) for a in args])
+        except SystemExit as e:
+            status = e.code
+    return subprocess.CompletedProcess(args, status or 0, out.getvalue(), err.getvalue())
 
 
 def write(text):

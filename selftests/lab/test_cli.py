@@ -13,12 +13,7 @@ from unittest import mock
 
 import context
 from boltlab import cli, runner, schema
-
-LAB = context.TREE / "tools" / "lab" / "lab"
-
-
-def lab(*args):
-    return subprocess.run([LAB, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+from context import LAB, lab
 
 
 class Refuses(unittest.TestCase):

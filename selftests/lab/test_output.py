@@ -16,8 +16,6 @@ from boltlab.build import RunError
 from boltlab.output import HEAD, MANIFEST, Output
 from test_report import make_result
 
-LAB = context.TREE / "tools" / "lab" / "lab"
-
 
 class Case(unittest.TestCase):
     def setUp(self):
@@ -246,8 +244,10 @@ class Command(Case):
     """Before anything is built: the cache of these has no kernel."""
 
     def lab(self, *args, **options):
-        return subprocess.run([LAB, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              env=os.environ | {"BOLT_LAB_CACHE": str(self.top / "cache")}, **options)
+        env = {"BOLT_LAB_CACHE": str(self.top / "cache")}
+        if not options:
+            return context.lab(*args, env=env)
+        return subprocess.run([context.LAB, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL, env=os.environ | env, **options)
 
     def refused_by(self, *args, says, **options):
         result = self.lab(*args, **options)
@@ -272,7 +272,8 @@ class Command(Case):
         self.refused_by("plot", str(self.out), says=[str(self.out / "queue.png"), "--force"])
         self.refused_by("plot", str(self.out), str(self.out), "--out", str(self.out), says=[str(self.out / "queue.png"), "--force"])
         self.assertEqual((self.out / "queue.png").read_text(), "a user's")
-        self.assertEqual(self.lab("plot", str(self.out), "--force").returncode, 0)
+        result = self.lab("plot", str(self.out), "--force")
+        self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual((self.out / "queue.png~").read_text(), "a user's")
 
     def test_plots_list_all_they_write(self):

@@ -18,7 +18,6 @@ from boltlab import cli, schema, stats, sweep, tables
 from boltlab.guest import RunError
 from test_report import make_result
 
-LAB = context.TREE / "tools" / "lab" / "lab"
 BUILT = types.SimpleNamespace(kdir=Path("kernel-6.12-lab-1"), sources="abc", own={})
 
 
@@ -68,7 +67,7 @@ class Described(unittest.TestCase):
         for args, says in ((("--set", "topology.mtu"), "--set topology.mtu: is not KEY"), (("--set", "topology.mtu=1,"), "--set topology.mtu: a value is missing"),
                            (("--set", "topology.mtu=1500", "--set", "topology.mtu=9000"), "--set topology.mtu: is given twice"),
                            (("--set", "topology.mtus=1500"), "test.toml: topology.mtus"), (("--cc", "bbq"), "--cc bbq"), (("--jobs", "0"), "--jobs")):
-            result = subprocess.run([LAB, "sweep", self.scenario, *args, "--out", out], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            result = context.lab("sweep", self.scenario, *args, "--out", out)
             self.assertEqual((result.returncode, len(result.stderr.splitlines())), (1, 1), result.stderr)
             self.assertIn(says, result.stderr)
             self.assertFalse(out.exists())

@@ -266,7 +266,6 @@ test_contended_shaped() {
 	expect "drains" busywait qdisc_is "$R" v0 qlen 0
 }
 
-run_tests contended contended_shaped limit_is_exact one_byte_less limit_of_high_band limit_lowered limit_lowered_as_leaf \
-	gso_split gso_whole \
-	gso_split_drops under_htb under_prio under_tbf under_mq full_when_deleted \
-	full_when_leaf_deleted change_under_traffic
+run_tests contended limit_is_exact limit_of_high_band limit_lowered gso_split gso_split_drops under_htb under_mq \
+	full_when_deleted change_under_traffic \
+	also contended_shaped one_byte_less limit_lowered_as_leaf gso_whole under_prio under_tbf full_when_leaf_deleted

@@ -466,7 +466,7 @@ test_big_tcp_ipv4() {
 	esac
 }
 
-run_tests no_timestamps no_window_scaling no_sack sack_beside_timestamps sack_without_timestamps \
-	holes_beside_timestamps holes_without_timestamps maxseg advmss mss_clamped ecn_ipv4 ecn_ipv6 ecn_marked accecn accecn_beside_sack accecn_marked \
-	md5 ao md5_of_another_peer ao_of_another_peer mptcp_ipv4 mptcp_ipv6 mptcp_join mptcp_refused \
-	big_tcp_ipv6 big_tcp_ipv4
+run_tests no_timestamps no_window_scaling no_sack sack_beside_timestamps maxseg advmss ecn_ipv4 ecn_marked accecn accecn_marked \
+	md5 ao mptcp_ipv4 mptcp_join mptcp_refused big_tcp_ipv6 \
+	also sack_without_timestamps holes_beside_timestamps holes_without_timestamps mss_clamped ecn_ipv6 accecn_beside_sack \
+	md5_of_another_peer ao_of_another_peer mptcp_ipv6 big_tcp_ipv4
