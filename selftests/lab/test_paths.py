@@ -312,6 +312,19 @@ class Check(Case):
         self.assertEqual(result.stdout.splitlines()[-4:], [*says, "5 passed, 1 failed, 0 skipped"])
         self.assertIn("    # mandoc: not found", result.stdout.splitlines())
 
+    def test_a_run_that_was_killed_goes_on_where_it_was(self):
+        ok = 'echo "KTAP version 1"; echo 1..1; echo "ok 1 x"'
+        self.program(self.tree / "tools/lab/install-deps", "exit 0")
+        self.program(self.tree / "selftests/groups/fuzz", f"echo fuzz >>{self.top}/ran; {ok}")
+        self.program(self.tree / "selftests/groups/demo", f"[ -e {self.top}/killed ] || {{ touch {self.top}/killed; kill -9 $PPID; }}; {ok}")
+        for words in (("init", "-q"), ("add", "-A"), ("-c", "user.name=x", "-c", "user.email=x@example.net", "commit", "-q", "-m", "x")):
+            self.command("git", *words, cwd=self.tree)
+        check = (self.tree / "selftests/check", "--jobs", "1", "--long", "fuzz", "demo")
+        self.assertEqual(self.command(*check, TMPDIR=str(self.top)).returncode, -9)
+        result = self.command(*check, TMPDIR=str(self.top))
+        self.assertEqual(result.stdout.splitlines()[-1], "2 passed, 0 failed, 0 skipped")
+        self.assertEqual((self.top / "ran").read_text(), "fuzz\n")
+
     def test_the_end_of_the_unit_tests_names_each_failure(self):
         lab = self.top / "selftests/lab"
         lab.mkdir(parents=True)
