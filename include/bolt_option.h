@@ -32,7 +32,7 @@
  * struct bolt_opt - the option's fields in host byte order
  * @flags:	BOLT_F_*
  * @inc_count:	data packets that arrived with INC still set, modulo 256
- * @rq_delay:	pure ACK: see bolt_rq_pack(); data: bolt_level()
+ * @rq_delay:	pure ACK: see bolt_rq_pack(); data, FIN: bolt_level()
  * @t_data_tx:	ns, 0: none
  */
 struct bolt_opt {

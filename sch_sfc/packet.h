@@ -121,10 +121,13 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now);
 void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now);
 
-/* The level that the low byte of rq_delay is, of a packet with these flags of the option */
-static inline u8 sfc_level_of(u8 flags, u8 level)
+/*
+ * The level that the low byte of rq_delay is, of a packet with these flags of the option; one that
+ * echoes the @t_data_tx of data has none.
+ */
+static inline u8 sfc_level_of(u8 flags, u32 t_data_tx, u8 level)
 {
-	return flags & BOLT_F_DATA && level <= BOLT_LEVEL_MAX ? level : 0;
+	return (flags & BOLT_F_DATA || !t_data_tx) && level <= BOLT_LEVEL_MAX ? level : 0;
 }
 
 /* Can this port send SRC, and does the packet have a t_data_tx to echo? */

@@ -117,7 +117,7 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	pkt->opt_off = pkt->l4_off + sizeof(*th) + off;
 	pkt->flags = opt.flags;
 	pkt->t_data_tx = opt.t_data_tx;
-	pkt->level = sfc_level_of(opt.flags, opt.rq_delay);
+	pkt->level = sfc_level_of(opt.flags, opt.t_data_tx, opt.rq_delay);
 }
 
 /*

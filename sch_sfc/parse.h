@@ -48,7 +48,7 @@ static __always_inline bool sfc_parse_tcp_opt(const struct sk_buff *skb, const u
 	pkt->opt_off = pkt->l4_off + opt;
 	pkt->flags = th[opt + BOLT_TCPOPT_OFF_FLAGS];
 	pkt->t_data_tx = get_unaligned_be32(th + opt + BOLT_TCPOPT_OFF_TX);
-	pkt->level = sfc_level_of(pkt->flags, th[opt + BOLT_TCPOPT_OFF_RQ + 1]);
+	pkt->level = sfc_level_of(pkt->flags, pkt->t_data_tx, th[opt + BOLT_TCPOPT_OFF_RQ + 1]);
 	pkt->form = BOLT_OPT_FULL;
 	/* a lie otherwise */
 	return likely(!(pkt->flags & BOLT_F_DATA) || (pkt->t_data_tx && pkt->pausable));

@@ -73,19 +73,20 @@ static void bolt_out_data(struct sock *sk, struct bolt_flow *f, const struct sk_
 	f->last_tx_ns = now_ns;
 }
 
-static void bolt_out_ack(const struct sock *sk, const struct bolt_flow *f, struct sk_buff *skb,
+/* A FIN stays behind its data: it has a level, in place of the echo, and keeps its departure time. */
+static void bolt_out_ack(const struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			 struct bolt_opt *opt)
 {
-	opt->t_data_tx = READ_ONCE(f->rx_t_data_tx);
 	if (READ_ONCE(f->rx_dec))
 		opt->flags |= BOLT_F_DEC;
+	if (unlikely(tcp_hdr(skb)->fin)) {
+		opt->rq_delay = bolt_out_level(tcp_sk(sk), f, ntohl(tcp_hdr(skb)->seq));
+		return;
+	}
+	opt->t_data_tx = READ_ONCE(f->rx_t_data_tx);
 	opt->rq_delay = bolt_reflect(tcp_sk(sk), f);
-	/*
-	 * TCP stamps an ACK with the departure time of the next data, so fq would delay it.  A FIN
-	 * keeps the stamp, to stay behind its data.
-	 */
-	if (!tcp_hdr(skb)->fin)
-		bolt_skb_leaves_now(skb);
+	/* TCP stamps an ACK with the departure time of the next data, so fq would delay it. */
+	bolt_skb_leaves_now(skb);
 }
 
 /*

@@ -38,6 +38,9 @@ static const struct variant variants4[] = {
 	{ "no ACK", 47, 1, { 0 }, true },
 	{ "pure ACK", 16, 2, { 0, 52 }, false },	/* ... with DATA: a lie */
 	{ "with the flags of an ACK", 54 + BOLT_TCPOPT_OFF_FLAGS, 1, { BOLT_F_ACK }, true },
+	{ "a level", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 32 }, true },
+	{ "a level that is none", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 33 }, true },
+	{ "... without DATA", 54 + BOLT_TCPOPT_OFF_FLAGS, 8, { BOLT_F_ACK, [7] = 13 }, true },
 	{ "DATA without a time", 54 + BOLT_TCPOPT_OFF_TX, 4, { 0 }, false },
 	{ "no option", 46, 1, { 0x50 }, true },
 	{ "version 5", 14, 1, { 0x55 }, false },
@@ -137,6 +140,7 @@ static bool both_agree(struct kunit *test, const char *name, const u8 *bytes, un
 		SAME(proto);
 		SAME(dscp);
 		SAME(flags);
+		SAME(level);
 		SAME(form);
 		SAME(high);
 		SAME(control);

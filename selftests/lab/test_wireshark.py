@@ -108,10 +108,13 @@ class Option(unittest.TestCase):
 
     def test_numbers_of_data_and_ack(self):
         rq = 3 << 12 | 2 << 8 | 200
-        rows = fields([tcp(option(0x84, 0, 4_000_000_001, 17), b"x"), tcp(NOP + NOP + option(0x40, 255, 17, rq))],
+        rows = fields([tcp(option(0x84, 0, 4_000_000_001, 17), b"x"), tcp(NOP + NOP + option(0x40, 255, 17, rq)),
+                       tcp(option(0x40, 1, 0, 13), flags=0x11), tcp(option(0x40, 0, 0, 0))],
                       "bolt.len", "bolt.exid", "bolt.inc_count", "bolt.t_data_tx", "bolt.rq_delay.hops", "bolt.rq_delay.ns", "bolt.level", "bolt.offer")
         self.assertEqual(rows, [["12", "0xb017", "0", "4000000001", "", "", "17", "0"],
-                                ["12", "0xb017", "255", "17", "3", str((200 << 2) * 16), "", "0"]])
+                                ["12", "0xb017", "255", "17", "3", str((200 << 2) * 16), "", "0"],
+                                ["12", "0xb017", "1", "0", "", "", "13", "0"],
+                                ["12", "0xb017", "0", "0", "0", "0", "", "0"]])
 
     def test_offer(self):
         self.assertEqual(fields([tcp(option(length=4), flags=2)], "bolt.offer", "bolt.len", "bolt.flags"), [["1", "4", ""]])
@@ -136,8 +139,8 @@ class Option(unittest.TestCase):
             (tcp(option(0x84, 0, 1)), "payload do not agree"),
             (tcp(option(0x40, 0, 1), b"x"), "payload do not agree"),
             (tcp(option(0x84, 0, 0), b"x"), "data without t_data_tx"),
-            (tcp(option(0x84, 0, 1, rq=33), b"x"), "data with a level beyond 32"),
-            (tcp(option(0x84, 0, 1, rq=257), b"x"), "data with a level beyond 32"))
+            (tcp(option(0x84, 0, 1, rq=33), b"x"), "a level beyond 32"),
+            (tcp(option(0x84, 0, 1, rq=257), b"x"), "a level beyond 32"))
         for said, (_, says) in zip(complaints([data for data, _ in cases]), cases, strict=True):
             self.assertTrue(len(said) == 1 and says in said[0], (says, said))
 

@@ -154,10 +154,11 @@ test_lost_synack() {
 	expect_eq "one of two" "$(($(bolt_stat "$H1" Negotiated) + $(bolt_stat "$H1" Fallback)))" 1
 }
 
-# levels_are BEGIN...: each packet of data says how much of its message, which begins at one of these bytes, was
-# sent before it
+# levels_are BEGIN...: each packet of data, and the FIN, says how much of its message, which begins at one of these
+# bytes, was sent before it
 levels_are() {
-	sed -n 's/^out tcp .* seq=\([0-9]*\) .* len=\([1-9][0-9]*\) .* rq=\([0-9]*\) .*/\1 \2 \3/p' "$tmp/sniff.eth0" |
+	sed -nE '/ flags=[A-Z]*F| len=[1-9]/s/^out tcp .* seq=([0-9]+) .* len=([0-9]+) .* rq=([0-9]+) .*/\1 \2 \3/p' \
+		"$tmp/sniff.eth0" |
 		python3 -c '
 import sys
 begins = list(map(int, sys.argv[1:]))
@@ -172,7 +173,7 @@ if len(packets) < 30:
     sys.exit(f"{len(packets)} packets")' "$@"
 }
 
-# A message begins where all was acknowledged: two small ones, and a long one that is written in two parts
+# A message begins where all was acknowledged: two small ones, a long one that is written in two parts, and a FIN
 test_levels() {
 	local cc
 	for cc in bolt swift; do
@@ -183,10 +184,28 @@ test_levels() {
 		client "$H1" cc "$cc" connect 192.0.2.2 5001 send 100 outq send 3000 outq send 40000 send 20000 outq
 		server_done
 		sniffed
-		expect "levels of $cc" levels_are 0 100 3100
+		expect "levels of $cc" levels_are 0 100 3100 63100
+		undo
+	done
+}
+
+# A FIN whose message is under way has the level of its end, in place of the echo; the ACKs of the peer take their time
+test_level_of_fin() {
+	local cc
+	for cc in bolt swift; do
+		setup_pair
+		in_ns "$H2" tc qdisc add dev eth0 root netem delay 500ms
+		sniff "$H1" eth0
+		server "$H2" cc "$cc" listen 192.0.2.2 5001 send 100 recv 3000 mark "$tmp/all" recv-eof
+		client "$H1" cc "$cc" connect 192.0.2.2 5001 recv 100 send 3000 wait "$tmp/all"
+		server_done
+		sniffed
+		expect_eq "FIN of $cc" "$(sed -nE 's/^out tcp .* flags=[A-Z]*F.* len=0 .* (tx=[0-9]+ rq=[0-9]+) .*/\1/p' \
+			"$tmp/sniff.eth0" | sort -u)" "tx=0 rq=13"
+		rm "$tmp/all"
 		undo
 	done
 }
 
 run_tests ipv4 ipv6 on_the_wire client_only server_only cookies_ipv4 cookies_ipv6 mapped \
-	md5_carries_none lost_synack levels
+	md5_carries_none lost_synack levels level_of_fin

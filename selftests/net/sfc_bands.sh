@@ -442,14 +442,19 @@ test_levels() {
 	expect_eq "the default" "$(bands qlen)" "3 5 13"
 	v4 0 n=7 level=1 bflags=40 len=0
 	expect_eq "ACKs are strictly first" "$(bands qlen)" "3 5 13"
+	# a FIN says it, but for one that echoes the time of data, which says something else there
+	v4 0 n=1 level=13 bflags=40 len=0 tcp=11 tx=0
+	v6 0 n=1 level=13 bflags=40 len=0 tcp=11 tx=0 pad=4
+	v4 0 n=1 level=1 bflags=40 len=0 tcp=11
+	expect_eq "FIN" "$(bands qlen)" "3 7 14"
 	# a DSCP is for what does not say its level
 	expect "dscp" tc_ qdisc change dev r2 root sfc dscp 46:1
 	v4 46 n=1 level=32
 	v4 46 n=1 level=0
-	expect_eq "a level is before a DSCP" "$(bands qlen)" "4 5 14"
+	expect_eq "a level is before a DSCP" "$(bands qlen)" "4 7 15"
 	expect "without levels" tc_ qdisc change dev r2 root sfc levels none
 	v4 0 n=1 level=1
-	expect_eq "no levels" "$(bands qlen)" "4 5 15"
+	expect_eq "no levels" "$(bands qlen)" "4 7 16"
 	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
 	empty
 }

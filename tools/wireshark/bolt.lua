@@ -50,7 +50,7 @@ local E = {
 	src	= ProtoExpert.new("bolt.src_flag", "Bolt option: SRC is never set in the option", expert.group.PROTOCOL, expert.severity.WARN),
 	payload	= ProtoExpert.new("bolt.data_flag", "Bolt option: DATA and the segment's payload do not agree", expert.group.PROTOCOL, expert.severity.WARN),
 	stamp	= ProtoExpert.new("bolt.no_stamp", "Bolt option: data without t_data_tx", expert.group.PROTOCOL, expert.severity.WARN),
-	rq	= ProtoExpert.new("bolt.rq_of_data", "Bolt option: data with a level beyond 32", expert.group.PROTOCOL, expert.severity.NOTE),
+	rq	= ProtoExpert.new("bolt.rq_of_data", "Bolt option: a level beyond 32", expert.group.PROTOCOL, expert.severity.NOTE),
 	dec	= ProtoExpert.new("bolt.dec", "A switch has sent SRC for this packet", expert.group.SEQUENCE, expert.severity.CHAT),
 }
 
@@ -128,9 +128,11 @@ local function add_full(opt, tree, pinfo, n)
 	tree:add(F.inc_count, opt(5, 1))
 	local stamp, rq = opt(6, 4):uint(), opt(10, 2)
 	local data, dec = flag(flags, 1), flag(flags, 7)
-	local stamp_item = tree:add(F.tx, opt(6, 4)):append_text(data and ": departure at the sender" or stamp == 0 and ": none yet" or ": echo")
-	local rq_item = data and tree:add(F.level, opt(11, 1)) or tree:add(F.rq, rq)
-	if not data then
+	local stamp_item = tree:add(F.tx, opt(6, 4)):append_text(data and ": departure at the sender" or stamp == 0 and ": none" or ": echo")
+	-- a FIN has no echo, and a level
+	local level = data or stamp == 0 and rq:uint() > 0
+	local rq_item = level and tree:add(F.level, opt(11, 1)) or tree:add(F.rq, rq)
+	if not level then
 		rq_item:add(F.hops, opt(10, 1))
 		rq_item:add(F.rq_ns, rq, rq:bitfield(8, 8) * 2 ^ rq:bitfield(4, 4) * RQ_DELAY_NS)
 	end
@@ -144,7 +146,7 @@ local function add_full(opt, tree, pinfo, n)
 	if data and stamp == 0 then
 		stamp_item:add_proto_expert_info(E.stamp)
 	end
-	if data and rq:uint() > LEVEL_MAX then
+	if level and rq:uint() > LEVEL_MAX then
 		rq_item:add_proto_expert_info(E.rq)
 	end
 	if data and dec then

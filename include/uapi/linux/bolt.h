@@ -55,11 +55,12 @@
 /*
  * t_data_tx: data: departure time at the sender in ns, modulo 2^32, of a clock
  * with a random offset for each connection, never 0.  Pure ACK: echo of the
- * newest data packet's t_data_tx, 0 if there is none.
+ * newest data packet's t_data_tx, 0 if there is none.  FIN without data: 0.
  * rq_delay: pure ACK: for the newest data packet, the routers it has passed (4 bits)
  * and the time it waited at the receiver before it was acknowledged (4 bits of exponent,
  * 8 of mantissa, in units of BOLT_RQ_DELAY_NS), both saturating.
- * level: data, in place of rq_delay: how much of its message was sent before it, in the low byte.
+ * level: data and FIN, in place of rq_delay: how much of its message was sent before it, in the
+ * low byte.
  * 1: nothing; 1 + N: at least 2^(N-1) bytes and less than 2^N; 0: not said.  The high byte is 0.
  */
 #define BOLT_RQ_DELAY_NS	16
