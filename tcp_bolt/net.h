@@ -14,6 +14,18 @@
 /* LOCAL_OUT and LOCAL_IN of each family */
 #define BOLT_HOOKS	(IS_ENABLED(CONFIG_IPV6) ? 4 : 2)
 
+/* net.bolt.level_dscp: the DSCP of data before which its message sent at least so many bytes */
+#define BOLT_LEVEL_DSCPS	8
+
+struct bolt_level_dscp {
+	struct rcu_head	rcu;
+	unsigned int	n;
+	struct {
+		u32	from;		/* rising */
+		u8	dscp;
+	} row[BOLT_LEVEL_DSCPS];
+};
+
 /**
  * struct bolt_net - one network namespace
  */
@@ -57,6 +69,7 @@ struct bolt_net {
 	u32			brownfield;
 	u32			min_ttl;
 	struct bolt_keys __rcu	*tag_key;	/* NULL: messages need no tag */
+	struct bolt_level_dscp __rcu *level_dscp;	/* NULL: the socket's DSCP */
 	const struct tcp_congestion_ops __rcu *fallback;	/* NULL: Reno */
 	struct swift_conf	swift;
 	struct ctl_table_header	*sysctl, *debug;

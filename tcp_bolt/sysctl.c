@@ -100,6 +100,75 @@ out:
 	return ret;
 }
 
+/* "off", or FROM:DSCP,...: @row and @n.  False: it is neither */
+static bool bolt_parse_level_dscp(char *text, struct bolt_level_dscp *to)
+{
+	char *word, *dscp;
+
+	while ((word = strsep(&text, ","))) {
+		dscp = word;
+		strsep(&dscp, ":");
+		if (to->n == BOLT_LEVEL_DSCPS || !dscp ||
+		    kstrtou32(word, 10, &to->row[to->n].from) ||
+		    kstrtou8(dscp, 10, &to->row[to->n].dscp) || to->row[to->n].dscp > 63 ||
+		    (to->n && to->row[to->n].from <= to->row[to->n - 1].from))
+			return false;
+		to->n++;
+	}
+	return true;
+}
+
+static void bolt_show_level_dscp(struct bolt_net *bn, char *text, size_t size)
+{
+	const struct bolt_level_dscp *map;
+	unsigned int i, len = 0;
+
+	rcu_read_lock();
+	map = rcu_dereference(bn->level_dscp);
+	strscpy(text, "off", size);
+	for (i = 0; map && i < map->n; i++)
+		len += scnprintf(text + len, size - len, "%s%u:%u", i ? "," : "",
+				 map->row[i].from, map->row[i].dscp);
+	rcu_read_unlock();
+}
+
+static void bolt_replace_level_dscp(struct bolt_net *bn, struct bolt_level_dscp *map)
+{
+	map = unrcu_pointer(xchg(&bn->level_dscp, RCU_INITIALIZER(map)));
+	if (map)
+		kfree_rcu(map, rcu);
+}
+
+/* A list of FROM:DSCP, or "off" */
+static int bolt_sysctl_level_dscp(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len,
+				  loff_t *pos)
+{
+	struct bolt_net *bn = container_of(table->data, struct bolt_net, level_dscp);
+	char text[BOLT_LEVEL_DSCPS * sizeof("4294967295:63,") + 1];
+	struct ctl_table tmp = { .data = text, .maxlen = sizeof(text), .mode = table->mode };
+	struct bolt_level_dscp *map = NULL;
+	int ret;
+
+	bolt_show_level_dscp(bn, text, sizeof(text));
+	ret = proc_dostring(&tmp, write, buf, len, pos);
+	if (ret || !write)
+		return ret;
+	/* full: the rest was cut off */
+	if (strlen(text) == sizeof(text) - 1)
+		return -EINVAL;
+	if (strcmp(text, "off")) {
+		map = kzalloc(sizeof(*map), GFP_KERNEL);
+		if (!map)
+			return -ENOMEM;
+		if (!bolt_parse_level_dscp(text, map)) {
+			kfree(map);
+			return -EINVAL;
+		}
+	}
+	bolt_replace_level_dscp(bn, map);
+	return 0;
+}
+
 /* The name of a congestion control */
 static int bolt_sysctl_fallback(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len,
 				loff_t *pos)
@@ -138,6 +207,7 @@ static const struct bolt_setting bolt_settings[] = {
 	BOLT_SET(watchdog_recovery_us,	200000, 1000, 60000000),
 	BOLT_SET(min_ttl,		0, 0, 255),
 	BOLT_SET(tag_key,		0, 0, 0, .handler = bolt_sysctl_key),
+	BOLT_SET(level_dscp,		0, 0, 0, .handler = bolt_sysctl_level_dscp),
 	BOLT_SET(fallback,		0, 0, 0, .handler = bolt_sysctl_fallback),
 	BOLT_SET_SWIFT(base_ns,		10000, 0, 1000000000),
 	BOLT_SET_SWIFT(hop_ns,		1000, 0, 10000000),
@@ -207,4 +277,5 @@ void bolt_sysctl_exit(struct bolt_net *bn)
 {
 	bolt_sysctl_remove(bn->debug);
 	bolt_sysctl_remove(bn->sysctl);
+	bolt_replace_level_dscp(bn, NULL);
 }

@@ -13,6 +13,7 @@
  *	keepalive SECONDS	SO_KEEPALIVE, idle and interval of SECONDS, three probes
  *	user-timeout MS		TCP_USER_TIMEOUT
  *	reuseport 0|1		SO_REUSEPORT
+ *	priority N		SO_PRIORITY
  *	zerocopy 0|1		SO_ZEROCOPY
  *	notsent BYTES		TCP_NOTSENT_LOWAT
  *	ao ADDR KEY		sign with TCP-AO (RFC 5925) towards ADDR
@@ -58,6 +59,7 @@ static const struct option {
 	{ "pacing",		SOL_SOCKET,	SO_MAX_PACING_RATE },
 	{ "linger",		SOL_SOCKET,	SO_LINGER },
 	{ "reuseport",		SOL_SOCKET,	SO_REUSEPORT },
+	{ "priority",		SOL_SOCKET,	SO_PRIORITY },
 	{ "zerocopy",		SOL_SOCKET,	SO_ZEROCOPY },
 };
 
