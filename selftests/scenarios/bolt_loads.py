@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Messages of many sizes, incasts and what SRC costs: Bolt, section 5.2, Figures 13, 14, 16, 17, Table 2."""
 
+import os
+import re
+
 from lab_runs import LATE_NS
 
 # Line rates (Figure 14)
@@ -34,6 +37,11 @@ MIXED_OTHERS = ("swift", "dctcp")   # beside the most senders
 # ... with levels
 LEVELS_P99 = {1000: 1.2, 7000: 1.2}
 LEVELS_OF_FAIR = {62500: 0.45, 125000: 0.4, 300000: 0.45, 1000000: 0.7, "more": 1.2, "all": 0.6}
+
+# ... a writer that waits after each message of W bytes, to be before longer ones: of W / (W + BDP) of the link
+RESTART_LEAST, RESTART_MOST = 0.85, 1
+RESTART_BDP = 100000
+RESTART_ONE = 1.2                   # without waiting: of an equal share, at most
 
 # Thousands of flows (Table 2)
 LARGE_OVER_IDEAL = 1.01             # the last flow
@@ -112,6 +120,21 @@ def levels(lab, j, seeds):
                 part, most = of["of_fair"]["p99"], LEVELS_OF_FAIR[name]
                 j.sample(f"fair {name}", part, most, f"{name}: p99 {p99:.2f}, {part:.3f} of fair sharing's (at most {most})")
     j.judge_medians()
+
+
+def restart(lab, j):
+    """A writer of short messages gains what sch_sfc.rst ("Levels") says, and nothing where the next is sent before all is acknowledged"""
+    _, out = lab.run("levels-restart")
+    with open(os.path.join(out, "bolt", "program-1.out"), encoding="utf-8") as f:
+        said = f.read()
+    waits = re.findall(r"^(\d+) bytes: ([\d.]+) %", said, re.MULTILINE)
+    j.must(len(waits) == 4, f"messages of {len(waits)} sizes (4)")
+    for size, per_cent in waits:
+        bound = 100 * int(size) / (int(size) + RESTART_BDP)
+        j.must(RESTART_LEAST <= float(per_cent) / bound <= RESTART_MOST,
+               f"{size} bytes: {per_cent} % of the link, {float(per_cent) / bound:.3f} of {bound:.1f} % ({RESTART_LEAST} to {RESTART_MOST})")
+    one = float(re.search(r"before its ACK: ([\d.]+) %", said)[1])
+    j.must(one <= RESTART_ONE * 100 / 5, f"as one message: {one} % of the link, an equal share is 20 % (at most {RESTART_ONE} of it)")
 
 
 def mixed_fabric(lab, j, seeds):
@@ -264,6 +287,7 @@ CHECKS = {
     "large incast, 1000 flows": lambda lab, j: large_incast(lab, j, 1000),
     "large incast, 5000 flows": lambda lab, j: large_incast(lab, j, 5000),
     "levels": lambda lab, j: levels(lab, j, MIXED_SEEDS),
+    "levels, a writer that waits": restart,
     "mixed messages": lambda lab, j: mixed(lab, j, MIXED_SEEDS, *MIXED_SHORT),
     **{f"mixed messages, {n} senders": lambda lab, j, n=n: mixed(lab, j, MIXED_SEEDS, "--set", f"topology.hosts={n + 1}", sent=20000,
                                                                  others=MIXED_OTHERS if n == MIXED_SENDERS[-1] else ())
