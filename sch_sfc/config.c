@@ -130,6 +130,10 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
 	if (cfg->flags & TC_SFC_F_SFCP &&
 	    (!pfc->prios || ~cfg->flags & (TC_SFC_F_PAUSE | TC_SFC_F_CACHE)))
 		return "sfc-p needs pfc, pause and cache: else anybody could pause hosts by UDP";
+	if (cfg->srcc && !pfc->prios)
+		return "srcc needs pfc: it keeps senders from causing pauses";
+	if (cfg->srcc < TC_SFC_SRCC_MEASURED && cfg->srcc > cfg->limit)
+		return "srcc is beyond limit";
 	if (!pfc->prios)
 		return NULL;
 	if (cfg->levels[1])
@@ -269,6 +273,17 @@ static void sfc_config_derive_dre(const struct sfc_config *cfg, const struct sfc
 	sfc_dre_set(dre, &server, on ? cfg->tau_ns : 0, qtg);
 }
 
+static void sfc_config_derive_srcc(const struct sfc_config *cfg, const struct sfc_alg_cfg *alg,
+				   struct sfc_srcc_cfg *srcc)
+{
+	*srcc = (struct sfc_srcc_cfg){
+		.threshold = cfg->srcc,
+		.floor = alg->ccthresh,
+		.delay_ns = cfg->srcc_delay_ns ?: cfg->rtt_ns / SFC_SRCC_LINKS_IN_RTT,
+		.window_ns = cfg->srcc_window_ns ?: cfg->rtt_ns * SFC_SRCC_WINDOW_RTTS,
+	};
+}
+
 /*
  * Largest backlog, including the packet that arrives, for the fast path: sfc_fastpath_check().  0:
  * no fast path.
@@ -292,6 +307,7 @@ static void sfc_config_apply(struct Qdisc *sch, const struct sfc_alg_cfg *alg)
 	q->alg = *alg;
 	sfc_config_derive_pause(&q->cfg, alg, &q->pause);
 	sfc_config_derive_dre(&q->cfg, alg, &q->dre);
+	sfc_config_derive_srcc(&q->cfg, alg, &q->srcc_cfg);
 	sfc_qos_update(sch, &q->cfg, alg->mtu);
 	q->books = q->multi || q->mem;
 	q->uncongested_bytes = sfc_config_uncongested(q);
@@ -351,6 +367,8 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	q->narrow = sfc_config_narrow(cfg, qdisc_dev(sch));
 	q->ecn = cfg->ecn ?: SFC_QUEUE_NEVER;
 	memset(&q->suppress, 0, sizeof(q->suppress));
+	if (q->srcc)
+		memset(q->srcc, 0, sizeof(*q->srcc));
 	sfc_config_apply(sch, alg);
 	sfc_queue_shrink(sch);
 	q->stats.backlog_peak = sch->qstats.backlog - q->excluded_bytes;

@@ -223,7 +223,7 @@ static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, int l4_o
 		q->stats.inc_cleared += segs;
 }
 
-/* Run Algorithm 1 of the Bolt paper and of the SFC paper.  Returns the option's new flags. */
+/* Run Algorithm 1 of the Bolt paper, that of SFC's, and SRCC.  Returns the option's new flags. */
 static __always_inline u8 sfc_run(struct Qdisc *sch, const struct sk_buff *skb,
 				  const struct sfc_pkt *pkt, bool fast, u64 now)
 {
@@ -238,6 +238,8 @@ static __always_inline u8 sfc_run(struct Qdisc *sch, const struct sk_buff *skb,
 		sfc_cache_feed(sch, skb, pkt, now);
 	if (sfc_pause_armed(sch, pkt->band, now))
 		sfc_pause_arrival(sch, skb, pkt, now);
+	if (unlikely(q->cfg.srcc))
+		sfc_srcc_arrival(sch, skb, pkt, now);
 	return flags;
 }
 

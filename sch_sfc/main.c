@@ -32,6 +32,8 @@ static void sfc_reset(struct Qdisc *sch)
 	sfc_port_reset(sch);
 	sfc_qos_reset(&q->qos);
 	memset(&q->suppress, 0, sizeof(q->suppress));
+	if (q->srcc)
+		memset(q->srcc, 0, sizeof(*q->srcc));
 	q->next_ns = 0;
 	q->next_frac = 0;
 	q->wait = SFC_WAIT_NOTHING;
@@ -81,6 +83,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	tcf_block_put(q->block);
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_forward_exit(&q->forward);
+	kvfree(q->srcc);
 	sfc_config_forget_keys(&q->cfg);
 }
 

@@ -24,6 +24,8 @@
  * @bytes:	queued bytes that came in by this device, by priority
  * @peak:	most of any priority
  * @full:	priorities beyond xoff, and not yet below xon
+ * @uncongested_ns:	of each priority, when a packet came in that met no congestion: srcc.c
+ * @used_ns:	when one left, or queued up, by this device
  * @paused:	priorities that may have to wait
  * @lock:	of what follows, and of writes to @dev and @cfg
  * @told:	PAUSE frames sent to the neighbour
@@ -45,6 +47,8 @@ struct sfc_pfc {
 	atomic_t		bytes[SFC_PFC_PRIOS] ____cacheline_aligned_in_smp;
 	u32			peak;
 	unsigned long		full;
+	u64			uncongested_ns[SFC_PFC_PRIOS];
+	u64			used_ns;
 
 	unsigned long		paused ____cacheline_aligned_in_smp;
 	spinlock_t		lock;		/* of the neighbour */

@@ -13,6 +13,11 @@ static struct netlink_range_validation sfc_rtt_range = {
 	.max = SFC_RTT_MAX_NS,
 };
 
+/* 0: derived from the RTT */
+static struct netlink_range_validation sfc_delay_range = {
+	.max = SFC_RTT_MAX_NS,
+};
+
 /*
  * Options that are a number, or bytes, of struct sfc_config as they are of an attribute:
  * O(attribute, member, policy)
@@ -51,7 +56,10 @@ static struct netlink_range_validation sfc_rtt_range = {
 	O(XON, pfc.xon, { .type = NLA_U32 })				\
 	O(PFC_STUCK, pfc.stuck_ns, { .type = NLA_U32 })			\
 	O(PFC_IGNORE, pfc.ignore_ns, { .type = NLA_U32 })		\
-	O(MEMORY_LIMIT, memory_limit, NLA_POLICY_MIN(NLA_U32, 1))
+	O(MEMORY_LIMIT, memory_limit, NLA_POLICY_MIN(NLA_U32, 1))	\
+	O(SRCC, srcc, { .type = NLA_U32 })				\
+	O(SRCC_DELAY, srcc_delay_ns, NLA_POLICY_FULL_RANGE(NLA_U32, &sfc_delay_range)) \
+	O(SRCC_WINDOW, srcc_window_ns, { .type = NLA_U32 })
 
 static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 #define O(attr, member, ...)	\

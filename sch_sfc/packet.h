@@ -117,9 +117,14 @@ void sfc_forward_init(struct sfc_forward *f);
 void sfc_forward_exit(struct sfc_forward *f);
 
 /* pause.c */
+u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f);
 void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now);
 void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now);
+
+/* srcc.c */
+void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		      u64 now);
 
 /*
  * The level that the low byte of rq_delay is, of a packet with these flags of the option; one that

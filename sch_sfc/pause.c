@@ -21,8 +21,8 @@
 #include "queue.h"
 #include "trace.h"
 
-/* The 5-tuple, hashed: a flow that changes its DSCP is the same. */
-static u64 sfc_pause_hash(const struct sfc_sched *q, struct sfc_flow f)
+/* The 5-tuple, hashed, and never 0: a flow that changes its DSCP is the same. */
+u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f)
 {
 	f.dscp = 0;
 	return siphash(&f, sizeof(f), &q->flow_key) ?: 1;
@@ -55,7 +55,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 		.queue_bytes = queue,
 		.pause_ns = sfc_pause_ns(&q->alg.rate, queue, q->pause.qtg, q->pause.max_ns),
 	};
-	u64 hash = sfc_pause_hash(q, *flow);
+	u64 hash = sfc_flow_hash(q, *flow);
 	enum sfc_signal_verdict verdict;
 
 	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 23-24 */

@@ -25,6 +25,7 @@
 #include "pause.h"
 #include "qos.h"
 #include "share.h"
+#include "srcc.h"
 
 #define SFC_LIMIT_DEFAULT	(16U << 20)	/* bytes */
 #define SFC_MSGRATE_DEFAULT	100000000U	/* per second: a bound, not a brake */
@@ -88,6 +89,9 @@ struct sfc_config {
 	u32			tau_ns;		/* estimator; 0: off */
 	u32			buffer;		/* bytes of the switch; 0: its own limit only */
 	u32			alpha;		/* of what is free there; 1 / TC_SFC_ALPHA_ONE */
+	u32			srcc;		/* bytes, or enum tc_sfc_srcc; 0: off */
+	u32			srcc_delay_ns;	/* 0: an eighth of @rtt_ns */
+	u32			srcc_window_ns;	/* 0: three @rtt_ns */
 	struct sfc_pfc_config	pfc;
 	u8			bts;		/* enum tc_sfc_bts */
 	u8			bands;		/* of data */
@@ -196,6 +200,8 @@ struct sfc_sched {
 	struct sfc_memory	*mem;		/* of the namespace, or NULL: "buffer", "pfc" */
 	struct sfc_pfc		*pfc;		/* of the device, or NULL */
 	struct sfc_pfc		*pfc_joined;	/* that device; RTNL */
+	struct sfc_srcc		*srcc;		/* NULL until it is configured */
+	struct sfc_srcc_cfg	srcc_cfg;
 	struct {
 		u32		size;		/* 0: this port is not in it */
 		u32		alpha;

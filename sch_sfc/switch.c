@@ -72,6 +72,11 @@ int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 	int err;
 
 	ASSERT_RTNL();
+	if (cfg->srcc && !q->srcc) {
+		q->srcc = kvzalloc(sizeof(*q->srcc), GFP_KERNEL);
+		if (!q->srcc)
+			return -ENOMEM;
+	}
 	if (sfc_wants_cache(cfg) && !sw->cache) {
 		sw->cache = sfc_cache_alloc();
 		if (!sw->cache)

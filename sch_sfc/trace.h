@@ -48,6 +48,7 @@ DECLARE_EVENT_CLASS(sfc_message_class,
 		__field(__u32, queue_bytes)
 		__field(__u32, link_kbps)
 		__field(__u32, pause_ns)
+		__field(__u32, target_kbps)
 	),
 
 	TP_fast_assign(
@@ -69,12 +70,14 @@ DECLARE_EVENT_CLASS(sfc_message_class,
 		__entry->queue_bytes = msg ? msg->queue_bytes : 0;
 		__entry->link_kbps = q->alg.rate.kbps;
 		__entry->pause_ns = msg ? msg->pause_ns : 0;
+		__entry->target_kbps = msg ? msg->target_rate : 0;
 	),
 
-	TP_printk("ifindex=%d handle=%x: [%pI6c]:%u > [%pI6c]:%u proto=%u dscp=%u queue_bytes=%u link_kbps=%u pause_ns=%u flags=%x verdict=%s",
+	TP_printk("ifindex=%d handle=%x: [%pI6c]:%u > [%pI6c]:%u proto=%u dscp=%u queue_bytes=%u link_kbps=%u pause_ns=%u target_kbps=%u flags=%x verdict=%s",
 		  __entry->ifindex, __entry->handle, __entry->saddr, __entry->sport,
 		  __entry->daddr, __entry->dport, __entry->proto, __entry->dscp,
-		  __entry->queue_bytes, __entry->link_kbps, __entry->pause_ns, __entry->flags,
+		  __entry->queue_bytes, __entry->link_kbps, __entry->pause_ns,
+		  __entry->target_kbps, __entry->flags,
 		  __print_symbolic(__entry->verdict, SFC_TRACE_VERDICTS))
 );
 
@@ -86,6 +89,7 @@ DECLARE_EVENT_CLASS(sfc_message_class,
 
 SFC_TRACE_MESSAGE(sfc_src);
 SFC_TRACE_MESSAGE(sfc_bts);
+SFC_TRACE_MESSAGE(sfc_cnm);
 SFC_TRACE_MESSAGE(sfc_cache_hit);
 SFC_TRACE_MESSAGE(sfc_suppressed);
 SFC_TRACE_MESSAGE(sfc_refusal);

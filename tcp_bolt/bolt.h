@@ -120,6 +120,7 @@ void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
  * departure.c: when the next packet may leave.
  * Context: socket locked, or its spinlock held while no user owns it
  */
+u32 bolt_wire_bytes(const struct sk_buff *skb, u32 link_bytes);
 void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb);
 void bolt_update_gap(struct sock *sk, struct bolt_flow *f);
 void bolt_end_gap(struct sock *sk, struct bolt_flow *f);
@@ -168,15 +169,17 @@ int bolt_control_rebind(struct bolt_net *bn, int port);
 bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb);
 void bolt_control_exit(struct bolt_net *bn);
 
-/* pause.c: SFC's pause, of any TCP socket */
+/* pause.c: SFC's pause and SRCC's limit, of any TCP socket */
 bool bolt_pause_sends(const struct sock *sk);
 unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr *th);
 enum bolt_mib_item bolt_bts_apply(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m,
 				  const struct bolt_arrival *a);
+enum bolt_mib_item bolt_cnm_apply(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m,
+				  const struct bolt_arrival *a);
 u64 bolt_pause_left(struct sock *sk, struct bolt_flow *f);
 void bolt_pause_end(struct sock *sk, struct bolt_flow *f);
 
-/* Is any socket of the namespace paused?  One load per packet while none is. */
+/* Is any socket of the namespace paused or limited?  One load per packet while none is. */
 static inline bool bolt_pause_any(const struct bolt_net *bn)
 {
 	return unlikely(READ_ONCE(bn->bts_count));

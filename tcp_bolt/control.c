@@ -55,9 +55,7 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 	verdict = bolt_msg_parse(p, len, &m);
 	if (verdict != BOLT_MSG_OK)
 		return bolt_refusal[verdict];
-	if (m.type == BOLT_CTL_CNM)
-		return BOLT_MIB_CtlUnsupported;
-	if (m.type == BOLT_CTL_BTS && !READ_ONCE(bn->sfc))
+	if (m.type != BOLT_CTL_SRC && !READ_ONCE(bn->sfc))
 		return BOLT_MIB_BtsOff;
 	if (m.protocol != IPPROTO_TCP)
 		return BOLT_MIB_CtlQuote;

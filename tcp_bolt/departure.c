@@ -130,14 +130,22 @@ static void bolt_move_departure(struct sock *sk, struct bolt_flow *f, bool waits
 
 /* --- link and gap --- */
 
-/* LOCAL_OUT: a data packet departs at f->last_tx_ns.  Set the earliest departure of the next. */
-void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb)
+/* Bytes of a packet of TCP on a link with @link_bytes besides IP, when it has been segmented */
+u32 bolt_wire_bytes(const struct sk_buff *skb, u32 link_bytes)
 {
-	unsigned int len = skb->len + f->link_bytes;
+	u32 len = skb->len + link_bytes;
 
 	if (skb_is_gso(skb))
 		len += (skb_shinfo(skb)->gso_segs - 1) *
-		       (skb_transport_offset(skb) + tcp_hdrlen(skb) + f->link_bytes);
+		       (skb_transport_offset(skb) + tcp_hdrlen(skb) + link_bytes);
+	return len;
+}
+
+/* LOCAL_OUT: a data packet departs at f->last_tx_ns.  Set the earliest departure of the next. */
+void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb)
+{
+	u32 len = bolt_wire_bytes(skb, f->link_bytes);
+
 	if (f->ns_per_byte)
 		f->next_tx_ns = bolt_core_next_tx(f->next_tx_ns, f->last_tx_ns,
 						  bolt_core_tx_ns(len, f->ns_per_byte,

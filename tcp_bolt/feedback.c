@@ -162,8 +162,14 @@ static enum bolt_mib_item bolt_src_apply(struct bolt_net *bn, struct sock *sk,
 static enum bolt_mib_item bolt_msg_apply(struct bolt_net *bn, struct sock *sk,
 					 const struct bolt_msg *m, const struct bolt_arrival *a)
 {
-	return m->type == BOLT_CTL_BTS ? bolt_bts_apply(bn, sk, m, a) :
-					 bolt_src_apply(bn, sk, m, a);
+	switch (m->type) {
+	case BOLT_CTL_BTS:
+		return bolt_bts_apply(bn, sk, m, a);
+	case BOLT_CTL_CNM:
+		return bolt_cnm_apply(bn, sk, m, a);
+	default:
+		return bolt_src_apply(bn, sk, m, a);
+	}
 }
 
 /*
@@ -179,7 +185,7 @@ static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_m
 
 	if (before(m->seq, READ_ONCE(tp->snd_una)) || !before(m->seq, READ_ONCE(tp->write_seq)))
 		return BOLT_MIB_CtlSeq;
-	f = bolt_flow_hold(sk, m->type == BOLT_CTL_BTS);
+	f = bolt_flow_hold(sk, m->type != BOLT_CTL_SRC);
 	if (!f)
 		return BOLT_MIB_NoMem;
 	mod_delayed_work(bolt_wq, &f->work, 0);
@@ -225,21 +231,19 @@ void bolt_deferred_drop(struct bolt_flow *f)
 		kfree(d);
 }
 
-/* An SRC or a BTS arrived.  Returns its counter.  Context: softirq, socket's spinlock held */
+/* A control message arrived.  Returns its counter.  Context: softirq, socket's spinlock held */
 enum bolt_mib_item bolt_feedback(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m)
 {
 	const struct bolt_arrival now = { ktime_get_ns(), tcp_sk(sk)->snd_una };
 	/* not by icsk_ca_priv: a user may be changing the congestion control */
 	struct bolt_flow *f = bolt_flow_find(sk);
 
-	if (m->type == BOLT_CTL_BTS) {
-		if (m->pause_ns > BOLT_PAUSE_ABSURD_NS)
-			return BOLT_MIB_BtsOversize;
-		if (!bolt_pause_sends(sk))
-			return BOLT_MIB_CtlSeq;
-	} else if (!bolt_flow_controller(f)) {
+	if (m->pause_ns > BOLT_PAUSE_ABSURD_NS)
+		return BOLT_MIB_BtsOversize;
+	if (m->type == BOLT_CTL_SRC && !bolt_flow_controller(f))
 		return BOLT_MIB_CtlNotBolt;
-	}
+	if (m->type != BOLT_CTL_SRC && !bolt_pause_sends(sk))
+		return BOLT_MIB_CtlSeq;
 	if (sock_owned_by_user(sk))
 		return bolt_deferred_add(sk, m);
 	/* earlier messages first: the time that the controller sees must not go back */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The per-socket object of the controllers bolt and swift, and of an SFC pause. */
+/* The per-socket object of the controllers bolt and swift, of an SFC pause, and of SRCC's limit. */
 #ifndef _TCP_BOLT_FLOW_H
 #define _TCP_BOLT_FLOW_H
 
@@ -10,6 +10,7 @@
 #include <net/tcp.h>
 
 #include "bolt_pause.h"
+#include "cap.h"
 #include "core.h"
 #include "net.h"
 #include "swift.h"
@@ -34,7 +35,10 @@ struct bolt_seen_ring {
 	u8	next;
 };
 
-/* The part of a pause that departure.c owns: its end, and what to restore when it is over */
+/*
+ * The part of a pause, or of the gap that a CNM's rate leaves behind a packet, that departure.c
+ * owns: its end, and what to restore when it is over
+ */
 struct bolt_pause_edt {
 	u64	until_ns;	/* the end of the pause that TCP's departure time includes */
 	u64	own_ns;		/* TCP's own departure time when the pause began */
@@ -44,11 +48,12 @@ struct bolt_pause_edt {
 };
 
 /*
- * SFC: the pause of a socket; all 0 if the socket is not paused and was not paused lately.
+ * SFC and SRCC: the pause of a socket, and its limit; all 0 if it has none and had none lately.
  * Context: socket locked, or its spinlock held while no user owns it.
  */
 struct bolt_pause {
 	struct bolt_pause_clock	clock;
+	struct bolt_cap		cap;
 	struct bolt_seen_ring	seen;
 	u64			until_ns;	/* clock.until_ns of the newest BTS accepted */
 	u64			unreported_ns;	/* start of a pause whose end is not traced yet */
@@ -65,8 +70,8 @@ struct bolt_pause {
 
 /* Users of an object */
 #define BOLT_FLOW_CC	1	/* bolt or swift: from the offer, or init(), to release() */
-#define BOLT_FLOW_HELD	2	/* a pause or deferred messages; has a reference on the socket */
-#define BOLT_FLOW_BTS	4	/* besides HELD: a BTS is among them, see bolt_pause_any() */
+#define BOLT_FLOW_HELD	2	/* pause, limit, deferred messages; has a reference on the socket */
+#define BOLT_FLOW_BTS	4	/* besides HELD: BTS or CNM are among them, see bolt_pause_any() */
 
 /**
  * struct bolt_flow - one socket

@@ -59,17 +59,19 @@
 	X(CtlSeq)		/* refused: no packet in flight begins there */	\
 	X(CtlTime)		/* refused: the echo does not match that packet */ \
 	X(CtlReplay)		/* refused: seen before */			\
-	X(CtlUnsupported)	/* refused: CNM */				\
 	/* SFC */								\
 	X(BtsRx)		/* BTS accepted */				\
 	X(BtsClamped)		/* of those: pause shorter than requested */	\
-	X(BtsOff)		/* refused: net.bolt.sfc is 0 */		\
+	X(BtsOff)		/* BTS and CNM refused: net.bolt.sfc is 0 */	\
 	X(BtsOversize)		/* refused: pause of more than a second */	\
 	X(BtsDeaf)		/* refused: watchdog has tripped */		\
 	X(WatchdogTrips)	/* flows paused for too much of an interval */	\
 	X(Pauses)		/* pauses begun; a BTS during one replaces it */ \
 	X(PausedNs)		/* time for which flows were paused, ns */	\
 	X(PausePassed)		/* retransmits during a pause */		\
+	/* SRCC */								\
+	X(CnmRx)		/* CNM accepted */				\
+	X(CnmTx)		/* data packets that a CNM's rate left a gap behind */ \
 	/* Swift */								\
 	X(SwiftPlain)		/* connections of swift sockets without the option */ \
 	X(SwiftLimits)		/* ACKs of bolt sockets with Swift's window smaller */ \

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SFC at the sender: a BTS pauses the flow it quotes ("Source Flow Control", section 3.3).
+ * SFC at the sender: a BTS pauses the flow it quotes ("Source Flow Control", section 3.3).  And
+ * SRCC: a CNM limits the rate of the flow it quotes (cap.h), as if there was a pause behind each
+ * packet.
  *
  * This works on any TCP socket, with any congestion control.  It uses TCP's own pacing: departure.c
  * sets the next departure to the end of the pause, and TCP's pacing timer resumes sending.  The
@@ -10,6 +12,7 @@
  *                          |  at once; while a user owns the socket, deferred to the next packet
  *                          |  sent or a work item
  *                       bolt_bts_apply()         computes the end of the pause (bolt_pause.h)
+ *                       bolt_cnm_apply()         or the limit (cap.h)
  *                       bolt_pause_apply()       tells departure.c
  *   LOCAL_OUT -------------> bolt_pause_out()    refuses new data that bypassed the pacing check;
  *                                                stamps packets that must pass (ACK, RTO, probe,
@@ -57,23 +60,27 @@ static void bolt_pause_release(struct sock *sk, struct bolt_pause *p)
 	bolt_pause_edt_release(sk, &p->edt);
 }
 
-/* Give departure.c the current end of the pause. */
+/* Give departure.c the current end of the pause, or of the gap behind the newest packet. */
 static void bolt_pause_apply(struct sock *sk, struct bolt_flow *f)
 {
 	const struct bolt_pause *p = &f->pause;
+	u64 until_ns = max(p->until_ns, p->cap.next_ns);
 
-	if (p->until_ns != p->edt.until_ns && bolt_pause_sends(sk))
-		bolt_pause_edt_set(sk, f, p->until_ns);
+	if (until_ns != p->edt.until_ns && bolt_pause_sends(sk))
+		bolt_pause_edt_set(sk, f, until_ns);
 }
 
-/* Remaining ns for which the pause's state is needed; 0: not paused, and no watchdog interval */
+/* Remaining ns for which the state is needed; 0: no pause, no watchdog interval, no limit */
 u64 bolt_pause_left(struct sock *sk, struct bolt_flow *f)
 {
 	struct bolt_pause_conf conf;
 
+	u64 now_ns = ktime_get_ns();
+
 	bolt_pause_conf(f->bn, &conf);
 	bolt_pause_apply(sk, f);
-	return bolt_pause_keep(&f->pause.clock, &conf, ktime_get_ns());
+	return max(bolt_pause_keep(&f->pause.clock, &conf, now_ns),
+		   bolt_cap_left(&f->pause.cap, now_ns));
 }
 
 /*
@@ -104,6 +111,20 @@ static void bolt_pause_ack(struct sock *sk)
 	hrtimer_start(&tcp_sk(sk)->compressed_ack_timer, 0, HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
+/* A data packet leaves: the limit, if there is one, puts a gap behind it. */
+static void bolt_cap_out(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb)
+{
+	u64 now_ns = max_t(u64, tcp_sk(sk)->tcp_clock_cache, ktime_to_ns(skb->tstamp));
+
+	if (!bolt_cap_kbps(&f->pause.cap, now_ns))
+		return;
+	/* the option is not in the packet yet */
+	bolt_cap_sent(&f->pause.cap, now_ns,
+		      bolt_wire_bytes(skb, ETH_HLEN + f->reserved * BOLT_TCPOPT_LEN));
+	bolt_pause_apply(sk, f);
+	BOLT_INC_STATS(f->bn, CnmTx);
+}
+
 /*
  * A packet leaves a socket that may be paused.  Returns an NF verdict.
  *
@@ -126,11 +147,11 @@ unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr 
 	p->acked = ntohl(th->ack_seq);
 	bolt_deferred_run(f, sk);
 	bolt_pause_apply(sk, f);
-	if (!p->edt.armed)
-		return NF_ACCEPT;
-	if (p->edt.until_ns <= tp->tcp_clock_cache) {
-		if (data)
+	if (!p->edt.armed || p->edt.until_ns <= tp->tcp_clock_cache) {
+		if (data) {
 			bolt_pause_release(sk, p);
+			bolt_cap_out(sk, f, skb);
+		}
 		return NF_ACCEPT;
 	}
 	if (data) {
@@ -146,14 +167,16 @@ unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr 
 		BOLT_INC_STATS(f->bn, PausePassed);
 	}
 	bolt_tx_bypass_pause(sk, f, skb, th, data);
+	if (data)
+		bolt_cap_out(sk, f, skb);
 	return NF_ACCEPT;
 }
 
 /* --- a BTS.  Context: socket locked, or its spinlock held while no user owns it --- */
 
 /*
- * A packet is answered by at most one BTS of a switch, and one from its cache.  A retransmit may
- * be answered again.
+ * A packet is answered by at most one CNM and one BTS of a switch, and one BTS from its cache.  A
+ * retransmit may be answered again.
  */
 static bool bolt_pause_seen(const struct sock *sk, struct bolt_pause *p, const struct bolt_msg *m)
 {
@@ -162,7 +185,7 @@ static bool bolt_pause_seen(const struct sock *sk, struct bolt_pause *p, const s
 		.t_data_tx = m->t_data_tx,
 		.switch_id = m->switch_id,
 		.retrans = READ_ONCE(tcp_sk(sk)->total_retrans) + 1,	/* 0: unused entry */
-		.flags = m->flags & BOLT_CTL_F_FROM_CACHE,
+		.flags = m->type << 8 | (m->flags & BOLT_CTL_F_FROM_CACHE),
 	};
 
 	return bolt_seen_before(&p->seen, &new);
@@ -224,6 +247,43 @@ enum bolt_mib_item bolt_bts_apply(struct bolt_net *bn, struct sock *sk, const st
 		BOLT_INC_STATS(bn, BtsClamped);
 	bolt_pause_note(sk, p, m, what == BOLT_PAUSE_BEGUN, old_ns, now_ns);
 	p->until_ns = p->clock.until_ns;
+	bolt_pause_apply(sk, f);
+	return BOLT_MIB_CtlRx;
+}
+
+/* --- a CNM, in the same context --- */
+
+/* The flow's own round trip, without the queue that the CNM is about */
+static u32 bolt_cap_rtt_ns(const struct sock *sk)
+{
+	u32 rtt_us = tcp_min_rtt(tcp_sk(sk));
+
+	if (rtt_us == ~0U)	/* nothing has been acknowledged yet */
+		return NSEC_PER_MSEC;
+	return min_t(u32, rtt_us, BOLT_CAP_RTT_MAX_NS / NSEC_PER_USEC) * NSEC_PER_USEC;
+}
+
+enum bolt_mib_item bolt_cnm_apply(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m,
+				  const struct bolt_arrival *a)
+{
+	enum bolt_mib_item item = bolt_verify_echo(sk, bolt_flow_lookup(sk), m, a);
+	struct bolt_flow *f;
+	struct bolt_cap *cap;
+
+	if (item != BOLT_MIB_CtlRx)
+		return item;
+	f = bolt_flow_hold(sk, true);
+	if (!f)
+		return BOLT_MIB_NoMem;
+	if (bolt_pause_seen(sk, &f->pause, m))
+		return BOLT_MIB_CtlReplay;
+	BOLT_INC_STATS(bn, CnmRx);
+	cap = &f->pause.cap;
+	bolt_cap_set(cap, a->ns, m->switch_id, m->target_rate, m->link_rate, bolt_cap_rtt_ns(sk));
+	trace_bolt_cnm(sk, m, bolt_cap_left(cap, a->ns));
+	/* the packet on its way is the first that a gap is behind */
+	if (cap->next_ns < a->ns)
+		bolt_cap_sent(cap, a->ns, bolt_pkt_bytes(sk));
 	bolt_pause_apply(sk, f);
 	return BOLT_MIB_CtlRx;
 }

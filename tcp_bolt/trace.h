@@ -133,7 +133,10 @@ TRACE_EVENT(bolt_cwnd,
 		  __entry->srtt_ns, __entry->inflight)
 );
 
-/* @msg: the BTS, NULL at the end of a pause; @ns: remaining pause, or at the end its length */
+/*
+ * @msg: the BTS or CNM, NULL at the end of a pause; @ns: remaining pause, at the end its length, or
+ * for how long the flow is limited
+ */
 DECLARE_EVENT_CLASS(bolt_pause_class,
 
 	TP_PROTO(const struct sock *sk, const struct bolt_msg *msg, u64 ns),
@@ -143,6 +146,7 @@ DECLARE_EVENT_CLASS(bolt_pause_class,
 	TP_STRUCT__entry(
 		BOLT_TRACE_SK
 		__field(__u32, asked_ns)
+		__field(__u32, target_kbps)
 		__field(__u32, switch_id)
 		__field(__u64, ns)
 		__field(__u32, queue_bytes)
@@ -153,6 +157,7 @@ DECLARE_EVENT_CLASS(bolt_pause_class,
 	TP_fast_assign(
 		BOLT_TRACE_SK_ASSIGN(sock_net(sk))
 		__entry->asked_ns = msg ? msg->pause_ns : 0;
+		__entry->target_kbps = msg ? msg->target_rate : 0;
 		__entry->switch_id = msg ? msg->switch_id : 0;
 		__entry->ns = ns;
 		__entry->queue_bytes = msg ? msg->queue_bytes : 0;
@@ -161,9 +166,9 @@ DECLARE_EVENT_CLASS(bolt_pause_class,
 	),
 
 	TP_printk(BOLT_TRACE_SK_FMT
-		  "asked_ns=%u ns=%llu switch_id=%u queue_bytes=%u link_kbps=%u flags=%x",
-		  BOLT_TRACE_SK_ARGS, __entry->asked_ns, __entry->ns, __entry->switch_id,
-		  __entry->queue_bytes, __entry->link_kbps, __entry->flags)
+		  "asked_ns=%u target_kbps=%u ns=%llu switch_id=%u queue_bytes=%u link_kbps=%u flags=%x",
+		  BOLT_TRACE_SK_ARGS, __entry->asked_ns, __entry->target_kbps, __entry->ns,
+		  __entry->switch_id, __entry->queue_bytes, __entry->link_kbps, __entry->flags)
 );
 
 #define BOLT_TRACE_PAUSE(name)						\
@@ -175,6 +180,7 @@ BOLT_TRACE_PAUSE(bolt_pause_begin);
 BOLT_TRACE_PAUSE(bolt_pause_change);
 BOLT_TRACE_PAUSE(bolt_pause_end);
 BOLT_TRACE_PAUSE(bolt_watchdog);
+BOLT_TRACE_PAUSE(bolt_cnm);
 
 /* @item: the counter incremented; @sk: the socket that @msg is about; either may be NULL */
 DECLARE_EVENT_CLASS(bolt_reason_class,

@@ -403,7 +403,7 @@ def fields():
     f.refused("no echo", "CtlField", f.message(tx=0))
     f.refused("BTS, not asked for", "BtsOff", f.message(type=2))
     f.refused("CNM without a rate", "CtlField", f.message(type=3))
-    f.refused("CNM", "CtlUnsupported", f.message(type=3, number=1000))
+    f.refused("CNM", "BtsOff", f.message(type=3, number=1000))
     f.believed("and right", f.message())
     f.close()
 

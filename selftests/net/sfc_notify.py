@@ -25,9 +25,9 @@ TCA_STATS_APP = 4
 # SKB_WITH_OVERHEAD(): 320 bytes of skb_shared_info on 64 bits
 GOODSIZE = min(mmap.PAGESIZE, 8192) - 320
 # Bytes that an sfc says of itself at most; cake with eight tins says 1792, and the two have to fit
-MESSAGE = 1248
-OPTIONS = (420, 424, 428)    # 4 of padding at most before each of 64 bits, where the kernel wants them aligned
-APP = 528
+MESSAGE = 1312
+OPTIONS = (444, 448, 452)    # 4 of padding at most before each of 64 bits, where the kernel wants them aligned
+APP = 568
 BAND = 88
 HOLD = 128
 

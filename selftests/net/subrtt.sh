@@ -448,13 +448,13 @@ test_dumps() {
 	expect_eq "bands, interrupted three times" "$status $(json '.[0].sfc.band | length')" "0 2"
 }
 
-# A module that lacks the newest counter, drop_memory: the others are shown
+# A module that lacks the newest counter, cnm_unshared: the others are shown
 test_older_module() {
 	local as=''
 	setup_port
 	expect "qdisc" in_ns "$H1" tc qdisc add dev eth0 root sfc
 	ctl -j -n "$H1" qdisc
-	json '.[0].sfc | del(.drop_memory) | keys[]' >"$tmp/keys"
+	json '.[0].sfc | del(.cnm_unshared) | keys[]' >"$tmp/keys"
 	faulty "$RTM_NEWQDISC:old:1000"
 	ctl -j -n "$H1" qdisc
 	expect "subrtt" diff "$tmp/keys" <(json '.[0].sfc | keys[]')
@@ -464,7 +464,7 @@ test_older_module() {
 	expect "tc" diff "$tmp/keys" <($as -j qdisc show dev eth0 |
 		jq -r --slurpfile all <(jq -R . "$tmp/keys") '.[0] | keys[] | select(. as $k | $all | index($k))')
 	expect "tc, text" grep -q ' memory_used 0' <($as qdisc show dev eth0)
-	expect_eq "tc, of what it lacks" "$($as qdisc show dev eth0 | grep -c drop_memory)" 0
+	expect_eq "tc, of what it lacks" "$($as qdisc show dev eth0 | grep -c cnm_unshared)" 0
 }
 
 # Whoever may see the namespace's sockets sees flows; counters are root's

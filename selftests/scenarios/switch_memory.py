@@ -5,8 +5,12 @@ from lab_runs import PACKET, RATE_BPS, rate
 from sfc_paper import CACHE, SFC_FULL, VICTIM_FROM_NS, VICTIM_INCAST_NS, VICTIM_KEEPS, VICTIMS
 
 PFC = "pfc prio 0x01 xoff 2mb"
+HOL_SENDERS = 16
 HOL_FROM_NS = 250e3                 # all have begun
 HOL_LOSES = 0.4                     # of their rate, without SFC, at least
+SRCC = "srcc_delay 2us rtt 10us"    # of the scenario's links, on average
+SRCC_PAUSES = 0.2                   # of those without it, at most
+SRCC_USED = 0.95                    # of the congested link, at least
 SFC_P_FEEDBACK_NS = 6000            # T_F of the scenario: to b and back
 SFC_P_SENDERS = (8, 24, 40)
 SFC_P_SYNC_US = 10                  # of 40
@@ -35,6 +39,33 @@ def pfc_hol(lab, j):
                 j.must(after >= VICTIM_KEEPS * before, f"{text} (at least {VICTIM_KEEPS:.0%})")
             else:
                 j.must(after <= (1 - HOL_LOSES) * before, f"{text} (at most {1 - HOL_LOSES:.0%})")
+
+
+def srcc(lab, j):
+    """Flows beside an incast, with SRCC: what makes PFC pause their link is told to slow down (SRCC, Figures 2, 5, 6, 9)"""
+    pauses = {}
+    for cc in ("reno", "dctcp", "swift"):
+        for threshold in (None, "equation", "measured"):
+            more = (f" srcc {threshold} {SRCC}" if threshold else "") + (" ecn 65kb" if cc == "dctcp" else "")
+            runs, _ = lab.run("pfc-hol", "--cc", cc, "--set", f"switch.edge_qdisc=sfc nobolt {PFC}{more}",
+                              "--set", f"switch.qdisc=sfc nobolt {PFC}{more}")
+            run = runs[cc]
+            control = run.r["control"]
+            drops = sum(l["drops"] for l in run.r["links"])
+            what = f"{cc}, SRCC {threshold or 'off'}"
+            pauses[threshold] = control["pfc"]["xoff"]
+            j.must(drops == 0, f"{what}: {drops} dropped")
+            if not threshold:
+                continue
+            j.must(pauses[threshold] <= SRCC_PAUSES * pauses[None], f"{what}: {pauses[threshold]} pauses by PFC, {pauses[None]} without (at most {SRCC_PAUSES:.0%})")
+            used = run.link("b-r0").utilization(HOL_FROM_NS, run.r["sim_ns"])
+            j.goal(f"used, {cc} {threshold}", used, SRCC_USED, f"{what}: the congested link is used to {used:.1%} (at least {SRCC_USED:.0%}); {control['cnm_packets']} CNM", least=True)
+            for i, who in VICTIMS.items():
+                series = run.flow_series(i)
+                before, after = (rate(series, *span) for span in ((VICTIM_FROM_NS, VICTIM_INCAST_NS), (HOL_FROM_NS, run.r["sim_ns"])))
+                # the host of the second one sends its share of the incast as well
+                before -= i * before / HOL_SENDERS
+                j.must(after >= VICTIM_KEEPS * before, f"{what}: {who}: {after / 1e9:.1f} Gb/s of {before / 1e9:.1f} (at least {VICTIM_KEEPS:.0%})")
 
 
 def sfc_p(lab, j):
@@ -77,8 +108,14 @@ def shared_buffer(lab, j):
         j.must(0 <= b["peak"] - peak + off <= 4 * off, f"alpha {alpha}: the switch's peak is {b['peak'] / BUFFER:.3f}")
 
 
+KNOWN = {
+    # marks and CNM of the same queue: both take their part
+    "SRCC: head-of-line blocking": {"used, dctcp equation": 0.93},
+}
+
 CHECKS = {
     "PFC: head-of-line blocking (SFC, 5.2)": pfc_hol,
+    "SRCC: head-of-line blocking": srcc,
     "SFC-P (SFC, Figure 5)": sfc_p,
     "shared buffer": shared_buffer,
 }

@@ -21,7 +21,7 @@
 
 enum kind {
 	RATE, SIZE, SIZE_AUTO, SIZE_OFF, TIME, TIME_OFF, SUPPRESS, BTS, NUMBER, ADDR4, ADDR6, FLAGS,
-	BANDS, ALPHA, PRIOS,
+	BANDS, ALPHA, PRIOS, SRCC, TIME_AUTO,
 };
 
 static const struct {
@@ -55,6 +55,9 @@ static const struct {
 	{ "xon",	TCA_SFC_XON,		SIZE_AUTO },
 	{ "watchdog",	TCA_SFC_PFC_STUCK,	TIME_OFF },
 	{ "ignore",	TCA_SFC_PFC_IGNORE,	TIME },
+	{ "srcc",	TCA_SFC_SRCC,		SRCC },
+	{ "srcc_delay",	TCA_SFC_SRCC_DELAY,	TIME_AUTO },
+	{ "srcc_window", TCA_SFC_SRCC_WINDOW,	TIME_AUTO },
 	{ "switch_id",	TCA_SFC_SWITCH_ID,	NUMBER },
 	{ "msgrate",	TCA_SFC_MSGRATE,	NUMBER },
 	{ "port",	TCA_SFC_PORT,		NUMBER },
@@ -132,8 +135,11 @@ static void print_option(const char *name, enum kind kind, const struct nlattr *
 	case SIZE:
 	case SIZE_AUTO:
 	case SIZE_OFF:
-		if (!v && kind != SIZE)
-			word(name, kind == SIZE_OFF ? "off" : "auto");
+	case SRCC:
+		if (kind == SRCC && v >= TC_SFC_SRCC_MEASURED)
+			word(name, v == TC_SFC_SRCC_MEASURED ? "measured" : "equation");
+		else if (!v && kind != SIZE)
+			word(name, kind == SIZE_AUTO ? "auto" : "off");
 		else
 			exact(name, v, 1024, sizes, v);
 		return;
@@ -145,8 +151,9 @@ static void print_option(const char *name, enum kind kind, const struct nlattr *
 		return;
 	case TIME:
 	case TIME_OFF:
-		if (!v && kind == TIME_OFF)
-			word(name, "off");
+	case TIME_AUTO:
+		if (!v && kind != TIME)
+			word(name, kind == TIME_OFF ? "off" : "auto");
 		else
 			exact(name, v, 1000, times, v);
 		return;

@@ -43,6 +43,8 @@ static void explain(void)
 		"               [ buffer { off | BYTES } ] [ alpha { N | 1/N } ]\n"
 		"               [ pfc prio MASK | nopfc ] [ xoff BYTES ] [ xon { auto | BYTES } ]\n"
 		"               [ watchdog { off | TIME } ] [ ignore TIME ] [ sfc-p | nosfc-p ]\n"
+		"               [ srcc { off | equation | measured | BYTES } ]\n"
+		"               [ srcc_delay { auto | TIME } ] [ srcc_window { auto | TIME } ]\n"
 		"               [ switch_id N ] [ msgrate PPS ] [ port UDPPORT ] [ ttl N ]\n"
 		"               [ addr { auto | ADDRESS } ] [ tagkey HEX | notagkey ]\n"
 		"               [ switchkey HEX[,HEX] | noswitchkey ]\n"
@@ -88,6 +90,10 @@ static void explain(void)
 		"watchdog  ignore pauses of a priority that was paused this long (200ms)\n"
 		"ignore    how long they are ignored (200ms)\n"
 		"sfc-p     convert BTS for the host at this port to PAUSE frames to its NIC (off)\n"
+		"srcc      SRCC: name senders a rate before they cause pauses: above a queue of so many\n"
+		"          bytes, or by equation 6, or by how fast the queue grows (off)\n"
+		"srcc_delay delay of a link, for the latter two (auto: rtt / 8)\n"
+		"srcc_window how long a flow and an ingress count after a packet (auto: 3 rtt)\n"
 		"switch_id number that identifies this port in control messages (0)\n"
 		"msgrate   most control messages per second (100000000)\n"
 		"port      UDP port of control messages (12311)\n"
@@ -124,6 +130,10 @@ static const struct option options[] = {
 	{ "xon",	TCA_SFC_XON,		KIND_BYTES,	4, .zero = "auto" },
 	{ "watchdog",	TCA_SFC_PFC_STUCK,	KIND_TIME,	4, .zero = "off" },
 	{ "ignore",	TCA_SFC_PFC_IGNORE,	KIND_TIME,	.size = 4 },
+	{ "srcc",	TCA_SFC_SRCC,		KIND_BYTES,	4, .zero = "off",
+	  .ones = "equation", .twos = "measured" },
+	{ "srcc_delay",	TCA_SFC_SRCC_DELAY,	KIND_TIME,	4, .zero = "auto" },
+	{ "srcc_window", TCA_SFC_SRCC_WINDOW,	KIND_TIME,	4, .zero = "auto" },
 	/* messages */
 	{ "switch_id",	TCA_SFC_SWITCH_ID,	KIND_NUMBER,	4, .max = UINT_MAX },
 	{ "msgrate",	TCA_SFC_MSGRATE,	KIND_NUMBER,	4, .min = 1, .max = UINT_MAX },

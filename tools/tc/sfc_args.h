@@ -109,7 +109,7 @@ enum kind {
  * struct option - a word, and the attribute that takes its value
  * @size:	bytes of the attribute; of a key, at most
  * @zero:	what 0 is called, or NULL
- * @ones:	what the largest number is called, or NULL
+ * @ones:	what the largest number is called, or NULL; @twos: and the one below it
  * @min, @max:	of a number
  *
  * A rate of 0 is not printed.
@@ -119,7 +119,7 @@ struct option {
 	int type;
 	enum kind kind;
 	unsigned int size;
-	const char *zero, *ones;
+	const char *zero, *ones, *twos;
 	__u32 min, max;
 };
 
@@ -153,6 +153,8 @@ static inline int put_value(struct nlmsghdr *n, const struct option *o, const ch
 
 	if (o->ones && !strcmp(arg, o->ones)) {
 		v = UINT_MAX;
+	} else if (o->twos && !strcmp(arg, o->twos)) {
+		v = UINT_MAX - 1;
 	} else if (!o->zero || strcmp(arg, o->zero)) {
 		switch (o->kind) {
 		case KIND_NUMBER:
@@ -310,6 +312,8 @@ static inline void print_value(struct rtattr **tb, const struct option *o)
 		print_word(o->name, o->zero);
 	} else if (o->ones && v == UINT_MAX) {
 		print_word(o->name, o->ones);
+	} else if (o->twos && v == UINT_MAX - 1) {
+		print_word(o->name, o->twos);
 	} else if (o->kind == KIND_BYTES) {
 		print_bytes(o->name, v);
 	} else {

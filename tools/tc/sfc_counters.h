@@ -38,7 +38,9 @@
 	C(pfc_failed, "pfc", false) C(pfc_heard, "pfc", true) C(pfc_ignored, "pfc", false) \
 	C(pfc_refused, "pfc", false) C(pfc_unknown, "pfc", false) C(pfc_trips, "pfc", false) \
 	C(pfc_paused, "pfc", false) C(sfcp_asked, "sfc-p", true) C(sfcp_refused, "sfc-p", false) \
-	C(memory_used, "memory", true) C(drop_memory, "memory", false)
+	C(memory_used, "memory", true) C(drop_memory, "memory", false) \
+	C(srcc_flows, "srcc", true) C(srcc_qth, "srcc", false) C(cnm_sent, "srcc", false) \
+	C(cnm_suppressed, "srcc", false) C(cnm_unshared, "srcc", false)
 
 /* Likewise of struct tc_sfc_band, without groups */
 #define SFC_BAND_COUNTERS(C) \

@@ -46,6 +46,9 @@ static inline bool sfc_is_silent(int type, unsigned int v, bool buffer, bool pfc
 		return v == TC_SFC_MEMORY_LIMIT;
 	case TCA_SFC_BUFFER:
 	case TCA_SFC_PFC:
+	case TCA_SFC_SRCC:
+	case TCA_SFC_SRCC_DELAY:
+	case TCA_SFC_SRCC_WINDOW:
 		return !v;
 	case TCA_SFC_ALPHA:
 		return !buffer && v == TC_SFC_ALPHA_ONE;

@@ -52,6 +52,9 @@ enum {
 	TCA_SFC_PFC_IGNORE,	/* u32, ns, ... no pause is heeded for so long */
 	TCA_SFC_MEMORY_LIMIT,	/* u32, bytes of memory that packets may take; else 4 limits */
 	TCA_SFC_LEVELS,		/* TC_SFC_LEVELS u8, band of each level, from 1; 0: not by it */
+	TCA_SFC_SRCC,		/* u32, bytes; beyond: CNM; 0: off; or enum tc_sfc_srcc */
+	TCA_SFC_SRCC_DELAY,	/* u32, ns, of a link; 0: an eighth of TCA_SFC_RTT */
+	TCA_SFC_SRCC_WINDOW,	/* u32, ns; 0: three TCA_SFC_RTT */
 	__TCA_SFC_MAX
 };
 
@@ -75,6 +78,12 @@ enum tc_sfc_bts {
 	TC_SFC_BTS_INGRESS,	/* when a packet is enqueued */
 	TC_SFC_BTS_EGRESS,	/* when a packet is dequeued (SFC, section 2.3) */
 	TC_SFC_BTS_OFF,		/* never */
+};
+
+/* How the threshold of SRCC is computed */
+enum tc_sfc_srcc {
+	TC_SFC_SRCC_MEASURED = 0xfffffffe,	/* by the growth of the queue */
+	TC_SFC_SRCC_EQUATION = 0xffffffff,	/* by equation 6 of its paper */
 };
 
 #define TC_SFC_SUPPRESS_OFF	0xffffffffU
@@ -212,6 +221,13 @@ struct tc_sfc_xstats {
 
 	__u64	memory_used;	/* bytes of memory that queued packets take (truesize) */
 	__u64	drop_memory;	/* of drop_data and drop_high: memory_limit */
+
+	/* SRCC */
+	__u64	srcc_flows;	/* to this port, by the newest packet of data */
+	__u64	srcc_qth;	/* bytes: the threshold of that packet */
+	__u64	cnm_sent;	/* handed to the stack */
+	__u64	cnm_suppressed;	/* not sent: the flow knows that rate */
+	__u64	cnm_unshared;	/* ... nothing uncongested came in by the packet's ingress */
 };
 
 /* --- sfc_hold --- */

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * SRCC at the switch: when a sender has to slow down, and to what rate ("SRCC: Sub-RTT Congestion
+ * Control for Lossless Datacenter Networks", section III).
+ *
+ *	congested	the packet's egress has a queue of more than Q_cth (III-B, III-C)
+ *	shared		within T, a packet to an uncongested egress came in as this one did (III-B)
+ *	both		CNM: send at C / n or less, for n flows to this egress (III-D)
+ *
+ * III-B prints the second test inverted: "less than T" is to mean that the ingress is not shared.
+ * Section V-B.3 shows what is meant: with a small T, flows that share the ingress "will not be
+ * notified".
+ *
+ * The flows to an egress are counted in periods of T: those seen in this one, or in the one before
+ * if they were more.  All flows to a congested egress are congested, so n is m of equation 6.
+ *
+ * Pure: plain structs, bytes and ns in, decisions out; the qdisc's lock serializes.
+ */
+#ifndef _SFC_SRCC_H
+#define _SFC_SRCC_H
+
+#include "rate.h"
+
+#define SFC_SRCC_WINDOW_RTTS	3	/* T: Figure 8(b) */
+#define SFC_SRCC_LINKS_IN_RTT	8	/* d: there and back, in two levels of switches */
+#define SFC_SRCC_SLOTS		1024
+#define SFC_SRCC_PROBES		16
+#define SFC_SRCC_STAMPS		16	/* in T, of what ports share: writes, counts */
+#define SFC_SRCC_NEWS_SHIFT	4	/* of the rate: less of a change is not told at once */
+#define SFC_SRCC_KEEPS		16	/* a part of C is left to the flows always */
+
+/**
+ * struct sfc_srcc_cfg - as configured, with the defaults filled in
+ * @threshold:	bytes, or enum tc_sfc_srcc
+ * @floor:	the least that a computed threshold may be
+ * @delay_ns:	d, of a link
+ * @window_ns:	T
+ */
+struct sfc_srcc_cfg {
+	u32	threshold;
+	u32	floor;
+	u32	delay_ns;
+	u32	window_ns;
+};
+
+/* A flow to this egress; zero: free */
+struct sfc_srcc_flow {
+	u64	hash;
+	u64	told_ns;	/* newest CNM */
+	u32	told_kbps;	/* 0: none */
+	u32	period;		/* in which it was seen */
+};
+
+/**
+ * struct sfc_srcc - an egress port; all zero is empty
+ * @flows:	those seen; if there is no room, the one seen longest ago is forgotten
+ * @period:	number of the current one
+ * @begin_ns:	when it began
+ * @seen:	flows seen in it
+ * @before:	... and in the one before
+ * @sample_ns:	when the queue was measured
+ * @sample:	bytes
+ * @growth:	bytes by which it grew in @delay_ns before that
+ * @counted_ns:	when the ports were counted
+ * @ports:	M: those in use
+ */
+struct sfc_srcc {
+	struct sfc_srcc_flow	flows[SFC_SRCC_SLOTS];
+	u32			period;
+	u64			begin_ns;
+	u32			seen;
+	u32			before;
+	u64			sample_ns;
+	u32			sample;
+	u32			growth;
+	u64			counted_ns;
+	u32			ports;
+};
+
+/* A packet of the flow @hash, not 0, has arrived. */
+static inline struct sfc_srcc_flow *sfc_srcc_see(struct sfc_srcc *s, const struct sfc_srcc_cfg *cfg,
+						 u64 hash, u64 now)
+{
+	struct sfc_srcc_flow *f, *room = NULL;
+	unsigned int i;
+
+	if (!s->period || now - s->begin_ns >= cfg->window_ns) {
+		s->before = now - s->begin_ns < 2ULL * cfg->window_ns ? s->seen : 0;
+		s->seen = 0;
+		s->begin_ns = now;
+		s->period++;
+	}
+	for (i = 0; i < SFC_SRCC_PROBES; i++) {
+		f = &s->flows[(hash + i) % SFC_SRCC_SLOTS];
+		if (f->hash == hash)
+			break;
+		if (!room || s->period - f->period > s->period - room->period)
+			room = f;
+	}
+	if (i == SFC_SRCC_PROBES) {
+		f = room;
+		*f = (struct sfc_srcc_flow){ .hash = hash, .period = s->period - 1 };
+	}
+	if (f->period != s->period && s->seen < SFC_SRCC_SLOTS)
+		s->seen++;
+	f->period = s->period;
+	return f;
+}
+
+/* n, and m of equation 6 */
+static inline u32 sfc_srcc_count(const struct sfc_srcc *s)
+{
+	return max3(s->seen, s->before, 1U);
+}
+
+/* Measure how fast the queue grows: dQ/dt. */
+static inline void sfc_srcc_measure(struct sfc_srcc *s, const struct sfc_srcc_cfg *cfg, u32 queue,
+				    u64 now)
+{
+	u64 gap = now - s->sample_ns;
+
+	if (gap < cfg->delay_ns)
+		return;
+	s->growth = div64_u64((u64)(queue - min(queue, s->sample)) * cfg->delay_ns, gap);
+	s->sample_ns = now;
+	s->sample = queue;
+}
+
+/* N: links between this switch and the sender, by the TTL that the usual systems begin with */
+static inline u32 sfc_srcc_hops(u8 ttl)
+{
+	u8 begin = ttl <= 64 ? 64 : ttl <= 128 ? 128 : 255;
+
+	return max(begin - ttl, 1);
+}
+
+/*
+ * Q_cth.  Equation 6: Q_PFC / M - N * d * C * (m - 1), for the worst case of m flows that each send
+ * at C.  Measured: Q_PFC / M - N * d * dQ/dt, for what the queue does.
+ * @qpfc: xoff of the ingress; @hops: N
+ */
+static inline u32 sfc_srcc_threshold(const struct sfc_srcc *s, const struct sfc_srcc_cfg *cfg,
+				     const struct sfc_rate *rate, u32 qpfc, u32 hops)
+{
+	u64 grows, room = qpfc / max(s->ports, 1U);
+
+	if (cfg->threshold < TC_SFC_SRCC_MEASURED)
+		return cfg->threshold;
+	if (cfg->threshold == TC_SFC_SRCC_MEASURED)
+		grows = (u64)hops * s->growth;
+	else
+		grows = (DIV_ROUND_UP_ULL(sfc_supply(rate, cfg->delay_ns), 1 << SFC_TOKEN_SHIFT)) *
+			hops * (sfc_srcc_count(s) - 1);
+	return max_t(u64, room - min(room, grows), cfg->floor);
+}
+
+/*
+ * III-D: "the average rate of the congested flows", C / n.  That keeps a queue as it is, so the
+ * first packets of each flow that joins add up until PFC has to pause all the same.  Therefore what
+ * exceeds the threshold, @excess bytes, is taken off what the link carries in T, but for a part.
+ */
+static inline u32 sfc_srcc_kbps(const struct sfc_srcc *s, const struct sfc_srcc_cfg *cfg,
+				const struct sfc_rate *rate, u32 excess)
+{
+	u64 room = sfc_supply(rate, cfg->window_ns) >> SFC_TOKEN_SHIFT;
+	u64 left = max(room - min(room, excess), DIV_ROUND_UP_ULL(room, SFC_SRCC_KEEPS));
+
+	return max_t(u64, div64_u64(left * rate->kbps, (room ?: 1) * sfc_srcc_count(s)), 1);
+}
+
+/*
+ * Does the flow know the rate @kbps?  What it was told holds for T, so it is told again after half
+ * of that, or if the rate has moved by a sixteenth.
+ */
+static inline bool sfc_srcc_knows(const struct sfc_srcc_flow *f, const struct sfc_srcc_cfg *cfg,
+				  u32 kbps, u64 now)
+{
+	u32 moved = max(kbps, f->told_kbps) - min(kbps, f->told_kbps);
+
+	return f->told_kbps && now - f->told_ns < cfg->window_ns / 2 &&
+	       moved < f->told_kbps >> SFC_SRCC_NEWS_SHIFT;
+}
+
+#endif /* _SFC_SRCC_H */

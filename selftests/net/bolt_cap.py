@@ -1,0 +1,146 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""A CNM limits the rate of the flow it quotes, of any congestion control: at once, for three round trips, and twice as much in each behind them."""
+
+import sys
+
+import bolt_ctl
+from bolt_ctl import expect, expect_that, poll
+from lib_pause import CCS, MS, SLACK, Host, nstat
+
+CNM = 3
+RTT = MS            # a little more, by the time that packets take
+KBPS = 40000
+LINK = 16 * KBPS
+WIRE = 1514         # bytes of a full packet with its Ethernet header
+GAP = WIRE * 8 * 10**6 // KBPS
+
+
+def host(**more):
+    """Round trips of 1 ms, single packets, and a window of which 45 go in each"""
+    return Host(segs=1, **more)
+
+
+def gaps(h, start, end):
+    """Between full packets that left in this time"""
+    sent = [p for p in h.sent(start, end) if p.len > 1300]
+    return [b.when - a.when for a, b in zip(sent, sent[1:])]
+
+
+def near(found, gap):
+    """TCP's own pacing comes on top, half of a packet at its rate: below a tenth"""
+    return len(found) >= 2 and all(gap <= g <= gap + gap // 10 + SLACK for g in found)
+
+
+def cnm(h, kbps=KBPS, **changes):
+    """When it came"""
+    return h.bts(kbps, **{"type": CNM, "rate": LINK} | changes)
+
+
+def limited(cc, **more):
+    """The first gap is behind the CNM, none is shorter, and those while there is a window are no longer than they have to be"""
+    h = host(**more)
+    h.transfer(cc, 3000000)
+    h.running(60)
+    came = cnm(h)
+    poll(lambda: len(h.sent(came + 4 * RTT)) >= 10, f"{cc} goes on")
+    first = h.first_data(came)
+    expect_that(f"{cc}: the first packet", first.when - came >= GAP, first.when - came)
+    found = gaps(h, came, came + 2900000)
+    expect_that(f"{cc}: gaps of {GAP} ns", len(found) >= 6 and near(found, GAP), found)
+    expect(f"{cc}: CNM", (h.stat("CnmRx"), h.stat("Pauses")), (1, 0))
+    h.finish()
+    expect(f"{cc}: sent again", nstat(h.h1, "TcpRetransSegs"), 0)
+    h.close()
+
+
+def every_cc():
+    for cc in CCS:
+        limited(cc)
+
+
+def ipv6():
+    for cc in ("cubic", "bolt"):
+        limited(cc, family=6)
+
+
+def over_fq():
+    for cc in ("cubic", "bolt"):
+        limited(cc, qdisc="fq")
+
+
+def ends():
+    """Three round trips, then half the gap, a quarter, and after the link's rate none"""
+    h = host()
+    h.transfer("reno", 6000000)
+    h.running(60)
+    came = cnm(h)
+    poll(lambda: len(h.sent(came + 9 * RTT)) >= 20, "goes on")
+    for start, end, part in ((.4, 2.9, 1), (3.4, 4, 2), (4.3, 5, 4), (5.3, 6, 8)):
+        found = gaps(h, came + start * RTT, came + end * RTT)
+        expect_that(f"from {start} to {end} round trips: gaps of 1/{part}", near(found, GAP // part), found)
+    limited_packets = h.stat("CnmTx")
+    h.running(len(h.sent(0)) + 50)
+    expect("no limit any more", h.stat("CnmTx"), limited_packets)
+    h.finish()
+    h.close()
+
+
+def several():
+    """The lowest of several switches applies, and each replaces its own"""
+    h = host()
+    h.transfer("cubic", 3000000)
+    h.running(60)
+    cnm(h, 2 * KBPS, switch=1)
+    cnm(h, KBPS, switch=2, quote=h.sent(0)[-2])
+    came = cnm(h, 4 * KBPS, switch=2, quote=h.sent(0)[-3])
+    poll(lambda: len(h.sent(came + 3 * RTT)) >= 4, "goes on")
+    found = gaps(h, came + GAP, came + 2.5 * RTT)
+    expect_that("the lower of two", near(found, GAP // 2), found)
+    expect("CNM", h.stat("CnmRx"), 3)
+    h.finish()
+    h.close()
+
+
+def beside_pause():
+    """A pause stops a limited flow as any other, and the limit goes on behind it"""
+    h = host()
+    h.transfer("cubic", 3000000)
+    h.running(60)
+    cnm(h, KBPS // 4)
+    came = h.bts(2 * MS, quote=h.sent(0)[-2])
+    h.paused("paused", came, 2 * MS)
+    poll(lambda: len(h.sent(came + 2 * MS)) >= 4, "goes on")
+    found = gaps(h, came + MS, came + 4 * MS)
+    expect_that("limited", bool(found) and all(g >= 2 * GAP for g in found), found)
+    h.finish()
+    h.close()
+
+
+def refused():
+    """What proves nothing, comes twice, or nobody wants"""
+    h = host()
+    h.stream("cubic")
+    h.running(20)
+    quote = h.last()
+    good = h.message(KBPS, quote, type=CNM, rate=LINK)
+    for what, counter, message in (
+            ("another's echo", "CtlTime", h.message(KBPS, quote, type=CNM, rate=LINK, tx=quote.tsval ^ 1)),
+            ("no rate", "CtlField", h.message(0, quote, type=CNM, rate=LINK))):
+        h.refused(what, counter, message)
+    expect("none", h.stat("CnmRx"), 0)
+    h.udp.sendto(good, (h.ip[0], bolt_ctl.PORT))
+    expect("believed", h.stat("CnmRx"), 1)
+    h.refused("twice", "CtlReplay", good)
+    h.h1.sysctl("bolt.sfc", 0)
+    h.refused("off", "BtsOff", h.message(KBPS, h.last(), type=CNM, rate=LINK))
+    expect("one", h.stat("CnmRx"), 1)
+    h.streamed()
+    h.close()
+
+
+TESTS = [every_cc, ipv6, over_fq, ends, several, beside_pause, refused]
+
+
+if __name__ == "__main__":
+    sys.exit(bolt_ctl.main(TESTS))
