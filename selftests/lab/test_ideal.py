@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What fair sharing and the shortest first would give: by hand, and what must hold for any messages."""
+"""What fair sharing, the shortest first and levels would give: by hand, and what must hold for any messages."""
 
 import random
 import unittest
@@ -64,6 +64,72 @@ class Ends(unittest.TestCase):
                 self.assertTrue(all(end >= start + size - 0.01 for ends in (fair, first) for end, (start, size) in zip(ends, messages)))
 
 
+class Levels(unittest.TestCase):
+    """The same, where the first bytes of each message go before the later bytes of all others."""
+
+    def ends(self, begins, *messages, rates=None, paths=None):
+        shares = ideal.Levels(paths or [["link"]] * len(messages), rates or {"link": 1.0})
+        return [round(t, 3) for t in ideal.end_times(messages, shares, begins)]
+
+    def test_the_first_bytes_go_first(self):
+        # the second waits for nobody until 10 are sent, and the first for all of that; then they share
+        self.assertEqual(self.ends((10,), (0, 100), (20, 10)), [110, 30])
+        self.assertEqual(self.ends((10,), (0, 100), (20, 20)), [120, 50])
+
+    def test_fair_within_a_level(self):
+        # 5 alone; 5 each until 15; the second's other 5 until 20; 10 each until 40; the rest
+        self.assertEqual(self.ends((10,), (0, 100), (5, 20)), [120, 40])
+
+    def test_a_level_after_the_other(self):
+        # 10 and 10; the first 20 of 30, then the second; each has had 40, and they share
+        self.assertEqual(self.ends((10, 40), (0, 60), (40, 50)), [110, 90 + 10])
+
+    def test_beyond_all_levels_is_fair(self):
+        self.assertEqual(self.ends((), (0, 200), (50, 50)), [250, 150])
+
+    def test_what_a_level_leaves_is_the_next_ones(self):
+        rates = {"a": 1.0, "b": 0.5}
+        self.assertEqual(self.ends((100,), (0, 200), (100, 50), rates=rates, paths=[["a"], ["a", "b"]]), [250, 200])
+        self.assertEqual(self.ends((100,), (0, 200), (100, 50), rates=rates, paths=[["a"], ["a"]]), [250, 150])
+
+    def test_any_messages(self):
+        rng = random.Random(1)
+        for _ in range(200):
+            messages = [(rng.randrange(500), rng.randrange(1, 100)) for _ in range(rng.randrange(1, 20))]
+            begins = sorted(rng.sample(range(1, 120), rng.randrange(5)))
+            with self.subTest(messages=messages, begins=begins):
+                now = 0
+                for start, size in sorted(messages):
+                    now = max(now, start) + size
+                ends = self.ends(begins, *messages)
+                self.assertEqual(round(max(ends), 2), now)
+                self.assertTrue(all(end >= start + size - 0.01 for end, (start, size) in zip(ends, messages)))
+
+    def test_any_links(self):
+        # nobody ends before the whole of it could have passed, and each level leaves later ones what rounding does not hide
+        rng = random.Random(2)
+        rates = {name: rate for name, rate in zip("abcdef", (12.5, 12.5, 50.0, 12.5, 1.1, 3.3))}
+        for _ in range(100):
+            messages = [(rng.randrange(500), rng.randrange(1, 3000)) for _ in range(rng.randrange(1, 30))]
+            paths = [rng.sample(sorted(rates), rng.randrange(1, 4)) for _ in messages]
+            with self.subTest(messages=messages, paths=paths):
+                ends = self.ends((7, 91, 1000), *messages, rates=rates, paths=paths)
+                self.assertTrue(all(end >= start + size / min(rates[link] for link in path) - 0.01 for end, (start, size), path in zip(ends, messages, paths)))
+
+    def begins(self, qdisc, *more):
+        return ideal.level_begins(star(("h1", "h0", 0, 100), extra=(f"switch.qdisc={qdisc}", *more))[0])
+
+    def test_the_words_of_the_qdisc(self):
+        packet = 1514       # of 1448 bytes: a packet goes by what was sent before it
+        for qdisc, packets in (("sfc levels", (2, 6, 23, 91, 363, 1449, 5794)), ("sfc levels 1kb 64k nopru", (1, 46)), ("sfc nopru levels 4096 1MB", (3, 725)),
+                               ("sfc levels none", None), ("sfc levels none 4096", None), ("sfc", None), ("pfifo", None)):
+            with self.subTest(qdisc):
+                self.assertEqual(self.begins(qdisc), packets and tuple(n * packet for n in packets))
+        # the links of hosts are what is shared
+        self.assertEqual(self.begins("sfc", "switch.edge_qdisc=sfc levels 2kb"), (2 * packet,))
+        self.assertIsNone(self.begins("sfc levels", "switch.edge_qdisc=sfc"))
+
+
 class Slowdowns(unittest.TestCase):
     def of(self, *args, **kwargs):
         s, net, load = star(*args, **kwargs)
@@ -80,6 +146,17 @@ class Slowdowns(unittest.TestCase):
         self.assertEqual(self.of(("h1", "h0", 0, 100_000), ("h2", "h0", 0, 100_000)), [(twice, 1), (twice, twice)])
         self.assertEqual(self.of(("h1", "h0", 0, 100_000), ("h1", "h2", 0, 100_000)), [(twice, 1), (twice, twice)])
         self.assertEqual(self.of(("h1", "h0", 0, 100_000), ("h2", "h3", 0, 100_000)), [(1, 1), (1, 1)])
+
+    def test_levels_where_the_switch_has_them(self):
+        def found(*extra):
+            return ideal.slowdowns(*star(("h1", "h0", 0, 100_000), ("h2", "h0", 40, 14_480), extra=extra))
+        self.assertEqual([set(of) for of in found()], [{"fair", "srpt"}] * 2)
+        # ten packets of the second go before the rest of the first, and no more
+        long, short = (traffic.wire_bytes(size, star(("h1", "h0", 0, 1))[0]) for size in (100_000, 14_480))
+        for sizes, last in (("16kb", 0), ("8kb", 4)):
+            slow = [of["levels"] for of in found(f"switch.qdisc=sfc levels {sizes}")]
+            self.assertAlmostEqual(slow[0], (4000 + long + short) / (4000 + long), 6)
+            self.assertAlmostEqual(slow[1], (4000 + short + last * 1514) / (4000 + short), 6)
 
     def test_a_flow_without_an_end_has_no_bound(self):
         self.assertEqual(self.of(("h1", "h0", 0, None), ("h2", "h0", 0, 100)), [])
@@ -124,6 +201,19 @@ class Shown(unittest.TestCase):
         self.assertNotIn("fair", fct)
         self.assertIn("of_fair", fct["bins"][1])
         self.assertNotIn("fair", sizes.table(fct))
+
+    def test_levels_where_all_have_them(self):
+        flows = self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0))
+        self.assertNotIn("of ideal levels", sizes.table(stats.fct(flows)))
+        flows[0]["slowdown_levels"] = 1.5
+        self.assertNotIn("levels", stats.fct(flows))
+        flows[1]["slowdown_levels"] = 5.0
+        fct = stats.fct(flows)
+        self.assertEqual((fct["bins"][1]["levels"]["p99"], fct["of_levels"]), (5, {"p50": 2.0, "p99": 0.8}))
+        self.assertEqual([line.split()[-2:] for line in sizes.table(fct).splitlines()[2:]], [["2.00", "2.00"], ["0.80", "0.80"], ["2.00", "0.80"]])
+        # another congestion control of the same result may have none
+        runs = [{"cc": cc, "fct": of, "queue_bytes": {}} for cc, of in (("swift", stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0)))), ("bolt", fct))]
+        self.assertEqual(slowdown.markdown(slowdown.curves({"runs": runs})).splitlines()[0], "| message size | swift | bolt | fair sharing | levels | shortest first |")
 
     def test_beside_the_congestion_controls(self):
         fct = stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0)))

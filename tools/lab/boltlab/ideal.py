@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What no congestion control can do better on the same messages: fair sharing and the shortest first, as a fluid.
+"""What no congestion control can do better on the same messages: fair sharing, the shortest first and levels, as a fluid.
 
 Messages are bytes on the wire that flow at the rates of the links from the instant they are sent: no packets, no queues
 and no delay until a sender hears of another.  Fair sharing is max-min fair at every instant.  The shortest first lets
 the message that would end soonest have all that its links give, then the next (SRPT): on one link no order has a lower
-mean time, on several it is the usual reference and not a proven bound.
+mean time, on several it is the usual reference and not a proven bound.  Levels are those of `sfc levels`, on every link:
+what has sent least goes first, as far as the levels tell, and shares fairly with what is in the same level.
 """
 
 import functools
 import heapq
+import itertools
+import re
 
-from .traffic import wire_bytes
+from .topology import FRAME_BYTES, expand_qdisc
+from .traffic import segment, wire_bytes
+
+USUAL_LEVELS = tuple(2048 << 2 * n for n in range(7))       # of sfc, without sizes
+TC_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)b?", re.IGNORECASE)
 
 SAME_NS = 1e-3          # messages that end within this of each other end at once
 
@@ -59,15 +66,20 @@ class FairShares:
             del self.users[link][m]
 
     def rates(self, left):
+        return self.share({}, len(left))
+
+    def share(self, spare, count):
+        """The rates of so many; `spare` is what links have left, of which somebody has taken something."""
         given, paths = {}, self.paths
-        spare, waiting = {}, {}
+        waiting = {}
         heap = []
         for link, users in self.users.items():
             if users:
-                spare[link], waiting[link] = self.capacity[link], len(users)
+                spare.setdefault(link, self.capacity[link])
+                waiting[link] = len(users)
                 heap.append((spare[link] / waiting[link], link))
         heapq.heapify(heap)
-        while len(given) < len(left):
+        while len(given) < count:
             share, link = heapq.heappop(heap)
             if not waiting[link]:
                 continue
@@ -111,9 +123,48 @@ class ShortestFirst:
         return given
 
 
-def end_times(messages, shares):
-    """[ns] when the last byte of each (start in ns, bytes) has been sent; `shares` has the paths by their index."""
+class Levels:
+    """The lowest level first, max-min fair within it; what it leaves of each link is shared by the next."""
+
+    def __init__(self, paths, rates):
+        self.paths, self.capacity = paths, rates
+        self.levels = []            # (FairShares, its messages)
+        self.level = {}
+
+    def add(self, m):
+        """At first, and again for each level."""
+        n = self.level[m] = self.level.get(m, -1) + 1
+        if n == len(self.levels):
+            self.levels.append((FairShares(self.paths, self.capacity), {}))
+        shares, there = self.levels[n]
+        shares.add(m)
+        there[m] = True
+
+    def remove(self, m):
+        shares, there = self.levels[self.level[m]]
+        shares.remove(m)
+        del there[m]
+
+    def rates(self, left):
+        given, spare, full = {}, {}, set()
+        for shares, there in self.levels:
+            if any(full.isdisjoint(self.paths[m]) for m in there):
+                given |= {m: rate for m, rate in shares.share(spare, len(there)).items() if rate}
+                full |= {link for link, rate in spare.items() if rate <= 1e-9 * self.capacity[link]}
+                spare |= dict.fromkeys(full, 0.0)
+        return given
+
+
+def parts(size, begins):
+    """What of a message is in each level."""
+    edges = [0, *(b for b in begins if b < size), size]
+    return [end - begin for begin, end in itertools.pairwise(edges)]
+
+
+def end_times(messages, shares, begins=()):
+    """[ns] when the last byte of each (start in ns, bytes) has been sent; `shares` has the paths by their index, `begins` is where levels begin."""
     order = sorted(range(len(messages)), key=lambda m: messages[m][0])
+    later = [parts(size, begins) for _, size in messages]
     ends, left, now, n = [None] * len(messages), {}, 0.0, 0
     while left or n < len(order):
         given = shares.rates(left)
@@ -123,24 +174,41 @@ def end_times(messages, shares):
         for m, rate in given.items():
             left[m] -= rate * (until - now)
             if left[m] <= rate * SAME_NS:
-                ends[m] = until
-                del left[m]
                 shares.remove(m)
+                if later[m]:
+                    left[m] = later[m].pop(0)
+                    shares.add(m)
+                else:
+                    ends[m] = until
+                    del left[m]
         now = until
         while n < len(order) and messages[order[n]][0] <= now:
-            left[order[n]] = messages[order[n]][1]
+            left[order[n]] = later[order[n]].pop(0)
             shares.add(order[n])
             n += 1
     return ends
 
 
-DISCIPLINES = {"fair": FairShares, "srpt": ShortestFirst}
+DISCIPLINES = {"fair": FairShares, "srpt": ShortestFirst, "levels": Levels}
 
 
-@functools.lru_cache(maxsize=4)
-def ends_of(messages, paths, rates):
-    """{discipline: ends}: every congestion control of a run meets the same arrivals, so once for all of them."""
-    return {name: end_times(messages, discipline(paths, dict(rates))) for name, discipline in DISCIPLINES.items()}
+def level_begins(s):
+    """The bytes on the wire from which a message is in each further level at ports towards hosts; None without levels.
+
+    A packet goes by what of its message was sent before it, so these are whole packets.
+    """
+    words = expand_qdisc(s.switch.edge_qdisc or s.switch.qdisc, s, s.name, "switch.qdisc").split()
+    if words[0] != "sfc" or "levels" not in words or "none" in words[words.index("levels"):][1:2]:
+        return None
+    given = itertools.takewhile(bool, map(TC_SIZE.fullmatch, words[words.index("levels") + 1:]))
+    sizes = [int(float(size[1]) * 1024 ** " kmg".index(size[2].lower() or " ")) for size in given] or USUAL_LEVELS
+    return tuple(-(-size // segment(s)) * (s.topology.mtu + FRAME_BYTES) for size in sizes)
+
+
+@functools.lru_cache(maxsize=8)
+def ends_of(discipline, messages, paths, rates, begins=()):
+    """Every congestion control of a run meets the same arrivals, so once for all of them."""
+    return end_times(messages, DISCIPLINES[discipline](paths, dict(rates)), begins)
 
 
 def slowdowns(s, net, traffic):
@@ -149,8 +217,9 @@ def slowdowns(s, net, traffic):
         return []
     pairs = [(traffic.pairs[m.pair].src, traffic.pairs[m.pair].dst) for m in traffic.messages]
     paths, rates = shared_links(net, set(pairs))
-    messages = tuple((m.start, wire_bytes(m.bytes, s)) for m in traffic.messages)
     delays = {pair: 2 * sum(p.delay for p in net.path(*pair)) for pair in set(pairs)}
-    ends = ends_of(messages, tuple(tuple(paths[pair]) for pair in pairs), tuple(rates.items()))
-    return [{name: max(1.0, (delays[pair] + ends[name][i] - m.start) / m.ideal_ack) for name in DISCIPLINES}
+    same = tuple((m.start, wire_bytes(m.bytes, s)) for m in traffic.messages), tuple(tuple(paths[pair]) for pair in pairs), tuple(rates.items())
+    begins = level_begins(s)
+    ends = {"fair": ends_of("fair", *same), "srpt": ends_of("srpt", *same)} | ({"levels": ends_of("levels", *same, begins)} if begins else {})
+    return [{name: max(1.0, (delays[pair] + of[i] - m.start) / m.ideal_ack) for name, of in ends.items()}
             for i, (pair, m) in enumerate(zip(pairs, traffic.messages))]

@@ -3,7 +3,8 @@
 
 from . import units
 
-PLACES = (("to last byte", lambda f: f), ("to last ACK", lambda f: f["ack"]), ("of fair share", lambda f: f.get("of_fair")))
+PLACES = (("to last byte", lambda f: f), ("to last ACK", lambda f: f["ack"]), ("of fair share", lambda f: f.get("of_fair")),
+          ("of ideal levels", lambda f: f.get("of_levels")))
 
 
 def bounds(low, high):

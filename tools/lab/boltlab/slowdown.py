@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 800, 380
 LEFT, RIGHT, TOP, BOTTOM = 56, 160, 36, 48
 LABEL = 56              # of a size on the axis, its width at most
 PERCENTILES = (("p99", ""), ("p50", ' stroke-dasharray="5 4"'))
-BOUNDS = {"fair sharing": ("fair", "#777777"), "shortest first": ("srpt", "#bbbbbb")}    # key, colour
+BOUNDS = {"fair sharing": ("fair", "#777777"), "levels": ("levels", "#999999"), "shortest first": ("srpt", "#bbbbbb")}    # key, colour
 TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 
 
@@ -38,13 +38,12 @@ def curves(result):
 
     Behind them what the same messages would have without any: the bounds are the same for all.
     """
-    found, known = [], None
+    found, known = [], {}
     for entry in result.get("spread") or result["runs"]:
         fct = entry["fct"].get("kinds", {}).get("workload", entry["fct"])
         found.append((entry["cc"], curve(fct, "ack"), queue_p99(result, entry)))
-        if all(key in f for key, _ in BOUNDS.values() for _, f in sizes.rows(fct)):
-            known = known or fct
-    return found + [(name, curve(known, key), None) for name, (key, _) in BOUNDS.items() if known]
+        known |= {key: fct for key, _ in BOUNDS.values() if key not in known and all(key in f for _, f in sizes.rows(fct))}
+    return found + [(name, curve(known[key], key), None) for name, (key, _) in BOUNDS.items() if key in known]
 
 
 def cell(of):

@@ -6,6 +6,9 @@ import math
 # bytes: a packet, two jumbo frames, half a BDP (100 Gb/s, 10 us), a BDP, and what takes several
 BIN_EDGES = (1_000, 7_000, 62_500, 125_000, 300_000, 1_000_000)
 
+BOUNDS = ("fair", "levels", "srpt")     # of ideal.py
+COMPARED = ("fair", "levels")           # which need not know sizes
+
 
 def percentile(ordered, share):
     """Nearest rank: the least value that at least `share` of them do not exceed. None when empty."""
@@ -75,12 +78,10 @@ def to_the_ack(flows):
 
 
 def bounds(flows, ack):
-    """Slowdowns of the same messages under ideal fair sharing and shortest first, and what `ack` is of the former; nothing where they are not known."""
+    """Slowdowns of the same messages under each of BOUNDS that is known of all, and what `ack` is of COMPARED."""
     done = [f for f in flows if f["slowdown_ack"] is not None]
-    if not done or any("slowdown_fair" not in f for f in done):
-        return {}
-    found = {name: summary([f[f"slowdown_{name}"] for f in done]) for name in ("fair", "srpt")}
-    return found | {"of_fair": {p: rounded(ack[p] / found["fair"][p]) for p in ("p50", "p99")}}
+    found = {name: summary([f[f"slowdown_{name}"] for f in done]) for name in BOUNDS if done and all(f"slowdown_{name}" in f for f in done)}
+    return found | {f"of_{name}": {p: rounded(ack[p] / found[name][p]) for p in ("p50", "p99")} for name in COMPARED if name in found}
 
 
 def fct(flows, edges=BIN_EDGES):
