@@ -4,7 +4,7 @@
 import unittest
 
 import context
-from boltlab import traffic
+from boltlab import schema, topology, traffic
 from boltlab.schema import MAX_BYTES, ScenarioError
 
 STAR = """
@@ -27,6 +27,17 @@ class Cdfs(unittest.TestCase):
         self.assertGreaterEqual(len(names), 4)
         for name in names:
             self.assertGreater(traffic.read_cdf(name, s, "test.toml", "workload.cdf").sample(0.999), 1, name)
+
+    def test_the_rpc_mix_is_what_the_paper_says_of_it(self):
+        # Bolt's Figure 1, in BDP of the scenario
+        for scenario, name in (("fct-fabric", "rpc-fit"), ("fct-star", "rpc-fit-8us")):
+            (_, s), = schema.load(context.TREE / f"tools/lab/scenarios/{scenario}.toml", ["bolt"], [f"workload.cdf={name}"])
+            bdp = topology.quantities(s)["bdp"]
+            cdf = traffic.read_cdf(s.workload.cdf, s, "test.toml", "workload.cdf")
+            sizes = [cdf.sample((i + 0.5) / 10_000) for i in range(10_000)]
+            for times, share in ((1, 0.62), (4, 0.80), (16, 0.89)):
+                with self.subTest(name, times=times):
+                    self.assertEqual(sum(size <= times * bdp for size in sizes) / len(sizes), share)
 
     def read(self, data):
         s, _, _ = context.one()
