@@ -47,6 +47,13 @@ class Table(unittest.TestCase):
         self.assertEqual((row["p50 queue"], row["p50 queue while busy"], row["p99 queue while busy"]), ("0.0 KB", "2.0 KB", "8.5 KB"))
         self.assertEqual(cells(self.result)["bolt"]["p50 queue while busy"], "-")
 
+    def test_idle_while_messages_wait_where_the_link_is_idle_for_some_time(self):
+        for r, idle in zip(self.result["runs"], (0.063, None)):
+            r["links"][0].update(backlogged=idle and {"ns": 1000, "idle": idle})
+        self.assertNotIn("idle while backlogged", cells(self.result)["cubic"])
+        self.result["runs"][0]["links"][0].update(utilization=0.8)
+        self.assertEqual({cc: row["idle while backlogged"] for cc, row in cells(self.result).items()}, {"cubic": "6.3 %", "bolt": "-"})
+
     def test_the_maximum_is_not_of_the_flow_that_ended_last(self):
         for r in self.result["runs"]:
             r["flows"][0].update(fct_ns=2_852_000, end_ns=2_852_000)

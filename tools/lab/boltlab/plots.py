@@ -279,6 +279,7 @@ def headline(result):
             "busy_p50_kb": kilo(q, "busy_p50"),
             "busy_p99_kb": kilo(q, "busy_p99"),
             "utilization": port["utilization"] if port else None,
+            "idle_backlogged": ((port or {}).get("backlogged") or {}).get("idle"),
             "fct_p50": r["fct"]["p50"],
             "fct_p99": r["fct"]["p99"],
             "max_fct_us": max((f["fct_ns"] / 1000 for f in done), default=None),

@@ -217,11 +217,11 @@ def port_tables(runs):
         rows = []
         for p in sorted(links, key=lambda p: -p["utilization"])[:MAX_PORTS]:
             q = p["queue_bytes"] or {}
-            rows.append([p["name"], units.format_rate(p["rate_bps"]), percent(p["utilization"]), units.format_size(p["tx_bytes"]),
+            rows.append([p["name"], units.format_rate(p["rate_bps"]), percent(p["utilization"]), percent((p.get("backlogged") or {}).get("idle")), units.format_size(p["tx_bytes"]),
                          *(kb(q[k] / 1000) if q else "-" for k in ("max", "mean", "p50", "p99")), p["drops"], p["marks"]])
         note = f", the {MAX_PORTS} most used" if len(links) > MAX_PORTS else ""
         parts.append(f"<details data-run={i}><summary>{esc(r.label)}: {len(links)} ports{note}</summary>" + table(
-            ["port", "rate", "utilization", "sent", "queue: max", "mean", "p50", "p99", "drops", "ECN marks"], rows) + "</details>")
+            ["port", "rate", "utilization", "idle while backlogged", "sent", "queue: max", "mean", "p50", "p99", "drops", "ECN marks"], rows) + "</details>")
     return "<h2>Ports</h2>" + "".join(parts)
 
 

@@ -6,7 +6,7 @@ import json
 from array import array
 from pathlib import Path
 
-from . import explain, faults, ideal, lablink, pcap, programs, stats
+from . import backlog, explain, faults, ideal, lablink, pcap, programs, stats
 from .traffic import segment, wire_bytes
 
 # A control message as a qdisc counts it: Ethernet, IP, UDP, its own header, the quoted IP header and 8 bytes
@@ -26,7 +26,8 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
     for f, bounds in zip(flows, ideal.slowdowns(s, net, traffic)):
         f |= {f"slowdown_{name}": stats.rounded(slowdown) for name, slowdown in bounds.items()}
     data = carried(net, link)
-    links = [port_entry(port, link, qdiscs, s, series, place, data) for port in interesting(net, link)]
+    waited = backlog.by_port(s, net, traffic, flows, link.queues)
+    links = [port_entry(port, link, qdiscs, s, series, place, data) | {"backlogged": waited.get(port.name)} for port in interesting(net, link)]
     busiest = max(links, key=lambda e: e["utilization"], default=None)
     for f in flows:
         name = f"flow-{f['id']}.csv"

@@ -18,6 +18,8 @@ def columns(rows):
         *([(("p50 queue", "while busy"), lambda r: report.kb(r["busy_p50_kb"])),
            (("p99 queue", "while busy"), lambda r: report.kb(r["busy_p99_kb"]))] if any((r["utilization"] or 1) < IDLE_BELOW for r in rows) else ()),
         (("", "utilization"), lambda r: report.percent(r["utilization"])),
+        *([(("idle while", "backlogged"), lambda r: report.percent(r["idle_backlogged"]))]
+          if any((r["utilization"] or 1) < IDLE_BELOW and r["idle_backlogged"] is not None for r in rows) else ()),
         (("", "drops"), lambda r: str(r["drops"])),
         (("", "retransmits"), lambda r: str(r["retransmits"])),
     ]

@@ -42,7 +42,7 @@ def cut_port(p, series, begin, end):
     sent = [after - before for before, after in zip(series["tx_bytes"][first:last], series["tx_bytes"][first + 1:last + 1])]
     queue = series["queue_bytes"][first:last]
     span = series["time_ns"][last] - series["time_ns"][first]
-    return p | {"utilization": stats.rounded(sum(sent) * 8e9 / (p["rate_bps"] * span)), "tx_bytes": sum(sent),
+    return p | {"utilization": stats.rounded(sum(sent) * 8e9 / (p["rate_bps"] * span)), "tx_bytes": sum(sent), "backlogged": None,
                 "queue_bytes": queue_figures(queue, sent)}
 
 
