@@ -75,9 +75,16 @@ static void bolt_tx_bypass_edt(struct sk_buff *skb, struct sock *sk, struct tcph
 void bolt_pacing_timer(struct sock *sk, u64 when)
 {
 	struct hrtimer *timer = &tcp_sk(sk)->pacing_timer;
+	int ret = hrtimer_try_to_cancel(timer);
 
-	/* a queued timer already holds a reference on the socket */
-	if (hrtimer_try_to_cancel(timer) != 1)
+	/*
+	 * It runs, has sent a packet, and is queued again.  That holds a reference on the socket,
+	 * and when it runs TCP looks at the departure time.
+	 */
+	if (ret < 0 && hrtimer_is_queued(timer))
+		return;
+	/* so did the one that was removed now */
+	if (ret != 1)
 		sock_hold(sk);
 	hrtimer_start(timer, ns_to_ktime(when), HRTIMER_MODE_ABS_PINNED_SOFT);
 }
