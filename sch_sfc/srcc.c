@@ -8,7 +8,8 @@
  *
  * The paper's CNM is QCN's, forwarded by a table of MAC addresses; here it is a control message as
  * any other, which is routed.  M is the number of ports in use, Q_PFC the xoff of the packet's
- * ingress, and both tests are about the packet's priority, since PFC is.
+ * ingress, and both tests are about the packet's priority, since PFC is.  Of several bands the
+ * queue is all that waits: C / n is of all their flows.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -92,7 +93,7 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	const struct sfc_srcc_cfg *cfg = &q->srcc_cfg;
-	u32 queue = sfc_backlog_of(sch, pkt->band);
+	u32 queue = sfc_backlog(sch);
 	u8 prio = sfc_prio_of(skb, pkt);
 	struct sfc_srcc_flow *f;
 	struct sfc_pfc *ingress;

@@ -151,7 +151,7 @@ static inline u32 sfc_srcc_threshold(const struct sfc_srcc *s, const struct sfc_
 	else
 		grows = (DIV_ROUND_UP_ULL(sfc_supply(rate, cfg->delay_ns), 1 << SFC_TOKEN_SHIFT)) *
 			hops * (sfc_srcc_count(s) - 1);
-	return max_t(u64, room - min(room, grows), cfg->floor);
+	return max(room - min(room, grows), min_t(u64, cfg->floor, room));
 }
 
 /*
@@ -163,22 +163,25 @@ static inline u32 sfc_srcc_kbps(const struct sfc_srcc *s, const struct sfc_srcc_
 				const struct sfc_rate *rate, u32 excess)
 {
 	u64 room = sfc_supply(rate, cfg->window_ns) >> SFC_TOKEN_SHIFT;
-	u64 left = max(room - min(room, excess), DIV_ROUND_UP_ULL(room, SFC_SRCC_KEEPS));
+	u64 left = room - min(room, excess);
+	u32 part = max_t(u64, room ? div64_u64(left << 16, room) : 0, (1 << 16) / SFC_SRCC_KEEPS);
 
-	return max_t(u64, div64_u64(left * rate->kbps, (room ?: 1) * sfc_srcc_count(s)), 1);
+	return max_t(u64, (u64)(rate->kbps / sfc_srcc_count(s)) * part >> 16, 1);
 }
 
 /*
  * Does the flow know the rate @kbps?  What it was told holds for T, so it is told again after half
- * of that, or if the rate has moved by a sixteenth.
+ * of that, or if the rate has moved by a sixteenth, but not sooner than it can hear of it.
  */
 static inline bool sfc_srcc_knows(const struct sfc_srcc_flow *f, const struct sfc_srcc_cfg *cfg,
 				  u32 kbps, u64 now)
 {
 	u32 moved = max(kbps, f->told_kbps) - min(kbps, f->told_kbps);
+	u64 age = now - f->told_ns;
 
-	return f->told_kbps && now - f->told_ns < cfg->window_ns / 2 &&
-	       moved < f->told_kbps >> SFC_SRCC_NEWS_SHIFT;
+	return f->told_kbps &&
+	       (age < cfg->delay_ns || (age < cfg->window_ns / 2 &&
+					moved < max(f->told_kbps >> SFC_SRCC_NEWS_SHIFT, 1U)));
 }
 
 #endif /* _SFC_SRCC_H */

@@ -126,6 +126,7 @@ void sfc_switch_leave(struct Qdisc *sch)
 	if (q->cfg.flags & TC_SFC_F_EDGE)
 		sfc_switch_remove_edge(sch);
 	q->cfg.flags &= ~TC_SFC_F_EDGE;
+	q->cfg.srcc = 0;
 	q->cache = NULL;
 	q->est = NULL;
 	q->until_ns = &sfc_never;

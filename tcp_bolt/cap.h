@@ -61,7 +61,8 @@ static inline u64 bolt_cnm_kbps(const struct bolt_cnm *c, u64 now_ns)
 
 	if (now_ns >= bolt_cnm_end_ns(c))
 		return 0;
-	rtts = div_u64(now_ns - c->at_ns, c->rtt_ns);
+	/* a packet may have been stamped before a message that waited for the socket came */
+	rtts = div_u64(now_ns - min(now_ns, c->at_ns), c->rtt_ns);
 	return (u64)c->kbps << (rtts < BOLT_CAP_LIFE ? 0 : rtts - BOLT_CAP_LIFE + 1);
 }
 
@@ -130,13 +131,18 @@ static inline void bolt_cap_set(struct bolt_cap *cap, u64 now_ns, u32 switch_id,
 	};
 }
 
-/* A packet of @len bytes leaves at @at_ns.  The next may when this has been sent at the limit. */
+/*
+ * A packet of @len bytes leaves at @at_ns.  The next may when this has been sent at the limit, or
+ * when that is over.
+ */
 static inline void bolt_cap_sent(struct bolt_cap *cap, u64 at_ns, u32 len)
 {
-	u64 kbps = bolt_cap_kbps(cap, at_ns);
+	u64 kbps = bolt_cap_kbps(cap, at_ns), next_ns;
 
-	if (kbps)
-		cap->next_ns = max(cap->next_ns, at_ns) + div64_u64((u64)len * 8 * 1000000, kbps);
+	if (!kbps)
+		return;
+	next_ns = max(cap->next_ns, at_ns) + div64_u64((u64)len * 8 * 1000000, kbps);
+	cap->next_ns = min(next_ns, at_ns + bolt_cap_left(cap, at_ns));
 }
 
 #endif /* _TCP_BOLT_CAP_H */

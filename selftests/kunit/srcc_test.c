@@ -86,6 +86,7 @@ static const struct threshold_case threshold_cases[] = {
 	{ "no port counted yet", EQ, 500000, 0, 2, 1, 0, 500000 },
 	{ "measured: a still queue", MS, 500000, 2, 2, 30, 0, 250000 },
 	{ "measured: N d dQ/dt", MS, 500000, 2, 2, 30, 87500, 75000 },
+	{ "a floor beyond Q_PFC / M", EQ, 4000, 4, 2, 30, 0, 1000 },
 	{ "measured: faster than there is room", MS, 500000, 2, 3, 30, 87500, 3000 },
 	{ "all at their largest", EQ, U32_MAX, 1, 255, 1024, 0, U32_MAX - 255U * 1023 * 12500 },
 };
@@ -187,11 +188,13 @@ static const struct knows_case knows_cases[] = {
 	{ "never told", 0, 1000, 0, false },
 	{ "the same", 16000, 16000, 14999, true },
 	{ "half of the window", 16000, 16000, 15000, false },
-	{ "a little less", 16000, 15001, 0, true },
-	{ "a sixteenth less", 16000, 15000, 0, false },
-	{ "a little more", 16000, 16999, 0, true },
-	{ "a sixteenth more", 16000, 17000, 0, false },
-	{ "1 kbit/s", 1, 1, 0, false },
+	{ "a little less", 16000, 15001, 1000, true },
+	{ "a sixteenth less", 16000, 15000, 1000, false },
+	{ "a little more", 16000, 16999, 1000, true },
+	{ "a sixteenth more", 16000, 17000, 1000, false },
+	{ "less, but just told", 16000, 1000, 999, true },
+	{ "1 kbit/s", 1, 1, 1000, true },
+	{ "2", 1, 2, 1000, false },
 };
 
 KUNIT_ARRAY_PARAM_DESC(knows, knows_cases, name);
@@ -290,6 +293,11 @@ static void bolt_cap_sent_test(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, cap.next_ns, t + 13000, "a retransmit goes on top");
 	bolt_cap_sent(&cap, t + 20000, 1500);
 	KUNIT_EXPECT_EQ(test, cap.next_ns, t + 32000);
+	bolt_cap_sent(&cap, t - 1, 1500);
+	KUNIT_EXPECT_EQ_MSG(test, cap.next_ns, t + 44000, "stamped before the CNM came");
+	/* 524 ms at this rate, and the limit ends after nine round trips */
+	bolt_cap_sent(&cap, t + 40000, 65535000);
+	KUNIT_EXPECT_EQ_MSG(test, cap.next_ns, t + 9000 * US, "no longer than the limit");
 }
 
 static struct kunit_case srcc_cases[] = {

@@ -71,8 +71,8 @@ def shared():
     expect("at the threshold", r.sent(), (0, 0, 0))
     # they came in by r1, and were uncongested: then a flow to the same port is no victim's neighbour, but the paper has no such exception
     r.data(1)
-    # 1 ms of the link are 125 bytes, less than a packet is too many: a sixteenth, 8 bytes of them
-    expect("beyond it", (r.sent(), r.told()), ((1, 0, 0), [(1000, RATE_KBPS * 8 // 125, 77)]))
+    # 1 ms of the link are 125 bytes, and a packet is too many: a sixteenth
+    expect("beyond it", (r.sent(), r.told()), ((1, 0, 0), [(1000, RATE_KBPS // 16, 77)]))
     time.sleep(.002)
     r.data(1, sport=1001)
     expect("nothing uncongested for a window", r.sent(), (1, 0, 1))
@@ -99,7 +99,7 @@ def rates():
     r = Switch(f"srcc {2 * SIZE}b srcc_window 2s limit 1mb")
 
     def rate(flows, waiting):
-        return RATE_KBPS * (window_bytes - (waiting - 2) * SIZE) // (window_bytes * flows)
+        return (RATE_KBPS // flows) * (((window_bytes - (waiting - 2) * SIZE) << 16) // window_bytes) >> 16
 
     r.data(4)
     for n, port in enumerate(range(1001, 1005), 2):
@@ -110,6 +110,8 @@ def rates():
     sent = r.sent()[0]
     r.data(4)
     expect("known", r.sent(), (sent, 4, 0))
+    # not sooner than it can have heard of the first
+    time.sleep(.001)
     r.data(1, sport=1001)
     expect("told of two flows", r.told()[-1], (1001, rate(5, 12), 77))
     r.counters("flows", "r2", srcc_flows=5)
