@@ -249,8 +249,8 @@ test_rate() {
 		# what was on the link at the old rate is over: one goes at once
 		gains "rate $rate" "$before" packets=1 qlen=-1 drops=0
 		has "rate $rate" "$(state)" rate="$shown" link_rate="$shown"
-		expect_eq "the rest after $rate" "$(options "$(state)" rate= qlen= backlog= packets= bytes= overlimits=)" \
-			"$(options "$before" rate= qlen= backlog= packets= bytes= overlimits=)"
+		expect_eq "the rest after $rate" "$(options "$(state)" rate= qlen= backlog= memory_used= packets= bytes= overlimits=)" \
+			"$(options "$before" rate= qlen= backlog= memory_used= packets= bytes= overlimits=)"
 		departs 3 $((PACKET * 3500 / shown))
 	done <<-'LIST'
 		80kbit 10000
@@ -461,8 +461,8 @@ test_all_at_once() {
 		port 12311 ttl 64 addr auto notagkey
 	# a new rate lets one go at once, twice
 	gains "back" "$before" qlen=-2 backlog=$((-2 * PACKET)) packets=2 drops=0
-	expect_eq "as before" "$(options "$(state)" qlen= backlog= packets= bytes= overlimits=)" \
-		"$(options "$before" qlen= backlog= packets= bytes= overlimits=)"
+	expect_eq "as before" "$(options "$(state)" qlen= backlog= memory_used= packets= bytes= overlimits=)" \
+		"$(options "$before" qlen= backlog= memory_used= packets= bytes= overlimits=)"
 	drained
 }
 
