@@ -31,9 +31,7 @@ static void sfc_reset(struct Qdisc *sch)
 	q->state = (struct sfc_alg_state){ };
 	sfc_port_reset(sch);
 	sfc_qos_reset(&q->qos);
-	memset(&q->suppress, 0, sizeof(q->suppress));
-	if (q->srcc)
-		memset(q->srcc, 0, sizeof(*q->srcc));
+	sfc_forget_told(q);
 	q->next_ns = 0;
 	q->next_frac = 0;
 	q->wait = SFC_WAIT_NOTHING;

@@ -25,7 +25,7 @@
  * @peak:	most of any priority
  * @full:	priorities beyond xoff, and not yet below xon
  * @uncongested_ns:	of each priority, when a packet came in that met no congestion: srcc.c
- * @used_ns:	when one left, or queued up, by this device
+ * @used_ns:	when data came to a port of this device that has "srcc"
  * @paused:	priorities that may have to wait
  * @lock:	of what follows, and of writes to @dev and @cfg
  * @told:	PAUSE frames sent to the neighbour

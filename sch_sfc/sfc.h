@@ -232,6 +232,14 @@ static inline u32 sfc_mtu(const struct net_device *dev)
 	return min_t(u32, psched_mtu(dev), SFC_MTU_MAX);
 }
 
+/* Forget which flows were told what. */
+static inline void sfc_forget_told(struct sfc_sched *q)
+{
+	memset(&q->suppress, 0, sizeof(q->suppress));
+	if (q->srcc)
+		memset(q->srcc, 0, sizeof(*q->srcc));
+}
+
 /* Is there more than one data band? */
 static inline bool sfc_has_bands(const struct sfc_sched *q)
 {

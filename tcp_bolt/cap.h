@@ -8,9 +8,9 @@
  *
  * The paper does not say how a sender recovers.  Here a CNM holds for three round trips, the time
  * for which a switch takes a flow for present; a switch repeats it in half of that while the
- * congestion lasts.  Then the rate doubles each round trip, and the limit ends at the rate of the
- * link that the CNM names: a congested link is full at the sum of the target rates, and one round
- * trip of twice that is queued where there was room for three.
+ * congestion lasts.  Then the rate doubles each round trip, so that a flow whose CNM ends too soon
+ * hears of the next one before it is far beyond its share, and the limit ends at the rate of the
+ * link that the CNM names.
  *
  * Pure: plain structs and the time go in, a rate comes out.  Callers serialize.
  */
@@ -120,13 +120,13 @@ static inline struct bolt_cnm *bolt_cap_slot(struct bolt_cap *cap, u32 switch_id
  * @rtt_ns:	round trip of the flow
  */
 static inline void bolt_cap_set(struct bolt_cap *cap, u64 now_ns, u32 switch_id, u32 kbps,
-				u32 link_kbps, u32 rtt_ns)
+				u32 link_kbps, u64 rtt_ns)
 {
 	*bolt_cap_slot(cap, switch_id, now_ns) = (struct bolt_cnm){
 		.at_ns = now_ns,
 		.switch_id = switch_id,
 		.kbps = kbps,
-		.rtt_ns = clamp_t(u32, rtt_ns, BOLT_CAP_RTT_MIN_NS, BOLT_CAP_RTT_MAX_NS),
+		.rtt_ns = clamp_t(u64, rtt_ns, BOLT_CAP_RTT_MIN_NS, BOLT_CAP_RTT_MAX_NS),
 		.doublings = kbps < link_kbps ? ilog2(link_kbps / kbps) : 0,
 	};
 }

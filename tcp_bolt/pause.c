@@ -191,6 +191,20 @@ static bool bolt_pause_seen(const struct sock *sk, struct bolt_pause *p, const s
 	return bolt_seen_before(&p->seen, &new);
 }
 
+/* May a BTS or CNM take effect?  The object of its socket in *@f, or the counter of the refusal */
+static enum bolt_mib_item bolt_pause_accept(struct sock *sk, const struct bolt_msg *m,
+					    const struct bolt_arrival *a, struct bolt_flow **f)
+{
+	enum bolt_mib_item item = bolt_verify_echo(sk, bolt_flow_lookup(sk), m, a);
+
+	if (item != BOLT_MIB_CtlRx)
+		return item;
+	*f = bolt_flow_hold(sk, true);
+	if (!*f)
+		return BOLT_MIB_NoMem;
+	return bolt_pause_seen(sk, &(*f)->pause, m) ? BOLT_MIB_CtlReplay : BOLT_MIB_CtlRx;
+}
+
 /* Statistics and tracing: a BTS has moved the end of the pause from @old_ns. */
 static void bolt_pause_note(struct sock *sk, struct bolt_pause *p, const struct bolt_msg *m,
 			    bool begun, u64 old_ns, u64 now_ns)
@@ -212,22 +226,17 @@ static void bolt_pause_note(struct sock *sk, struct bolt_pause *p, const struct 
 enum bolt_mib_item bolt_bts_apply(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m,
 				  const struct bolt_arrival *a)
 {
-	enum bolt_mib_item item = bolt_verify_echo(sk, bolt_flow_lookup(sk), m, a);
 	u64 now_ns = a->ns, old_ns;
 	enum bolt_pause_what what;
 	struct bolt_pause_conf conf;
+	enum bolt_mib_item item;
 	struct bolt_flow *f;
 	struct bolt_pause *p;
 
+	item = bolt_pause_accept(sk, m, a, &f);
 	if (item != BOLT_MIB_CtlRx)
 		return item;
-	f = bolt_flow_hold(sk, true);
-	if (!f)
-		return BOLT_MIB_NoMem;
 	p = &f->pause;
-	if (bolt_pause_seen(sk, p, m))
-		return BOLT_MIB_CtlReplay;
-
 	bolt_pause_conf(bn, &conf);
 	old_ns = max(p->clock.until_ns, now_ns);
 	what = bolt_pause_set(&p->clock, &conf, now_ns, m->pause_ns);
@@ -254,29 +263,24 @@ enum bolt_mib_item bolt_bts_apply(struct bolt_net *bn, struct sock *sk, const st
 /* --- a CNM, in the same context --- */
 
 /* The flow's own round trip, without the queue that the CNM is about */
-static u32 bolt_cap_rtt_ns(const struct sock *sk)
+static u64 bolt_cap_rtt_ns(const struct sock *sk)
 {
 	u32 rtt_us = tcp_min_rtt(tcp_sk(sk));
 
-	if (rtt_us == ~0U)	/* nothing has been acknowledged yet */
-		return NSEC_PER_MSEC;
-	return min_t(u32, rtt_us, BOLT_CAP_RTT_MAX_NS / NSEC_PER_USEC) * NSEC_PER_USEC;
+	/* ~0: nothing has been acknowledged yet */
+	return rtt_us == ~0U ? NSEC_PER_MSEC : (u64)rtt_us * NSEC_PER_USEC;
 }
 
 enum bolt_mib_item bolt_cnm_apply(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m,
 				  const struct bolt_arrival *a)
 {
-	enum bolt_mib_item item = bolt_verify_echo(sk, bolt_flow_lookup(sk), m, a);
+	enum bolt_mib_item item;
 	struct bolt_flow *f;
 	struct bolt_cap *cap;
 
+	item = bolt_pause_accept(sk, m, a, &f);
 	if (item != BOLT_MIB_CtlRx)
 		return item;
-	f = bolt_flow_hold(sk, true);
-	if (!f)
-		return BOLT_MIB_NoMem;
-	if (bolt_pause_seen(sk, &f->pause, m))
-		return BOLT_MIB_CtlReplay;
 	BOLT_INC_STATS(bn, CnmRx);
 	cap = &f->pause.cap;
 	bolt_cap_set(cap, a->ns, m->switch_id, m->target_rate, m->link_rate, bolt_cap_rtt_ns(sk));

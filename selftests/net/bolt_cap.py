@@ -16,9 +16,12 @@ WIRE = 1514         # bytes of a full packet with its Ethernet header
 GAP = WIRE * 8 * 10**6 // KBPS
 
 
-def host(**more):
-    """Round trips of 1 ms, single packets, and a window of which 45 go in each"""
-    return Host(segs=1, **more)
+def host(cc, size=3000000, **more):
+    """In the middle of a transfer: round trips of 1 ms, single packets, and a window of which 45 go in each"""
+    h = Host(segs=1, **more)
+    h.transfer(cc, size)
+    h.running(60)
+    return h
 
 
 def gaps(h, start, end):
@@ -39,9 +42,7 @@ def cnm(h, kbps=KBPS, **changes):
 
 def limited(cc, **more):
     """The first gap is behind the CNM, none is shorter, and those while there is a window are no longer than they have to be"""
-    h = host(**more)
-    h.transfer(cc, 3000000)
-    h.running(60)
+    h = host(cc, **more)
     came = cnm(h)
     poll(lambda: len(h.sent(came + 4 * RTT)) >= 10, f"{cc} goes on")
     first = h.first_data(came)
@@ -71,9 +72,7 @@ def over_fq():
 
 def ends():
     """Three round trips, then half the gap, a quarter, and after the link's rate none"""
-    h = host()
-    h.transfer("reno", 6000000)
-    h.running(60)
+    h = host("reno", 6000000)
     came = cnm(h)
     poll(lambda: len(h.sent(came + 9 * RTT)) >= 20, "goes on")
     for start, end, part in ((.4, 2.9, 1), (3.4, 4, 2), (4.3, 5, 4), (5.3, 6, 8)):
@@ -88,9 +87,7 @@ def ends():
 
 def several():
     """The lowest of several switches applies, and each replaces its own"""
-    h = host()
-    h.transfer("cubic", 3000000)
-    h.running(60)
+    h = host("cubic")
     cnm(h, 2 * KBPS, switch=1)
     cnm(h, KBPS, switch=2, quote=h.sent(0)[-2])
     came = cnm(h, 4 * KBPS, switch=2, quote=h.sent(0)[-3])
@@ -104,9 +101,7 @@ def several():
 
 def beside_pause():
     """A pause stops a limited flow as any other, and the limit goes on behind it"""
-    h = host()
-    h.transfer("cubic", 3000000)
-    h.running(60)
+    h = host("cubic")
     quote = h.last()
     cnm(h, KBPS // 4, quote=quote)
     came = h.bts(2 * MS, quote=quote)
@@ -120,7 +115,7 @@ def beside_pause():
 
 def refused():
     """What proves nothing, comes twice, or nobody wants"""
-    h = host()
+    h = Host(segs=1)
     h.stream("cubic")
     h.running(20)
     quote = h.last()
