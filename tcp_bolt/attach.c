@@ -174,18 +174,24 @@ static bool bolt_peer_silent(const struct sock *sk, struct bolt_flow *f)
 
 /* --- without the option --- */
 
+/* Without memory the socket keeps its window, and the next ACK tries again. */
 static void bolt_fall_back(struct sock *sk, enum bolt_mib_item why)
 {
+	struct bolt_net *bn = bolt_net(sock_net(sk));
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	if (!bolt_flow_leave(sk)) {
+		BOLT_INC_STATS(bn, NoMem);
+		return;
+	}
 	bolt_flow_release(sk);
 	trace_bolt_fallback(sock_net(sk), sk, NULL, why);
-	bolt_fallback_begin(sk);
-	BOLT_INC_STATS(bolt_net(sock_net(sk)), Fallback);
+	BOLT_INC_STATS(bn, Fallback);
 	/* do not slow-start from a window of a BDP */
 	if (tcp_snd_cwnd(tp) > TCP_INIT_CWND && tp->data_segs_out > 1)
 		tp->snd_ssthresh = tcp_snd_cwnd(tp);
 	bolt_pacing_as_tcp(sk);
+	bolt_fallback_begin(sk);
 }
 
 static void bolt_go_without_option(struct sock *sk, struct bolt_flow *f)
@@ -278,9 +284,12 @@ BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 {
 	struct bolt_flow *f = bolt_flow_locked(sk);
 
-	/* the ACK of our SYN comes before init(): let init() run, see bolt_hs_offer() */
 	if (unlikely(!f)) {
-		inet_csk(sk)->icsk_ca_initialized = 0;
+		/* the ACK of our SYN comes before init(): let init() run, see bolt_hs_offer() */
+		if (1 << sk->sk_state & (TCPF_SYN_SENT | TCPF_SYN_RECV))
+			inet_csk(sk)->icsk_ca_initialized = 0;
+		else
+			bolt_fall_back(sk, BOLT_MIB_Fallback);
 		return;
 	}
 	if (unlikely(!llist_empty(&f->deferred)))

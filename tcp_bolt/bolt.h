@@ -207,7 +207,7 @@ int bolt_fallback_set(struct bolt_net *bn, char *name);
 void bolt_fallback_name(struct bolt_net *bn, char *name, size_t size);
 void bolt_fallback_init(struct bolt_net *bn);
 void bolt_fallback_exit(struct bolt_net *bn);
-void bolt_fallback_module_init(void);
+int bolt_fallback_module_init(void);
 void bolt_fallback_module_exit(void);
 
 /* mib.c */

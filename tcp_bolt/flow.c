@@ -7,9 +7,10 @@
  *   BOLT_FLOW_CC    added and removed with the socket locked: from the creation by a congestion
  *                   control until TCP releases that (also if its init() never ran)
  *   BOLT_FLOW_HELD  from the first message that is deferred or pauses the socket, until no message
- *                   is deferred, the pause is over and its watchdog's interval has passed.  A work
- *                   item removes it, or the exit of the namespace.  With BOLT_FLOW_BTS if a BTS
- *                   was among the messages: then LOCAL_OUT looks up every socket
+ *                   is deferred, the pause is over and its watchdog's interval has passed; and from
+ *                   a fall-back until its callback has returned.  A work item removes it, or the
+ *                   exit of the namespace.  With BOLT_FLOW_BTS if a BTS was among the messages:
+ *                   then LOCAL_OUT looks up every socket
  *
  * and is freed a grace period later.  A reader under RCU may find an object whose socket has just
  * been released; it then only writes to the object.
@@ -79,6 +80,13 @@ static bool bolt_flow_unhold(struct bolt_flow *f)
 	return linked;
 }
 
+/* Put the references of bolt_flow_leave(). */
+static void bolt_flow_left(unsigned int leaving)
+{
+	while (leaving--)
+		module_put(THIS_MODULE);
+}
+
 /*
  * Run deferred messages if the owner sent nothing and no ACK arrived, and end the pause.  Never
  * wait for the owner: a user may own the socket for ever, while a page fault is not resolved.
@@ -88,12 +96,14 @@ static void bolt_flow_work(struct work_struct *work)
 	struct bolt_flow *f = container_of(to_delayed_work(work), struct bolt_flow, work);
 	unsigned long wait = BOLT_FLOW_RETRY;
 	struct sock *sk = f->sk;
+	unsigned int leaving = 0;
 	bool over = false;
 	u64 keep_ns;
 
 	spin_lock_bh(&sk->sk_lock.slock);
 	if (!sock_owned_by_user(sk)) {
 		bolt_deferred_run(f, sk);
+		swap(leaving, f->leaving);
 		keep_ns = bolt_pause_left(sk, f);
 		wait = nsecs_to_jiffies(keep_ns) + 1;
 		if (!keep_ns) {
@@ -108,6 +118,8 @@ static void bolt_flow_work(struct work_struct *work)
 		sock_put(sk);
 	else
 		queue_delayed_work(bolt_wq, &f->work, wait);
+	/* unloading flushes the workqueue, so it waits for the end of this function */
+	bolt_flow_left(leaving);
 }
 
 static struct bolt_flow *bolt_flow_alloc(struct bolt_net *bn, struct sock *sk)
@@ -171,6 +183,23 @@ struct bolt_flow *bolt_flow_hold(struct sock *sk, bool bts)
 	return bolt_flow_get(sk, BOLT_FLOW_HELD | (bts ? BOLT_FLOW_BTS : 0));
 }
 
+/*
+ * The socket is about to get another congestion control from within a callback of ours: put its
+ * reference on this module once the socket is unlocked, so that the callback has returned.  Returns
+ * false without memory, but never for a socket that has an object.
+ * Context: socket locked
+ */
+bool bolt_flow_leave(struct sock *sk)
+{
+	struct bolt_flow *f = bolt_flow_hold(sk, false);
+
+	if (!f)
+		return false;
+	f->leaving++;
+	mod_delayed_work(bolt_wq, &f->work, 0);
+	return true;
+}
+
 /* The congestion control's release(), which TCP calls once per assignment */
 void bolt_flow_release(struct sock *sk)
 {
@@ -218,6 +247,7 @@ void bolt_flow_exit(struct bolt_net *bn)
 		spin_lock_bh(&sk->sk_lock.slock);
 		bolt_pause_end(sk, f);
 		bolt_deferred_drop(f);
+		bolt_flow_left(f->leaving);
 		spin_lock(&bn->flow_lock);
 		bolt_flow_put(f, BOLT_FLOW_HELD | BOLT_FLOW_BTS);
 		spin_unlock(&bn->flow_lock);

@@ -70,7 +70,7 @@ struct bolt_pause {
 
 /* Users of an object */
 #define BOLT_FLOW_CC	1	/* bolt or swift: from the offer, or init(), to release() */
-#define BOLT_FLOW_HELD	2	/* pause, limit, deferred messages; has a reference on the socket */
+#define BOLT_FLOW_HELD	2	/* pause, limit, deferred messages, leaving; holds the socket */
 #define BOLT_FLOW_BTS	4	/* besides HELD: BTS or CNM are among them, see bolt_pause_any() */
 
 /**
@@ -93,7 +93,8 @@ struct bolt_flow {
 	struct bolt_pause	pause;
 
 	/* BOLT_FLOW_HELD */
-	struct delayed_work	work;		/* runs deferred messages, ends a pause */
+	struct delayed_work	work;		/* runs deferred messages, ends a pause, leaves */
+	unsigned int		leaving;	/* references on this module that it puts */
 	struct list_head	list;		/* bn->held */
 	struct rcu_head		rcu;
 
@@ -182,6 +183,7 @@ struct bolt_flow *bolt_flow_find(const struct sock *sk);
 struct bolt_flow *bolt_flow_lookup(const struct sock *sk);
 struct bolt_flow *bolt_flow_create(struct sock *sk);
 struct bolt_flow *bolt_flow_hold(struct sock *sk, bool bts);
+bool bolt_flow_leave(struct sock *sk);
 void bolt_flow_release(struct sock *sk);
 
 /* Our clock as sent in t_data_tx of this connection; never 0, which means "no timestamp" */

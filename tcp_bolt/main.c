@@ -195,10 +195,12 @@ static int __init bolt_module_init(void)
 	err = bolt_flow_module_init();
 	if (err)
 		goto err_wq;
-	bolt_fallback_module_init();
-	err = register_pernet_subsys(&bolt_net_ops);
+	err = bolt_fallback_module_init();
 	if (err)
 		goto err_flow;
+	err = register_pernet_subsys(&bolt_net_ops);
+	if (err)
+		goto err_fallback;
 	bolt_ctl_register(BOLT_CTL_TCP_BOLT, bolt_control_receive);
 	bolt_rate_module_init();
 	err = bolt_genl_module_init();
@@ -216,8 +218,9 @@ err_rate:
 	bolt_rate_module_exit();
 	bolt_ctl_unregister(BOLT_CTL_TCP_BOLT);
 	unregister_pernet_subsys(&bolt_net_ops);
-err_flow:
+err_fallback:
 	bolt_fallback_module_exit();
+err_flow:
 	bolt_flow_module_exit();
 err_wq:
 	destroy_workqueue(bolt_wq);

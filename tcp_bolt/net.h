@@ -70,7 +70,7 @@ struct bolt_net {
 	u32			min_ttl;
 	struct bolt_keys __rcu	*tag_key;	/* NULL: messages need no tag */
 	struct bolt_level_dscp __rcu *level_dscp;	/* NULL: the socket's DSCP */
-	const struct tcp_congestion_ops __rcu *fallback;	/* NULL: Reno */
+	const struct tcp_congestion_ops __rcu *fallback;
 	struct swift_conf	swift;
 	struct ctl_table_header	*sysctl, *debug;
 };

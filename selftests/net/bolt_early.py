@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """The answer to a SYN comes while its socket is not what it was: softirq makes no object of its own, as
-a user who owns the socket, and may be taking the congestion control away, would not notice it.
+a user who owns the socket, and may be taking the congestion control away, would not notice it.  And a
+socket that is connected, or listens, again after it fell back.
 
 	H1 (connects) ---- H2 (answers 20 ms later, or by hand)
 """
@@ -12,7 +13,7 @@ import subprocess
 import sys
 
 import bolt_ctl
-from bolt_ctl import TCP_CONGESTION, Namespace, expect, poll, sh
+from bolt_ctl import LIBC, TCP_CONGESTION, Namespace, expect, poll, sh
 from bolt_forged import checksum
 from lib_pause import PORT, Owner
 from lib_ynl import Family
@@ -20,6 +21,10 @@ from lib_ynl import Family
 SYN_SENT, ESTABLISHED = "02", "01"	# in /proc/net/tcp
 A1, A2, SILENT = "192.0.2.1", "192.0.2.2", "192.0.2.7"
 ETH_P_IP = 0x800
+
+
+def algorithm(sock):
+    return sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0")
 
 
 class Pair:
@@ -66,7 +71,21 @@ class Pair:
         return self.h1.now("Flows")
 
     def algorithm(self):
-        return self.sock.getsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, 16).rstrip(b"\0")
+        return algorithm(self.sock)
+
+    def connect(self, peer):
+        """To a peer of that congestion control: what the socket uses then, its offers and fall-backs"""
+        before = self.h1.stats()
+        self.listener.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, peer)
+        self.sock.connect_ex((A2, PORT))
+        self.established()
+        after = self.h1.stats()
+        return self.algorithm(), *(after[k] - before[k] for k in ("SynTx", "Fallback"))
+
+    def disconnect(self):
+        """To AF_UNSPEC, which Python does not do"""
+        self.listener.accept()[0].close()
+        expect("connect(AF_UNSPEC)", LIBC.connect(self.sock.fileno(), bytes(16), 16), 0)
 
     def answer(self):
         """A SYN-ACK by hand, which accepts an offer"""
@@ -132,7 +151,8 @@ def owned_without_object():
     owner.let_go()
     p.established()
     expect("objects then", p.flows(), 0)
-    expect("congestion control", p.algorithm(), b"bolt-reno")
+    expect("congestion control", p.algorithm(), b"reno")
+    expect("Fallback", p.h1.stats()["Fallback"], 1)
     expect("SynAckRx", p.h1.stats()["SynAckRx"], 0)
     p.close()
 
@@ -148,7 +168,47 @@ def taken_away():
     p.close()
 
 
-TESTS = [owned, owned_without_object, taken_away]
+def fallen_back():
+    """A socket that was connected to a peer without Bolt, and is again what it was before connect()"""
+    p = Pair()
+    p.h1.sysctl("bolt.fallback", "reno")
+    p.established()
+    for peer, want in (b"bolt", (b"bolt", 1, 0)), (b"cubic", (b"reno", 1, 1)):
+        p.disconnect()
+        expect(f"after a connection, to {peer}", p.connect(peer), want)
+    p.disconnect()
+    return p
+
+
+def again():
+    """It keeps what it fell back to, as getsockopt says: the next connection offers nothing, until bolt is selected
+    again"""
+    p = fallen_back()
+    expect("as it is", p.connect(b"bolt"), (b"reno", 0, 0))
+    p.disconnect()
+    p.sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"bolt")
+    expect("selected again", p.connect(b"bolt"), (b"bolt", 1, 0))
+    p.close()
+
+
+def listens():
+    """So too where it listens next: it accepts no offer"""
+    p = fallen_back()
+    p.sock.setblocking(True)
+    p.sock.listen()
+    for select, want in (None, (b"reno", 0)), (b"bolt", (b"bolt", 1)):
+        if select:
+            p.sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, select)
+        before = p.h1.stats()["SynAckTx"]
+        with p.h2, socket.socket() as peer:
+            peer.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"bolt")
+            peer.connect((A1, p.sock.getsockname()[1]))
+            with p.sock.accept()[0] as child:
+                expect(f"{select}", (algorithm(child), p.h1.stats()["SynAckTx"] - before), want)
+    p.close()
+
+
+TESTS = [owned, owned_without_object, taken_away, again, listens]
 
 
 if __name__ == "__main__":

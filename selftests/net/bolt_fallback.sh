@@ -49,9 +49,8 @@ test_bbr() {
 	becomes bbr 0 bbr
 }
 
-# Reno needs no other module: it is ours under that name
 test_reno() {
-	becomes reno 1 bolt-reno
+	becomes reno 0 reno
 }
 
 test_server() {

@@ -131,7 +131,7 @@ test_late() {
 	touch "$tmp/go"
 	ended client "$CLIENT"
 	server_done
-	expect_eq "client" "$(info "$tmp/client" cc)" bolt-reno
+	expect_eq "client" "$(info "$tmp/client" cc)" reno
 	for ns in "$H1" "$H2"; do
 		expect_eq "FallbackLate" "$(bolt_stat "$ns" FallbackLate)" 1
 		expect_eq "NoHooks" "$(bolt_stat "$ns" NoHooks)" 0

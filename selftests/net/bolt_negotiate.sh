@@ -84,7 +84,7 @@ test_client_only() {
 	expect_eq "server SynRx" "$(bolt_stat "$H2" SynRx)" 1
 	expect_eq "server SynAckTx" "$(bolt_stat "$H2" SynAckTx)" 0
 	expect_eq "server Fallback" "$(bolt_stat "$H2" Fallback)" 0
-	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" bolt-reno
+	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" reno
 }
 
 test_server_only() {
@@ -92,7 +92,7 @@ test_server_only() {
 	expect_eq "server Fallback" "$(bolt_stat "$H2" Fallback)" 1
 	expect_eq "server SynRx" "$(bolt_stat "$H2" SynRx)" 0
 	expect_eq "client SynTx" "$(bolt_stat "$H1" SynTx)" 0
-	expect_eq "server's congestion control" "$(info "$tmp/server" cc)" bolt-reno
+	expect_eq "server's congestion control" "$(info "$tmp/server" cc)" reno
 }
 
 # No state for half-open connections, so a cookie is enough

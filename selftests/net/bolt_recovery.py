@@ -109,7 +109,7 @@ class Path:
         port = next(self.port)
         mbox = self.lossy(["lose", lost, "up", "port", str(port)])
         sock, there, listener = self.connect(cc, peer, port, window)
-        expect(f"{cc}: congestion control", used(sock), "bolt-reno" if (cc, peer) == ("bolt", "reno") else cc)
+        expect(f"{cc}: congestion control", used(sock), "reno" if (cc, peer) == ("bolt", "reno") else cc)
         size = packets * mss(sock)
         before, start = self.timeouts(), time.monotonic_ns()
         sock.sendall(b"x" * size)

@@ -26,7 +26,7 @@ test_cubic_to_bolt() {
 	client "$H1" cc cubic connect "$A2" 5001 send 500000 outq cc bolt send 500000 outq info
 	server_done
 	expect_on_time "retransmissions" "$(info "$tmp/client" retrans)" 0
-	expect_eq "not negotiated, so Reno" "$(info "$tmp/client" cc)" bolt-reno
+	expect_eq "not negotiated, so Reno" "$(info "$tmp/client" cc)" reno
 	expect_eq "Fallback" "$(bolt_stat "$H1" Fallback)" 1
 }
 
@@ -49,7 +49,7 @@ test_peer_falls_back() {
 	client "$H1" cc bolt connect "$A2" 5001 send 1000 outq cc cubic recv 1000000
 	server_done
 	expect_eq "FallbackLate" "$(bolt_stat "$H2" FallbackLate)" 1
-	expect_eq "server's congestion control" "$(info "$tmp/server" cc)" bolt-reno
+	expect_eq "server's congestion control" "$(info "$tmp/server" cc)" reno
 }
 
 # flowing CC...: changed again and again while data flows, never waiting for it to be acknowledged

@@ -204,8 +204,8 @@ in_ns() {
 }
 
 # setup_ns VAR...: a fresh namespace each, its name in VAR; IPv6 says what it says at once, so
-# that no report or solicitation gets between counted packets.  What falls back stays bolt-reno, so
-# that it is told from what never was bolt's.  A veth tells no speed: 10 Gb/s
+# that no report or solicitation gets between counted packets.  What falls back becomes reno, and
+# Fallback counts it.  A veth tells no speed: 10 Gb/s
 setup_ns() {
 	local var ns
 	for var; do

@@ -412,23 +412,24 @@ nft_reset() {
 
 test_nft_reset_on_syn() {
 	nft_reset 'tcp flags & (syn|ack) == syn'
-	expect_eq "client" "$(info "$tmp/client" cc)" bolt-reno
-	expect_eq "server" "$(info "$tmp/server" cc)" bolt-reno
+	expect_eq "client" "$(info "$tmp/client" cc)" reno
+	expect_eq "server" "$(info "$tmp/server" cc)" reno
 	expect_eq "H1 Fallback" "$(bolt_stat "$H1" Fallback)" 1
 	expect_eq "SRC" "$(qdisc "$R" r2 src_sent)" 0
 }
 
 test_nft_reset_on_synack() {
 	nft_reset 'tcp flags & (syn|ack) == (syn|ack)'
-	expect_eq "client" "$(info "$tmp/client" cc)" bolt-reno
-	expect_eq "server" "$(info "$tmp/server" cc)" bolt-reno
+	expect_eq "client" "$(info "$tmp/client" cc)" reno
+	expect_eq "server" "$(info "$tmp/server" cc)" reno
 	expect_eq "H2 Fallback" "$(bolt_stat "$H2" Fallback)" 1
 	expect_eq "SRC" "$(qdisc "$R" r2 src_sent)" 0
 }
 
 test_nft_reset_on_all() {
 	nft_reset 'meta l4proto tcp'
-	expect_eq "client" "$(info "$tmp/client" cc)" bolt-reno
+	expect_eq "client" "$(info "$tmp/client" cc)" reno
+	expect_eq "H1 Fallback" "$(bolt_stat "$H1" Fallback)" 1
 	expect_eq "SRC" "$(qdisc "$R" r2 src_sent)" 0
 }
 
@@ -455,8 +456,8 @@ test_synproxy() {
 	client "$H1" cc bolt connect "$A2" 5001 send "$BYTES" outq info
 	server_done
 	expect_eq "proxied" "$(in_ns "$M" nft list ruleset | grep -c 'counter packets 0 ')" 0
-	expect_eq "client" "$(info "$tmp/client" cc)" bolt-reno
-	expect_eq "server" "$(info "$tmp/server" cc)" bolt-reno
+	expect_eq "client" "$(info "$tmp/client" cc)" reno
+	expect_eq "server" "$(info "$tmp/server" cc)" reno
 	expect_eq "H1 Fallback" "$(bolt_stat "$H1" Fallback)" 1
 	expect_eq "H1 SynAckRx" "$(bolt_stat "$H1" SynAckRx)" 0
 	expect_eq "SRC" "$(qdisc "$M" m2 src_sent)" 0

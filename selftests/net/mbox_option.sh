@@ -118,7 +118,7 @@ test_strip_syn() {
 	setup_mbox strip-syn
 	both_ways
 	whole 1
-	ends bolt-reno bolt-reno
+	ends reno reno
 	fell_back 1 1
 	late 0 0
 	expect_eq "SynTx" "$(bolt_stat "$H1" SynTx)" 1
@@ -130,7 +130,7 @@ test_strip_synack() {
 	setup_mbox strip-synack
 	both_ways
 	whole 1
-	ends bolt-reno bolt-reno
+	ends reno reno
 	fell_back 1 1
 	late 0 0
 	expect_eq "SynAckTx" "$(bolt_stat "$H2" SynAckTx)" 1
@@ -141,7 +141,7 @@ test_strip_all() {
 	setup_mbox strip
 	both_ways "$B2"
 	whole 1
-	ends bolt-reno bolt-reno
+	ends reno reno
 	fell_back 1 1
 }
 
@@ -150,7 +150,7 @@ test_strip_all_but_handshake() {
 	setup_mbox strip-data strip-ack
 	both_ways
 	whole 50
-	ends bolt-reno bolt-reno
+	ends reno reno
 	late 1 0
 	fell_back 1 1
 	# the third packet came without it
@@ -170,7 +170,7 @@ test_strip_acks() {
 	both_ways
 	whole 50
 	expect_eq "H1 FallbackLate" "$(bolt_stat "$H1" FallbackLate)" 1
-	expect_eq "client" "$(info "$tmp/client" cc)" bolt-reno
+	expect_eq "client" "$(info "$tmp/client" cc)" reno
 }
 
 # In mid-connection, for both ends
@@ -180,7 +180,7 @@ test_strip_later() {
 	both_ways
 	whole 500
 	late 1 1
-	ends bolt-reno bolt-reno
+	ends reno reno
 }
 
 # The offer comes back from a server that knows nothing of it
@@ -190,7 +190,7 @@ test_echoed_offer() {
 	both_ways
 	unset SERVER_CC
 	whole 1
-	ends bolt-reno cubic
+	ends reno cubic
 	late 1 0
 	expect_eq "SynAckRx" "$(bolt_stat "$H1" SynAckRx)" 1
 	fell_back 1 0

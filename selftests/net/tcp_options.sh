@@ -294,7 +294,7 @@ signed() {
 	expect_eq "packets with the option" "$(packets eth0 'bolt=(syn|full)')" 0
 	expect_eq "client Fallback" "$(bolt_stat "$H1" Fallback)" 1
 	expect_eq "server Fallback" "$(bolt_stat "$H2" Fallback)" 1
-	expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt-reno
+	expect_eq "congestion control" "$(info "$tmp/client" cc)" reno
 	undisturbed
 }
 

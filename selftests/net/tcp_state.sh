@@ -264,9 +264,9 @@ repaired() {
 	client "$H1" cc bolt connect "$1" 5001 send 100000 recv 1000 outq info repair send 100000 \
 		recv 1000000 info
 	server_done
-	expect_eq "restored" "$(info "$tmp/client" cc)" bolt-reno
+	expect_eq "restored" "$(info "$tmp/client" cc)" reno
 	expect_eq "client Fallback" "$(bolt_stat "$H1" Fallback)" 1
-	expect_eq "peer" "$(info "$tmp/server" cc)" bolt-reno
+	expect_eq "peer" "$(info "$tmp/server" cc)" reno
 	expect_eq "peer's FallbackLate" "$(bolt_stat "$H2" FallbackLate)" 1
 	expect_ge "the peer's option, by then unknown" "$(bolt_stat "$H1" OptUnexpected)" 1
 }

@@ -35,7 +35,7 @@ _subrtt() {
 	case $cmd:$prev in
 	*:-n | *:--netns) words=$(_subrtt_netns) ;;
 	flows:-d | flows:--dev) words=$(_subrtt_devices) ;;
-	flows:-c | flows:--cc) words='bolt swift bolt-reno' ;;
+	flows:-c | flows:--cc) words='bolt swift' ;;
 	flows:-[alrp] | flows:--addr | flows:--local | flows:--remote | flows:--*port) ;;
 	stats:-c | top:-[cd] | *:--count | top:--delay) ;;
 	exporter:-l | exporter:--listen) words='127.0.0.1:9823 0.0.0.0:9823' ;;

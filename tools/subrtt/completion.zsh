@@ -36,7 +36,7 @@ flows)
 		'(-p --port)'{-p,--port}'[port of either end]:port:' \
 		'--local-port[port of this end]:port:' \
 		'--remote-port[port of the other end]:port:' \
-		'(-c --cc)'{-c,--cc}'[congestion control]:name:(bolt swift bolt-reno)' \
+		'(-c --cc)'{-c,--cc}'[congestion control]:name:(bolt swift)' \
 		'(-d --dev)'{-d,--dev}'[bound to it]:device:_net_interfaces' \
 		'(-4 --ipv4)'{-4,--ipv4}'[sockets of IPv4]' \
 		'(-6 --ipv6)'{-6,--ipv6}'[sockets of IPv6]' \

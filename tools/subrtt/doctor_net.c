@@ -232,9 +232,8 @@ void doctor_port(void)
 void doctor_peers(void)
 {
 	uint64_t negotiated = 0, fallback = 0, late = 0;
-	unsigned int i, plain = 0, with = 0;
+	unsigned int i, with = 0;
 	struct diag_table t;
-	char *list = NULL;
 	bool counted;
 
 	if (diag_read(&t, DIAG_STATES_CONNECTED, false)) {
@@ -242,28 +241,13 @@ void doctor_peers(void)
 		      "connections cannot be listed (inet_diag)");
 		return;
 	}
-	for (i = 0; i < t.n; i++) {
-		const struct diag_sock *s = &t.s[i];
-		const char *peer = diag_addr(s->family, s->dst);
-
-		with += !strcmp(s->cong, "bolt") || !strcmp(s->cong, "swift");
-		if (strcmp(s->cong, "bolt-reno"))
-			continue;
-		plain++;
-		if (list && (strstr(list, peer) || strlen(list) > 200))
-			continue;
-		list = words("%s%s%s", list ? list : "", list ? ", " : "", peer);
-	}
+	for (i = 0; i < t.n; i++)
+		with += !strcmp(t.s[i].cong, "bolt") || !strcmp(t.s[i].cong, "swift");
 	diag_free(&t);
 	counted = mib_read("Negotiated", &negotiated);
 	mib_read("Fallback", &fallback);
 	mib_read("FallbackLate", &late);
-	if (plain)
-		found(D_FIX, "peers",
-		      "sudo modprobe tcp_bolt && sudo sysctl -w net.ipv4.tcp_congestion_control=bolt   # there",
-		      "%u connections run plain Reno, because the peer or a middlebox does not support the option: %s",
-		      plain, list);
-	else if (!counted)
+	if (!counted)
 		found(D_UNKNOWN, "peers", NULL,
 		      "%u connections with bolt or swift now; how many ran without the option is unknown: CAP_NET_ADMIN is needed",
 		      with);
