@@ -48,6 +48,7 @@ struct bolt_msg {
 	u32	clock;		/* ... the clock with this number */
 	u32	seq;		/* TCP: sequence number of the quoted packet */
 	bool	verified;	/* set by the receiver: the tag was valid */
+	bool	segments;	/* quoted on the way to another segment than daddr, the last */
 	__be16	sport;
 	__be16	dport;
 	__be32	saddr[4];	/* IPv4: saddr[0] */
@@ -74,19 +75,36 @@ static inline unsigned int bolt_msg_cache_end(u8 flags, unsigned int len)
 	return len - (flags & BOLT_CTL_F_TAGGED ? BOLT_CTL_TAG_LEN : 0);
 }
 
-/* Length of the quoted IPv6 headers up to L4, or 0.  Sets *@proto to the L4 protocol. */
-static inline unsigned int bolt_msg_ip6_hdrlen(const u8 *q, unsigned int len, u8 *proto)
+/*
+ * Is @h a segment routing header (RFC 8754, section 2) that the packet has not reached the end of,
+ * with room for all segments that it says it has?  The last segment is the first in it.
+ */
+static inline bool bolt_msg_has_segments(const u8 *h, unsigned int len)
 {
+	unsigned int last_entry = h[4], left = h[3];
+
+	return h[2] == 4 && left && left <= last_entry + 1 && h[1] >= 2 * (last_entry + 1) &&
+	       8 + 8 * h[1] <= len;
+}
+
+/* Length of the IPv6 headers up to L4, or 0.  Sets the L4 protocol, and where the flow goes to. */
+static inline unsigned int bolt_msg_ip6_hdrlen(const u8 *q, unsigned int len, struct bolt_msg *m)
+{
+	const u8 *daddr = q + 24;
 	unsigned int off = 40;
 	u8 next = q[6];
 
 	while (next == 0 || next == 43 || next == 60) {	/* hop-by-hop, routing, destination */
 		if (off + 8 > len)
 			return 0;
+		if (next == 43 && bolt_msg_has_segments(q + off, len - off))
+			daddr = q + off + 8;
 		next = q[off];
 		off += 8 + 8 * q[off + 1];
 	}
-	*proto = next;
+	m->protocol = next;
+	m->segments = daddr != q + 24;
+	memcpy(m->daddr, daddr, 16);
 	return off;
 }
 
@@ -112,6 +130,7 @@ static inline unsigned int bolt_msg_read_quote(const u8 *q, unsigned int len, st
 {
 	unsigned int l4;
 
+	m->segments = false;
 	switch (q[0] >> 4) {
 	case 4:
 		l4 = (q[0] & 15) * 4;
@@ -127,12 +146,11 @@ static inline unsigned int bolt_msg_read_quote(const u8 *q, unsigned int len, st
 	case 6:
 		if (len < 40)
 			return 0;
-		l4 = bolt_msg_ip6_hdrlen(q, len, &m->protocol);
+		l4 = bolt_msg_ip6_hdrlen(q, len, m);
 		if (!l4)
 			return 0;
 		m->family = 6;
 		memcpy(m->saddr, q + 8, 16);
-		memcpy(m->daddr, q + 24, 16);
 		break;
 	default:
 		return 0;

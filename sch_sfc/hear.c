@@ -111,6 +111,9 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb)
 	    bolt_msg_parse(p, len, &m) != BOLT_MSG_OK ||
 	    m.type != BOLT_CTL_BTS || m.protocol == IPPROTO_TCP)
 		return false;
+	/* nothing proves that our flow has met the queue: anybody could have chosen the segments */
+	if (m.segments)
+		return false;
 	list_for_each_entry_rcu(h, &sfc_switch_of(net)->holds, list) {
 		if (READ_ONCE(h->cfg.port) != port)
 			continue;

@@ -101,6 +101,7 @@ enum sfc_refusal {
 /* parse.c */
 void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt);
 u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt);
+bool sfc_has_segments(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 bool sfc_flow_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_flow *f);
 bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,

@@ -227,7 +227,25 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 	}
 }
 
-/* The flow of a packet; without ports where there is no L4 header.  False: not IP. */
+/*
+ * Will a segment routing header send the packet on from its destination?  Its sender chooses the
+ * segments, and what a message quotes is the flow to the last of them.
+ */
+bool sfc_has_segments(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	u8 head[BOLT_CTL_QUOTE_MAX - BOLT_CTL_L4_QUOTE];
+	int len = pkt->l4_off - pkt->l3_off;
+	struct bolt_msg m = { };
+
+	return pkt->family == AF_INET6 && len > (int)sizeof(struct ipv6hdr) &&
+	       len <= (int)sizeof(head) && !skb_copy_bits(skb, pkt->l3_off, head, len) &&
+	       bolt_msg_ip6_hdrlen(head, len, &m) && m.segments;
+}
+
+/*
+ * The flow of a packet, by the addresses that it has here; without ports where there is no L4
+ * header.  False: not IP.
+ */
 bool sfc_flow_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_flow *f)
 {
 	const struct ipv6hdr *ip6h;
@@ -314,7 +332,8 @@ enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pk
 		return SFC_MSG_FALSE;
 	if (!keys || !(m->flags & BOLT_CTL_F_CACHEABLE))
 		return SFC_MSG_BTS;
-	return bolt_msg_cache_ok(buf, len, keys) ? SFC_MSG_CACHEABLE : SFC_MSG_FALSE;
+	return !m->segments && bolt_msg_cache_ok(buf, len, keys) ? SFC_MSG_CACHEABLE :
+								   SFC_MSG_FALSE;
 }
 
 /*

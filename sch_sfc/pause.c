@@ -61,7 +61,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 23-24 */
 		msg.pause_ns = max(local_ns, cached_ns);
 		msg.flags = BOLT_CTL_F_FROM_CACHE;
-	} else if (q->pause.cacheable) {			/* line 25 */
+	} else if (q->pause.cacheable && !sfc_has_segments(skb, pkt)) {	/* line 25 */
 		msg.flags = BOLT_CTL_F_CACHEABLE;
 	}
 

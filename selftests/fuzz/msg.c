@@ -58,14 +58,22 @@ static unsigned int quote(struct input *in, u8 *q, struct bolt_msg *m)
 		q[0] = 0x60;
 		q[6] = m->protocol;
 		more = take_below(in, 10);
-		if (more) {
-			q[6] = 60;
-			q[40] = m->protocol;
-			q[41] = more - 1;
-			l4 += 8 * more;
-		}
 		memcpy(m->saddr, q + 8, 16);
 		memcpy(m->daddr, q + 24, 16);
+		if (more) {
+			q[6] = take_once_in(in, 2) ? 60 : 43;
+			q[40] = m->protocol;
+			q[41] = more - 1;
+			/* of segments: so many are left, and this is the number of the first */
+			q[42] = 3 + take_below(in, 2);
+			q[43] = take_below(in, 7);
+			q[44] = take_below(in, 6);
+			m->segments = q[6] == 43 && q[42] == 4 && q[43] && q[43] <= q[44] + 1 &&
+				      8 + 16 * (q[44] + 1) <= 8 * more;
+			if (m->segments)
+				memcpy(m->daddr, q + 48, 16);
+			l4 += 8 * more;
+		}
 	}
 	memcpy(&m->sport, q + l4, 2);
 	memcpy(&m->dport, q + l4 + 2, 2);

@@ -143,11 +143,17 @@ static void build(struct packet *p, struct input *in, struct sk_buff *skb)
 			static const u8 ext[] = { 0, 43, 44, 51, 60 };
 
 			p->raw[l3 + 6] = ext[take_below(in, sizeof(ext))];
-			append_any(p, in, 8);
+			len = p->raw[l3 + 6] == 43 ? take_below(in, 6) : 0;
+			append_any(p, in, 8 + 16 * len);
 			p->raw[l3 + 40] = proto;
-			p->raw[l3 + 41] = 0;
-			if (take_once_in(in, 2))
+			p->raw[l3 + 41] = 2 * len;
+			if (len) {
+				p->raw[l3 + 42] = 4;
+				p->raw[l3 + 43] = take_below(in, 7);
+				p->raw[l3 + 44] = take_once_in(in, 4) ? take_u8(in) : len - 1;
+			} else if (take_once_in(in, 2)) {
 				put_unaligned_be16(take_below(in, 16), p->raw + l3 + 42);
+			}
 		}
 	} else {
 		append_any(p, in, 20);
@@ -235,6 +241,23 @@ static int end_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 	return len ? pkt->l3_off + len + (ip6 ? 40 : 0) : skb->len;
 }
 
+/* Whoever hears of the packet takes it for the same flow, unless it goes on to another segment. */
+static void quoted(const struct sk_buff *skb, const struct sfc_pkt *pkt, const struct sfc_flow *f)
+{
+	unsigned int len = pkt->l4_off - pkt->l3_off + BOLT_CTL_L4_QUOTE;
+	u8 q[BOLT_CTL_QUOTE_MAX];
+	struct bolt_msg m = { };
+
+	if (!pkt->proto || len > sizeof(q) || skb_copy_bits(skb, pkt->l3_off, q, len) ||
+	    !bolt_msg_parse_quote(q, len, &m))
+		return;
+	CHECK(m.family == f->family && m.protocol == f->proto);
+	CHECK(m.sport == f->sport && m.dport == f->dport);
+	CHECK(!memcmp(m.saddr, f->saddr, sizeof(m.saddr)));
+	CHECK(m.segments == sfc_has_segments(skb, pkt));
+	CHECK(m.segments || !memcmp(m.daddr, f->daddr, sizeof(m.daddr)));
+}
+
 /* What else reads the packet once sfc_parse() has said what it is */
 static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
@@ -247,6 +270,7 @@ static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt 
 	if (sfc_flow_of(skb, pkt, &f)) {
 		CHECK(f.family == (pkt->family == AF_INET ? 4 : 6));
 		CHECK(f.proto == pkt->proto && (f.proto || (!f.sport && !f.dport)));
+		quoted(skb, pkt, &f);
 	}
 	if (pkt->control) {
 		CHECK(pkt->high && !pkt->pausable && pkt->proto == IPPROTO_UDP);

@@ -249,6 +249,50 @@ static void bolt_msg_quote_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m.daddr[1] | m.daddr[2] | m.daddr[3], 0);
 }
 
+/* --- a segment routing header in the quote (RFC 8754) --- */
+
+#define SEGMENT(n)	0x20, 0x01, 0x0d, 0xb8, 0, (n), 0, 0, 0, 0, 0, 0, 0, 0, 0, (n)
+#define ROUTING(next, len, type, left, entry)	(next), (len), (type), (left), (entry), 0, 0, 0
+#define SRH(next, len, left, entry)		ROUTING(next, len, 4, left, entry)
+
+struct segments_case {
+	const char *name;
+	u8 last;		/* byte at which the last segment is; 24: the header says it */
+	u8 len;
+	u8 quote[BOLT_CTL_QUOTE_MAX];
+};
+
+static const struct segments_case segments_cases[] = {
+	{ "one of two left", 48, 88, { V6(43), SRH(6, 4, 1, 1), SEGMENT(3), SEGMENT(2), L4 } },
+	{ "none left", 24, 88, { V6(43), SRH(6, 4, 0, 1), SEGMENT(3), SEGMENT(2), L4 } },
+	{ "the first is the header's", 48, 72, { V6(43), SRH(6, 2, 1, 0), SEGMENT(3), L4 } },
+	{ "with a TLV", 48, 80, { V6(43), SRH(6, 3, 1, 0), SEGMENT(3), 5, 6, [72] = L4 } },
+	{ "behind hop-by-hop", 56, 80, { V6(0), EXT8(43), SRH(6, 2, 1, 0), SEGMENT(3), L4 } },
+	{ "before destination", 48, 80, { V6(43), SRH(60, 2, 1, 0), SEGMENT(3), EXT8(6), L4 } },
+	{ "no room for a segment", 24, 64, { V6(43), SRH(6, 1, 1, 0), [56] = L4 } },
+	{ "no room for the first", 24, 72, { V6(43), SRH(6, 2, 1, 1), SEGMENT(3), L4 } },
+	{ "more left than there are", 24, 72, { V6(43), SRH(6, 2, 2, 0), SEGMENT(3), L4 } },
+	{ "all left of 256", 24, 72, { V6(43), SRH(6, 2, 255, 255), SEGMENT(3), L4 } },
+	{ "another type", 24, 72, { V6(43), ROUTING(6, 2, 3, 1, 0), SEGMENT(3), L4 } },
+	{ "another header", 24, 72, { V6(60), SRH(6, 2, 1, 0), SEGMENT(3), L4 } },
+};
+
+KUNIT_ARRAY_PARAM_DESC(segments, segments_cases, name);
+
+static void bolt_msg_segments_test(struct kunit *test)
+{
+	const struct segments_case *c = test->param_value;
+	struct bolt_msg m;
+	unsigned int len;
+	u8 *p = payload(test, &src, c->quote, c->len, &len);
+
+	KUNIT_ASSERT_EQ(test, bolt_msg_parse(p, len, &m), BOLT_MSG_OK);
+	expect_src(test, &m);
+	KUNIT_EXPECT_EQ(test, memcmp(m.saddr, p + HDR + 8, 16), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(m.daddr, p + HDR + c->last, 16), 0);
+	KUNIT_EXPECT_EQ(test, m.segments, c->last != 24);
+}
+
 /* --- each field --- */
 
 struct field_case {
@@ -456,6 +500,7 @@ static struct kunit_case bolt_msg_cases[] = {
 	KUNIT_CASE_PARAM(bolt_msg_layout_test, layout_gen_params),
 	KUNIT_CASE_PARAM(bolt_msg_is_form_test, layout_gen_params),
 	KUNIT_CASE_PARAM(bolt_msg_quote_test, quote_gen_params),
+	KUNIT_CASE_PARAM(bolt_msg_segments_test, segments_gen_params),
 	KUNIT_CASE_PARAM(bolt_msg_field_test, field_gen_params),
 	KUNIT_CASE(bolt_msg_unannounced_tag_test),
 	KUNIT_CASE_PARAM(bolt_msg_each_length_test, layout_gen_params),

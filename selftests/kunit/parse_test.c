@@ -313,6 +313,47 @@ static void sfc_parse_misnamed_test(struct kunit *test)
 	finds(test, skb, 0, 1);
 }
 
+/* IPv6 with a segment routing header of @n segments, the last of them 2000::3, and TCP */
+static unsigned int segmented(u8 *to, unsigned int n)
+{
+	const u8 head[8] = { IPPROTO_TCP, 2 * n, 4, 1, n - 1 }, last[16] = { 0x20, [15] = 3 };
+	u8 *srh = to + L2 + sizeof(struct ipv6hdr), *seg = srh + 8;
+
+	memcpy(to, plain6, L2 + sizeof(struct ipv6hdr));
+	to[L2 + 6] = NEXTHDR_ROUTING;
+	to[L2 + 5] = 8 + 16 * n + sizeof(struct tcphdr) + 8;
+	memset(srh, 0, 8 + 16 * n + sizeof(struct tcphdr) + 8);
+	memcpy(srh, head, sizeof(head));
+	memcpy(seg, last, sizeof(last));
+	seg[16 * n + 12] = 0x50;
+	return L2 + sizeof(struct ipv6hdr) + to[L2 + 5];
+}
+
+/* A flow is named by where its packet goes now; whether it goes on, wherever that is cut in two */
+static void sfc_has_segments_test(struct kunit *test)
+{
+	unsigned int n, len, linear;
+	struct sfc_pkt pkt;
+	struct sfc_flow f;
+	struct sk_buff *skb;
+	u8 bytes[ROOM];
+
+	for (n = 1; n <= 5; n++) {
+		len = segmented(bytes, n);
+		for (linear = L2; linear <= len; linear++) {
+			skb = packet(test, bytes, len, linear);
+			sfc_parse(skb, PORT, &pkt);
+			KUNIT_EXPECT_EQ(test, pkt.proto, IPPROTO_TCP);
+			KUNIT_EXPECT_TRUE(test, sfc_flow_of(skb, &pkt, &f));
+			KUNIT_EXPECT_EQ(test, ((u8 *)f.daddr)[15], 2);
+			/* with five no message quotes it */
+			KUNIT_EXPECT_EQ_MSG(test, sfc_has_segments(skb, &pkt), n < 5,
+					    "%u segments, %u bytes", n, linear);
+			kfree_skb(skb);
+		}
+	}
+}
+
 static struct kunit_case sfc_parse_cases[] = {
 	KUNIT_CASE(sfc_parse_in_place_test),
 	KUNIT_CASE(sfc_parse_in_place_any_test),
@@ -320,6 +361,7 @@ static struct kunit_case sfc_parse_cases[] = {
 	KUNIT_CASE(sfc_parse_tags_test),
 	KUNIT_CASE(sfc_parse_lengths_test),
 	KUNIT_CASE(sfc_parse_misnamed_test),
+	KUNIT_CASE(sfc_has_segments_test),
 	{ }
 };
 

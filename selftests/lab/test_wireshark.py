@@ -184,6 +184,13 @@ class Control(unittest.TestCase):
         self.assertEqual(rows, [[A, B, "", "", "6", "1000", "2000", "77"], ["", "", A6, B6, "6", "1000", "2000", str(2**32 - 1)],
                                 [A, B, "", "", "17", "1000", "2000", ""], ["", "", A6, B6, "17", "7", "8", ""]])
 
+    def test_a_quote_with_segments_goes_to_the_last(self):
+        def routed(kind, left, entry):
+            last = socket.inet_pton(socket.AF_INET6, "2001:db8::99")
+            return control(quote=ip(A6, B6, 43, struct.pack("!BBBBB3x", 6, 2, kind, left, entry) + last + struct.pack("!HHI", 7, 8, 9)))
+        rows = fields([routed(4, 1, 0), routed(4, 0, 0), routed(4, 2, 0), routed(4, 1, 1), routed(3, 1, 0)], "bolt.quote.dst6", "bolt.quote.dstport")
+        self.assertEqual(rows, [["2001:db8::99", "8"], *[[B6, "8"]] * 4])
+
     def test_it_names_the_packet_that_caused_it(self):
         rows = fields([data for a, b in ((A, B), (A6, B6)) for data in (tcp(option(0x84, 0, 123456), b"x", src=a, dst=b), control(quote=quoted(a, b)))],
                       "bolt.ctl.frame", "bolt.ctl.ns")

@@ -525,6 +525,19 @@ def forged():
     h.close()
 
 
+def segments():
+    """Whoever routes a packet by a congested port says what it quotes: a BTS with a segment routing header holds nothing"""
+    h = Port(family=6)
+    h.send()
+    quote = h.left()[-1].quote()
+    header = struct.pack("!BBBBI", socket.IPPROTO_UDP, 2, 4, 1, 0) + quote[24:40]
+    h.refused("on the way to another segment", None, MS,
+              quote[:6] + bytes([43]) + quote[7:24] + socket.inet_pton(socket.AF_INET6, "2001:db8::9") + header + quote[40:])
+    h.bts(MS, quote)
+    h.counters("as it is", pauses=1, bts=1)
+    h.close()
+
+
 def csum_errors(h):
     """Datagrams that UDP has refused"""
     with h.h1, open("/proc/self/net/snmp", encoding="ascii") as f:
@@ -932,7 +945,7 @@ def end_to_end():
 
 
 TESTS = [exact, exact_ipv6, replaced, without_packets, clamped, nobody_else, fragments, segmented,
-         queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte, forged, stale,
+         queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte, forged, segments, stale,
          watchdog, off, another_child, changed, below, two_ports, taken, shared, goes, end_to_end]
 
 

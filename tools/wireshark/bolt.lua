@@ -302,20 +302,29 @@ local function rate_text(kbit)
 	return kbit >= 1e6 and string.format("%g Gb/s", kbit / 1e6) or string.format("%g Mb/s", kbit / 1e3)
 end
 
--- Where the quoted packet's ports are and its protocol, or nil: bolt_msg_parse_quote()
+-- Is there a segment routing header at AT with a last segment to go to? bolt_msg_has_segments()
+local function has_segments(quote, at)
+	local size, left, entries = quote(at + 1, 1):uint(), quote(at + 3, 1):uint(), quote(at + 4, 1):uint() + 1
+	return quote(at + 2, 1):uint() == 4 and left > 0 and left <= entries and size >= 2 * entries and at + 8 + 8 * size <= quote:len()
+end
+
+-- Where the quoted packet's ports are, its protocol, and where its destination is, or nil: bolt_msg_parse_quote()
 local function quote_ports(quote)
 	local size, version = quote:len(), quote(0, 1):bitfield(0, 4)
-	local at, proto
+	local at, proto, dst
 	if version == 4 then
-		at, proto = quote(0, 1):bitfield(4, 4) * 4, quote(9, 1):uint()
+		at, proto, dst = quote(0, 1):bitfield(4, 4) * 4, quote(9, 1):uint(), 16
 		if at < 20 or quote(6, 2):bitfield(3, 13) ~= 0 then
 			return nil
 		end
 	elseif version == 6 and size >= 40 then
-		at, proto = 40, quote(6, 1):uint()
+		at, proto, dst = 40, quote(6, 1):uint(), 24
 		while proto == 0 or proto == 43 or proto == 60 do
 			if at + 8 > size then
 				return nil
+			end
+			if proto == 43 and has_segments(quote, at) then
+				dst = at + 8
 			end
 			proto = quote(at, 1):uint()
 			at = at + 8 + 8 * quote(at + 1, 1):uint()
@@ -326,24 +335,24 @@ local function quote_ports(quote)
 	if not WITH_PORTS[proto] or at + L4_QUOTE ~= size then
 		return nil
 	end
-	return at, proto, version
+	return at, proto, version, dst
 end
 
 local function add_quote(quote, tree, pinfo, stamp)
 	local item = tree:add(C.quote, quote)
-	local at, proto, version = quote_ports(quote)
+	local at, proto, version, to = quote_ports(quote)
 	if not at then
 		item:add_proto_expert_info(X.quote)
 		return nil
 	end
 	local src, dst
 	if version == 4 then
-		src, dst = quote(12, 4), quote(16, 4)
+		src, dst = quote(12, 4), quote(to, 4)
 		item:add(C.ip_src, src)
 		item:add(C.ip_dst, dst)
 		src, dst = src:ipv4(), dst:ipv4()
 	else
-		src, dst = quote(8, 16), quote(24, 16)
+		src, dst = quote(8, 16), quote(to, 16)
 		item:add(C.ip6_src, src)
 		item:add(C.ip6_dst, dst)
 		src, dst = src:ipv6(), dst:ipv6()

@@ -100,7 +100,8 @@ enum bolt_ctl_type {
  *	a number (be32): BTS: length of the pause, ns; CNM: rate to send at, kbit/s, not 0; SRC:
  *		no number
  *	the quote: the packet that caused the message, from its IP header through the first
- *		eight bytes of its TCP (or UDP) header
+ *		eight bytes of its TCP (or UDP) header; with a segment routing header (RFC 8754) its
+ *		flow goes to the last segment
  *	with BOLT_CTL_F_CACHEABLE the part for switches: time of sending, ns (be64), number of
  *		the clock (be32), and SipHash-2-4 of everything before it with the key of the
  *		switches (be64)
