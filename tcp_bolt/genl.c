@@ -129,13 +129,21 @@ static int bolt_put_pause(struct sk_buff *skb, const struct bolt_pause *p, u64 n
 	return 0;
 }
 
+static int bolt_put_limit(struct sk_buff *skb, const struct bolt_cap *cap, u64 now_ns)
+{
+	/* at most the rate of the link that a CNM names, which has 32 bits */
+	u32 kbps = bolt_cap_kbps(cap, now_ns);
+
+	return kbps ? nla_put_u32(skb, BOLT_A_FLOW_LIMIT, kbps) : 0;
+}
+
 /*
- * Not if messages are only deferred: that would tell an attacker who guesses sequence numbers that
- * a guess was close.
+ * Has a BTS or a CNM been believed?  Not if messages are only deferred: that would tell an attacker
+ * who guesses sequence numbers that a guess was close.
  */
 static bool bolt_shows_pause(const struct bolt_flow *f)
 {
-	return READ_ONCE(f->pause.begun);
+	return READ_ONCE(f->pause.begun) || READ_ONCE(f->pause.cap.next_ns);
 }
 
 /* Values may change meanwhile if a user owns the socket.  Context: RCU */
@@ -160,8 +168,11 @@ static int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
 	err = bolt_put_id(skb, sk) ?: nla_put_u32(skb, BOLT_A_FLOW_FLAGS, flags);
 	if (!err && ctl)
 		err = bolt_put_object(skb, ctl, f, now_ns);
-	if (!err && bolt_shows_pause(f))
+	if (!err && f->pause.begun)
 		err = bolt_put_pause(skb, &f->pause, now_ns);
+	/* its fields belong together */
+	if (!err && !sock_owned_by_user(sk))
+		err = bolt_put_limit(skb, &f->pause.cap, now_ns);
 	spin_unlock_bh(&sk->sk_lock.slock);
 	return err;
 }

@@ -24,6 +24,7 @@ from lib_pause import MS, Host
 from lib_ynl import DUMP, INTEGERS, Family, Refused, Spec, attr, unprivileged
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+SUBRTT = os.path.join(os.environ.get("TC_LIB_DIR", ""), "subrtt")
 SO_COOKIE = 57
 MANY = 5000
 NLA_TYPES = {"flag": 1, "u8": 2, "u16": 3, "u32": 4, "u64": 5, "binary": 10, "string": 12}
@@ -267,6 +268,26 @@ def paused_flow():
         h.close()
 
 
+def limited_flow():
+    """So too the limit of a CNM; and when it is over"""
+    for cc in "cubic", "bolt":
+        h = Host(segs=1)
+        h.stream(cc)
+        h.running(20)
+        h.bts(40000, type=3, rate=80000)
+        with h.h1:
+            nl = Family("bolt")
+        flow, = flows(nl, congestion=cc)
+        expect(f"{cc}: limit and pause", (flow.get("limit"), "pause" in flow), (40000, False))
+        shown = subprocess.run([SUBRTT, "-n", h.h1.name, "flows", "-c", cc], check=True, capture_output=True, text=True).stdout
+        expect(f"{cc}: as subrtt shows it", re.findall("limited to (.*)", shown), ["40.0Mbps"])
+        # three round trips, and one at twice the rate
+        poll(lambda: [x.get("limit") for x in flows(nl, cookie=flow["cookie"])] == [None] * (cc == "bolt"), f"{cc}: over")
+        h.streamed()
+        nl.close()
+        h.close()
+
+
 def families():
     """IPv4, IPv6, and IPv4 mapped into it, both ends of each"""
     v6 = "fd00::1"
@@ -435,7 +456,7 @@ def namespace_goes():
 
 
 # unload first: what others leave, a FIN that nobody acknowledges, holds the module
-TESTS = [unload, headers, policies, one_flow, swift_flow, paused_flow, families, many, bad, permissions,
+TESTS = [unload, headers, policies, one_flow, swift_flow, paused_flow, limited_flow, families, many, bad, permissions,
          namespace_goes]
 
 

@@ -71,6 +71,7 @@ static const struct attr_name bolt_flow_names[] = {
 	A(BOLT_A_FLOW_NIC_RATE,		"nic_rate", NUM),
 	A(BOLT_A_FLOW_PAUSE,		"pause", NEST, .nest = &bolt_pause_set),
 	A(BOLT_A_FLOW_LAST_SRC,		"last_src", NEST, .nest = &bolt_src_set),
+	A(BOLT_A_FLOW_LIMIT,		"limit", NUM),
 	{ }
 };
 

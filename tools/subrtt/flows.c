@@ -352,6 +352,8 @@ static void print_text(struct nlattr **tb, const struct diag_sock *s)
 	print_windows(tb);
 	print_src(tb[BOLT_A_FLOW_LAST_SRC]);
 	print_pause(tb[BOLT_A_FLOW_PAUSE]);
+	if (tb[BOLT_A_FLOW_LIMIT])
+		printf("\t limited to %s\n", tx_rate(at_num(tb[BOLT_A_FLOW_LIMIT]) * 1000));
 	if (s && s->info_len) {
 		putchar('\t');
 		tcpinfo_text(s->info, s->info_len);

@@ -59,6 +59,7 @@ enum {
 	BOLT_A_FLOW_NIC_RATE,	/* u32 */
 	BOLT_A_FLOW_PAUSE,	/* nest of BOLT_A_PAUSE_* */
 	BOLT_A_FLOW_LAST_SRC,	/* nest of BOLT_A_LAST_SRC_* */
+	BOLT_A_FLOW_LIMIT,	/* u32 */
 
 	__BOLT_A_FLOW_MAX,
 	BOLT_A_FLOW_MAX = (__BOLT_A_FLOW_MAX - 1)
