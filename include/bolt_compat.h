@@ -38,6 +38,9 @@
 	void name(struct sock *sk, const struct rate_sample *rs)
 #endif
 
+/* Since 6.13 TCP calls a congestion control's release() only if it has called init() */
+#define BOLT_RELEASE_NEEDS_INIT	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0))
+
 /* 6.11 made the tables of sysctl handlers const */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
 #define BOLT_CTL_TABLE const struct ctl_table

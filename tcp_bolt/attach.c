@@ -287,7 +287,7 @@ BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	if (unlikely(!f)) {
 		/* the ACK of our SYN comes before init(): let init() run, see bolt_hs_offer() */
 		if (1 << sk->sk_state & (TCPF_SYN_SENT | TCPF_SYN_RECV))
-			inet_csk(sk)->icsk_ca_initialized = 0;
+			bolt_flow_await_init(sk);
 		else
 			bolt_fall_back(sk, BOLT_MIB_Fallback);
 		return;

@@ -8,9 +8,10 @@
  *                   control until TCP releases that (also if its init() never ran)
  *   BOLT_FLOW_HELD  from the first message that is deferred or pauses the socket, until no message
  *                   is deferred, the pause is over and its watchdog's interval has passed; and from
- *                   a fall-back until its callback has returned.  A work item removes it, or the
- *                   exit of the namespace.  With BOLT_FLOW_BTS if a BTS was among the messages:
- *                   then LOCAL_OUT looks up every socket
+ *                   a fall-back until its callback has returned, and from the answer to a SYN
+ *                   until init().  A work item removes it, or the exit of the namespace.  With
+ *                   BOLT_FLOW_BTS if a BTS was among the messages: then LOCAL_OUT looks up every
+ *                   socket
  *
  * and is freed a grace period later.  A reader under RCU may find an object whose socket has just
  * been released; it then only writes to the object.
@@ -80,6 +81,22 @@ static bool bolt_flow_unhold(struct bolt_flow *f)
 	return linked;
 }
 
+/* What release() does for BOLT_FLOW_CC.  Context: BH off */
+static void bolt_flow_drop(struct bolt_flow *f)
+{
+	spin_lock_bh(&f->bn->flow_lock);
+	f->bn->flows--;
+	bolt_flow_put(f, BOLT_FLOW_CC);
+	spin_unlock_bh(&f->bn->flow_lock);
+}
+
+/* Likewise where it was not called, see bolt_flow_await_init().  Context: socket's spinlock held */
+static void bolt_flow_drop_unreleased(struct bolt_flow *f)
+{
+	if (f->users & BOLT_FLOW_CC && !f->ctl && !bolt_sk_controller(f->sk))
+		bolt_flow_drop(f);
+}
+
 /* Put the references of bolt_flow_leave(). */
 static void bolt_flow_left(unsigned int leaving)
 {
@@ -103,6 +120,7 @@ static void bolt_flow_work(struct work_struct *work)
 	spin_lock_bh(&sk->sk_lock.slock);
 	if (!sock_owned_by_user(sk)) {
 		bolt_deferred_run(f, sk);
+		bolt_flow_drop_unreleased(f);
 		swap(leaving, f->leaving);
 		keep_ns = bolt_pause_left(sk, f);
 		wait = nsecs_to_jiffies(keep_ns) + 1;
@@ -200,6 +218,23 @@ bool bolt_flow_leave(struct sock *sk)
 	return true;
 }
 
+/*
+ * The connection is about to be established, and init() to be called.  From Linux 6.13 on TCP calls
+ * release() only after init(), but BPF programs run before that and may select another congestion
+ * control.  Then the work item does what release() would.
+ * Context: socket locked
+ */
+void bolt_flow_await_init(struct sock *sk)
+{
+	inet_csk(sk)->icsk_ca_initialized = 0;
+	if (!BOLT_RELEASE_NEEDS_INIT)
+		return;
+	rcu_read_lock();
+	if (bolt_flow_lookup(sk))
+		bolt_flow_hold(sk, false);
+	rcu_read_unlock();
+}
+
 /* The congestion control's release(), which TCP calls once per assignment */
 void bolt_flow_release(struct sock *sk)
 {
@@ -211,10 +246,7 @@ void bolt_flow_release(struct sock *sk)
 	if (f) {
 		WRITE_ONCE(f->ctl, NULL);
 		bolt_detach(sk, f);
-		spin_lock_bh(&f->bn->flow_lock);
-		f->bn->flows--;
-		bolt_flow_put(f, BOLT_FLOW_CC);
-		spin_unlock_bh(&f->bn->flow_lock);
+		bolt_flow_drop(f);
 	}
 	rcu_read_unlock();
 }
@@ -247,6 +279,7 @@ void bolt_flow_exit(struct bolt_net *bn)
 		spin_lock_bh(&sk->sk_lock.slock);
 		bolt_pause_end(sk, f);
 		bolt_deferred_drop(f);
+		bolt_flow_drop_unreleased(f);
 		bolt_flow_left(f->leaving);
 		spin_lock(&bn->flow_lock);
 		bolt_flow_put(f, BOLT_FLOW_HELD | BOLT_FLOW_BTS);

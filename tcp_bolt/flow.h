@@ -184,6 +184,7 @@ struct bolt_flow *bolt_flow_lookup(const struct sock *sk);
 struct bolt_flow *bolt_flow_create(struct sock *sk);
 struct bolt_flow *bolt_flow_hold(struct sock *sk, bool bts);
 bool bolt_flow_leave(struct sock *sk);
+void bolt_flow_await_init(struct sock *sk);
 void bolt_flow_release(struct sock *sk);
 
 /* Our clock as sent in t_data_tx of this connection; never 0, which means "no timestamp" */

@@ -7,10 +7,13 @@ socket that is connected, or listens, again after it fell back.
 	H1 (connects) ---- H2 (answers 20 ms later, or by hand)
 """
 
+import ctypes
+import os
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 
 import bolt_ctl
 from bolt_ctl import LIBC, TCP_CONGESTION, Namespace, expect, poll, sh
@@ -168,6 +171,46 @@ def taken_away():
     p.close()
 
 
+# bpf(2), and a BPF_PROG_TYPE_SOCK_OPS: if (ctx->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
+#	bpf_setsockopt(ctx, SOL_TCP, TCP_CONGESTION, "cubic", 6); return 1;
+SYS_BPF, PROG_LOAD, PROG_ATTACH, PROG_DETACH = 321, 5, 8, 9
+SOCK_OPS, CGROUP_SOCK_OPS = 13, 3
+SELECT_CUBIC = b"".join(struct.pack("<BBhi", *insn) for insn in (
+    (0x61, 0x12, 0, 0), (0x55, 0x02, 8, 4), (0x62, 0x0a, -8, 0x69627563), (0x62, 0x0a, -4, ord("c")), (0xb7, 0x02, 0, socket.IPPROTO_TCP),
+    (0xb7, 0x03, 0, TCP_CONGESTION), (0xbf, 0xa4, 0, 0), (0x07, 0x04, 0, -8), (0xb7, 0x05, 0, 6), (0x85, 0, 0, 49), (0xb7, 0, 0, 1),
+    (0x95, 0, 0, 0)))
+
+
+def bpf(command, form, *words):
+    attr = ctypes.create_string_buffer(struct.pack(form, *words), 128)
+    fd = LIBC.syscall(SYS_BPF, command, attr, 128)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), f"bpf({command})")
+    return fd
+
+
+def taken_by_program():
+    """A program of the machine selects another one when the connection is established, which is before init()"""
+    code, gpl = ctypes.create_string_buffer(SELECT_CUBIC), ctypes.create_string_buffer(b"GPL")
+    program = bpf(PROG_LOAD, "IIQQ", SOCK_OPS, len(SELECT_CUBIC) // 8, ctypes.addressof(code), ctypes.addressof(gpl))
+    with tempfile.TemporaryDirectory() as tmp:
+        sh(f"mount -t cgroup2 none {tmp}")
+        group = os.open(tmp, os.O_RDONLY)
+        p = Pair()
+        expect("objects", p.flows(), 1)
+        bpf(PROG_ATTACH, "IIII", group, program, CGROUP_SOCK_OPS, 0)
+        try:
+            p.established()
+        finally:
+            bpf(PROG_DETACH, "IIII", group, program, CGROUP_SOCK_OPS, 0)
+            os.close(group)
+            sh(f"umount {tmp}")
+    os.close(program)
+    expect("congestion control", p.algorithm(), b"cubic")
+    poll(lambda: p.flows() == 0, "no objects then")
+    p.close()
+
+
 def fallen_back():
     """A socket that was connected to a peer without Bolt, and is again what it was before connect()"""
     p = Pair()
@@ -208,7 +251,7 @@ def listens():
     p.close()
 
 
-TESTS = [owned, owned_without_object, taken_away, again, listens]
+TESTS = [owned, owned_without_object, taken_away, taken_by_program, again, listens]
 
 
 if __name__ == "__main__":
