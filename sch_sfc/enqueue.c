@@ -21,6 +21,7 @@
 #include <net/inet_ecn.h>
 #include <net/pkt_cls.h>
 
+#include "algorithm4.h"
 #include "memory.h"
 #include "parse.h"
 #include "port.h"

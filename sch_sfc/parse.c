@@ -24,7 +24,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
-#include <bolt_msg.h>
+#include <bolt_keys.h>
 #include "packet.h"
 
 /* L3: find L4.  Returns its protocol and the bytes from l4_off on, or -1. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Data bands with weights: which is served next (deficit round robin), and the supply of each
- * (Bolt, Appendix B, Algorithm 4).
+ * Data bands with weights: which is served next (deficit round robin).
  *
  *	              high: ACKs and control, strictly first
  *	link <-- { band 1  |----| w_1 }
@@ -14,14 +13,6 @@
  * quanta of several MTU a band would need several packets in its queue to use its turn, and Bolt
  * keeps queues at two or three packets.  A lighter band may have to wait for several turns.  A band
  * that becomes empty loses its credit, but keeps its debt of less than a packet.
- *
- * Algorithm 4.  Of the link's supply since its own last packet a band is credited
- *
- *	w_i / w_effective,	w_effective = sum of w_j over j = i and all j with a queue
- *
- * Here the sum's reciprocal is looked up by the set of bands with a queue (the paper suggests a
- * table, for want of floating point).  What the high band has carried since is taken from all
- * bands in that proportion, since it is not theirs to serve.
  *
  * Pure: no sk_buff, no clock, no locks.
  */
@@ -249,22 +240,6 @@ static inline u32 sfc_qos_queue(const struct sfc_qos *q, unsigned int i)
 	return q->band[i].bytes + q->high_bytes;
 }
 
-/* Lines 4-7 and the fraction of line 8: w_i / w_effective in 2^-32, rounded down; 0: all of it */
-static inline u32 sfc_qos_share(const struct sfc_qos *q, unsigned int i)
-{
-	u32 set = q->busy | 1U << i;
-
-	if (set == 1U << i || q->ordered)
-		return 0;
-	return q->band[i].weight * q->recip[set];
-}
-
-/* @share as above */
-static inline u64 sfc_qos_part(u64 whole, u32 share)
-{
-	return share ? mul_u64_u32_shr(whole, share, 32) : whole;
-}
-
 /*
  * The queue of band @i as the whole link would have to have it to take as long: SFC compares
  * that with Qth and Qtg, and it makes the pause what this band takes to drain.
@@ -282,37 +257,6 @@ static inline u32 sfc_qos_drain(const struct sfc_qos *q, unsigned int i)
 		return sfc_qos_queue(q, i);
 	return min_t(u64, div_u64((u64)q->band[i].bytes * sum, q->band[i].weight) + q->high_bytes,
 		     U32_MAX - 1);
-}
-
-/*
- * Algorithm 4, for every packet of data, which is of band @i.  The rate is known.  The cap is
- * sfc_supply_cap()'s, the band's share of what is more than a packet; the floor the most it can
- * queue.
- */
-static inline void sfc_qos_supply(struct sfc_qos *q, unsigned int i,
-				  const struct sfc_alg_cfg *cfg, const struct sfc_alg_in *in)
-{
-	struct sfc_qos_band *b = &q->band[i];
-	u32 share = sfc_qos_share(q, i);
-	u32 cap = in->segs * cfg->mtu;
-	u64 gap = in->now - b->state.sm.last_ns;
-	u64 above = sfc_qos_above(q, i), strict = above - b->strict_seen;
-	s64 top;
-
-	if (gap < SFC_SM_IDLE_NS)
-		cap = max_t(u32, cap, sfc_qos_part(cfg->smcap, share));
-	top = sfc_bytes_to_tokens(cap);
-	b->state.sm.last_ns = in->now;					/* line 3 */
-	b->strict_seen = above;
-	if (gap >= SFC_IDLE_NS) {
-		b->state.sm.token = top;
-		return;
-	}
-	b->state.sm.token += sfc_qos_part(sfc_supply(&cfg->rate, gap), share);	/* lines 8, 10 */
-	b->state.sm.token -= sfc_bytes_to_tokens(in->size);		/* lines 9, 10 */
-	b->state.sm.token -= sfc_qos_part(min_t(u64, strict, U32_MAX) << SFC_TOKEN_SHIFT, share);
-	b->state.sm.token = clamp_t(s64, b->state.sm.token,		/* line 11 */
-				    -sfc_bytes_to_tokens(b->limit), top);
 }
 
 #endif /* _SFC_QOS_H */

@@ -7,7 +7,6 @@
 #define _SFC_H
 
 #include <linux/if_ether.h>
-#include <linux/in6.h>
 #include <linux/interrupt.h>
 #include <linux/list.h>
 #include <linux/prandom.h>
@@ -16,10 +15,10 @@
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
-#include <bolt_msg.h>
 #include <bolt_option.h>
 #include <uapi/linux/pkt_sch_sfc.h>
 #include "cache.h"
+#include "config.h"
 #include "decide.h"
 #include "estimator.h"
 #include "pause.h"
@@ -27,17 +26,6 @@
 #include "share.h"
 #include "srcc.h"
 
-#define SFC_LIMIT_DEFAULT	(16U << 20)	/* bytes */
-#define SFC_MSGRATE_DEFAULT	100000000U	/* per second: a bound, not a brake */
-#define SFC_TTL_DEFAULT		64
-/* About a round trip in a data center; what is saved beyond it is spent an RTT late anyway */
-#define SFC_SMCAP_NS		(8 * NSEC_PER_USEC)
-/*
- * SFC is off: a BTS is sent to any sender, also to one without support for it, whose host then
- * sends ICMP port unreachable to the data's destination.
- */
-#define SFC_FLAGS_DEFAULT	(TC_SFC_F_BOLT | TC_SFC_F_SRC | TC_SFC_F_PRU | TC_SFC_F_SM | \
-				 TC_SFC_F_SPLIT_GSO)
 /* The shaper makes up for a late timer or a stopped queue, up to this delay. */
 #define SFC_CATCHUP_NS		(200 * NSEC_PER_USEC)
 
@@ -47,75 +35,6 @@ enum sfc_band_id {
 	SFC_BAND_DATA,		/* the first of TC_SFC_BANDS_MAX, which share by weight */
 	SFC_BANDS = SFC_BAND_DATA + TC_SFC_BANDS_MAX
 };
-
-/**
- * struct sfc_pfc_config - PFC on a device
- * @xoff:	bytes of one ingress and priority beyond which it has to pause
- * @xon:	... below which it may resume
- * @stuck_ns:	watchdog: longest pause without a packet sent; 0: off
- * @ignore_ns:	... then PAUSE frames are ignored for so long
- * @prios:	which, a bit each; 0: no PFC
- * @convert:	SFC-P; TC_SFC_F_SFCP
- */
-struct sfc_pfc_config {
-	u32	xoff;
-	u32	xon;
-	u32	stuck_ns;
-	u32	ignore_ns;
-	u8	prios;
-	bool	convert;
-};
-
-/* As configured; struct sfc_alg_cfg is derived from it and from the device */
-struct sfc_config {
-	u64			rate_bps;	/* bytes/s; 0: the device is the link */
-	u64			link_bps;	/* bytes/s, if not shaped; 0: ask the device */
-	u64			server_bps;	/* bytes/s of a server's link; 0: as this one */
-	u32			flags;		/* TC_SFC_F_* */
-	u32			limit;		/* bytes */
-	u32			memory_limit;	/* bytes of truesize; sfc_config_memory() */
-	u32			ccthresh;	/* bytes; 0: two MTU */
-	u32			pruthresh;	/* bytes; 0: a quarter of the BDP */
-	u32			overhead;	/* bytes per packet */
-	u32			smcap;		/* bytes; 0: SFC_SMCAP_NS of the link */
-	u32			switch_id;
-	u32			msgrate;	/* per second */
-	u32			rtt_ns;
-	u32			qth;		/* bytes; 0: two BDP */
-	u32			qtg;		/* bytes; 0: one BDP */
-	u32			suppress_ns;	/* 0: half of the RTT; or TC_SFC_SUPPRESS_OFF */
-	u32			maxpause_ns;
-	u32			ecn;		/* bytes; 0: off */
-	u32			tau_ns;		/* estimator; 0: off */
-	u32			buffer;		/* bytes of the switch; 0: its own limit only */
-	u32			alpha;		/* of what is free there; 1 / TC_SFC_ALPHA_ONE */
-	u32			srcc;		/* bytes, or enum tc_sfc_srcc; 0: off */
-	u32			srcc_delay_ns;	/* 0: an eighth of @rtt_ns */
-	u32			srcc_window_ns;	/* 0: three @rtt_ns */
-	struct sfc_pfc_config	pfc;
-	u8			bts;		/* enum tc_sfc_bts */
-	u8			bands;		/* of data */
-	u8			defband;	/* from 1 */
-	u8			weights[TC_SFC_BANDS_MAX];
-	u8			srcprob[TC_SFC_BANDS_MAX];	/* per cent */
-	u8			dscp[TC_SFC_DSCPS];	/* band of each, from 1; 0: defband */
-	u8			levels[TC_SFC_LEVELS];	/* ... of Bolt's option; 0: by @dscp */
-	u16			port;
-	u8			ttl;
-	bool			memory_given;	/* @memory_limit does not follow @limit */
-	bool			tagged;
-	bool			cacheable;	/* there is a @switchkey */
-	__be32			addr4;		/* 0: the data's destination */
-	struct in6_addr		addr6;		/* likewise */
-	struct bolt_keys	tagkey;		/* hosts know it; there is one only */
-	struct bolt_keys	switchkey;	/* switches only */
-};
-
-/* Until it is given: room for @limit in packets of a page each, of an MTU of 1500 */
-static inline u32 sfc_config_memory(u32 limit)
-{
-	return clamp_t(u64, 4ULL * limit, TC_SFC_MEMORY_LIMIT, U32_MAX);
-}
 
 /* What a backlog beyond @uncongested_bytes waits for: sfc_contended() */
 enum sfc_wait {
@@ -303,29 +222,7 @@ void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu);
 int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 struct sk_buff *sfc_dequeue(struct Qdisc *sch);
 
-/* config.c */
-void sfc_config_default(struct sfc_config *cfg);
-void sfc_config_forget_keys(struct sfc_config *cfg);
-const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev, bool room);
-const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_device *dev);
-void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
-		       struct sfc_alg_cfg *alg);
-void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
-		       const struct sfc_alg_cfg *alg, struct sfc_port *port);
-void sfc_config_refresh(struct Qdisc *sch);
-
-/* Where an option that is a number, or bytes, is in a configuration */
-struct sfc_value {
-	u16 off, len;
-};
-
-#define SFC_VALUE(type, member)	{ offsetof(type, member), sizeof_field(type, member) }
-
 /* netlink.c */
-void sfc_values_parse(void *cfg, const struct sfc_value *values, int max, struct nlattr **tb);
-int sfc_value_dump(struct sk_buff *skb, const void *cfg, const struct sfc_value *v, int type);
-int sfc_keys_parse(struct bolt_keys *keys, bool *set, const struct nlattr *attr,
-		   struct netlink_ext_ack *extack);
 int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack);
 int sfc_dump(struct Qdisc *sch, struct sk_buff *skb);
 int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d);

@@ -8,6 +8,7 @@
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
 
+#include <bolt_keys.h>
 #include "mib.h"
 #include "swift_target.h"
 

@@ -8,7 +8,6 @@
 #include <linux/sysctl.h>
 
 #include "bolt.h"
-#include "bolt_msg.h"
 
 struct bolt_setting {
 	const char	*name;

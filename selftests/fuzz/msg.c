@@ -5,7 +5,7 @@
  */
 #define __KERNEL__
 #include "fuzz.h"
-#include <bolt_msg.h>
+#include <bolt_keys.h>
 
 /* A message as it may be on the wire, exactly as long as its buffer */
 static void parse_any(const u8 *p, unsigned int len)

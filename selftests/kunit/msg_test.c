@@ -6,7 +6,7 @@
  */
 
 #include "compat.h"
-#include "bolt_msg.h"
+#include "bolt_keys.h"
 
 #define HDR	sizeof(struct bolt_ctl)
 #define OFF(f)	offsetof(struct bolt_ctl, f)
