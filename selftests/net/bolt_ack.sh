@@ -61,15 +61,20 @@ test_one_packet_window_replies() {
 	expect_eq "delayed ACKs, server" "$(stack "$H2" TcpExtDelayedACKs)" 0
 }
 
-test_every_packet() {
+# upload CC BYTES: in single packets
+upload() {
 	setup_slow
 	offload "$H1" eth0 off
 	offload "$H2" eth0 off
 	sniff "$H1" eth0
-	server "$H2" cc bolt listen "$A2" 5001 recv 1436000 recv-eof
-	client "$H1" cc bolt connect "$A2" 5001 send 1436000 outq
+	server "$H2" cc "$1" listen "$A2" 5001 recv "$2" recv-eof
+	client "$H1" cc "$1" connect "$A2" 5001 send "$2" outq
 	server_done
 	sniffed
+}
+
+test_every_packet() {
+	upload bolt 1436000
 	expect_eq "data packets" "$(packets eth0 'out tcp' ' len=1436 ')" 1000
 	# one each, and at most a few more for window updates and FIN
 	expect_ge "ACKs" "$(packets eth0 'in tcp' ' len=0 ')" 1000
@@ -78,14 +83,7 @@ test_every_packet() {
 
 # The same with Reno, to see that the test would notice
 test_reno_delays() {
-	setup_slow
-	offload "$H1" eth0 off
-	offload "$H2" eth0 off
-	sniff "$H1" eth0
-	server "$H2" cc reno listen "$A2" 5001 recv 1448000 recv-eof
-	client "$H1" cc reno connect "$A2" 5001 send 1448000 outq
-	server_done
-	sniffed
+	upload reno 1448000
 	expect_le "ACKs of Reno" "$(packets eth0 'in tcp' ' len=0 ')" 900
 }
 

@@ -483,6 +483,18 @@ stack() {
 	in_ns "$1" env NSTAT_HISTORY="$tmp/nstat-$1" nstat -sz "$2" 2>/dev/null | awk -v n="$2" '$1 == n { print $2 }'
 }
 
+# bolt_both COUNTER...: H1 and H2 speak it, and nothing odd was seen; these counters have not moved either
+bolt_both() {
+	local ns counter
+	for ns in "$H1" "$H2"; do
+		expect_eq "$ns Negotiated" "$(bolt_stat "$ns" Negotiated)" 1
+		for counter in Fallback OptBad OptUnexpected OptNoRoom OptNoMem "$@"; do
+			expect_eq "$ns $counter" "$(bolt_stat "$ns" "$counter")" 0
+		done
+		expect_eq "$ns checksum errors" "$(stack "$ns" TcpInCsumErrors)" 0
+	done
+}
+
 # qdisc NS DEV NAME [KIND]: a value of tc's JSON, options and statistics alike
 qdisc() {
 	in_ns "$1" tc -j -s qdisc show dev "$2" |

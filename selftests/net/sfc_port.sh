@@ -7,6 +7,7 @@
 #	R  d0 =====-- eth0  H2	d0: 4 queues, which a packet's priority chooses (mqprio); 100 Gb/s, then slower
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_queues.sh"
 
 SIZE=1514	# of an injected packet on the link
 PLAIN=1502	# ... without the option
@@ -25,27 +26,6 @@ link() {
 	slow) echo "set $r d0 ${2-1000000} 1000 1" ;;
 	esac >/proc/lablink || fail "link $*"
 	exec {r}<&- {h}<&-
-}
-
-setup_port() {
-	if ! grep -q '^lablink ' /proc/modules; then
-		insmod "$BOLT_MODULES/lablink.ko" txqs=4
-	fi
-	setup_ns R H2
-	link pair
-	in_ns "$R" sysctl -qw net.ipv6.conf.d0.disable_ipv6=1
-	in_ns "$H2" sysctl -qw net.ipv6.conf.eth0.disable_ipv6=1
-	ips "$R" <<-BATCH
-		addr add 192.0.2.1/24 dev d0
-		link set d0 up
-	BATCH
-	ips "$H2" <<-BATCH
-		link set eth0 up
-	BATCH
-	# the first timers after a boot are late
-	sleep 0.1
-	expect "mqprio" tc_ qdisc replace dev d0 root handle 10: mqprio num_tc 4 \
-		map 0 1 2 3 0 0 0 0 0 0 0 0 0 0 0 0 queues 1@0 1@1 1@2 1@3 hw 0
 }
 
 leaf() {
@@ -91,7 +71,7 @@ expect_idle() {
 
 # What waits in one queue is congestion in another
 test_backlog() {
-	setup_port
+	setup_queues
 	leaves
 	link slow
 	send 2 n=21 bflags=none
@@ -109,7 +89,7 @@ test_backlog() {
 
 # cbs and netem ask the kind for what to call, not the qdisc
 test_below_another() {
-	setup_port
+	setup_queues
 	leaves
 	expect "cbs" tc_ qdisc replace dev d0 parent 10:2 handle 32: cbs idleslope 80000 sendslope -20000 \
 		hicredit 100000 locredit -1000000
@@ -125,7 +105,7 @@ test_below_another() {
 # One packet in each of four queues: none has ccthresh, the port has twice that
 test_backlog_of_many() {
 	local n
-	setup_port
+	setup_queues
 	leaves
 	link slow
 	# one is on the link; of the others the last is told when one more comes
@@ -141,7 +121,7 @@ test_backlog_of_many() {
 # One that passes through an empty queue is no news to the others
 test_quiet_is_quiet() {
 	local before
-	setup_port
+	setup_queues
 	leaves nobolt
 	# the first are late, and one behind the other
 	send 1 n=40 prios=4 gap=$((2 * PACKET_NS))
@@ -154,7 +134,7 @@ test_quiet_is_quiet() {
 # Four fifths of the link, spread over its queues: the last fifth is granted once, not by each
 test_supply() {
 	local packets=4000 gap=150 granted most
-	setup_port
+	setup_queues
 	leaves nosrc
 	send 1 n="$packets" prios=4 gap="$gap"
 	expect_eq "queues" "$(of 1 queues)" 4
@@ -172,7 +152,7 @@ test_supply() {
 
 # What queues do not need is another's: half of the link is free, and all packets are in one queue
 test_supply_of_idle_queues() {
-	setup_port
+	setup_queues
 	leaves nosrc
 	send 1 n=8 prios=4
 	send 3 n=1000 gap=$((2 * PACKET_NS))
@@ -182,7 +162,7 @@ test_supply_of_idle_queues() {
 
 # LAST in one queue is a token in another; each is given once
 test_pru() {
-	setup_port
+	setup_queues
 	leaves nosm nosrc
 	send 1 n=3 bflags=90 gap=$((2 * PACKET_NS))
 	send 2 n=3 bflags=90 gap=$((2 * PACKET_NS))
@@ -200,7 +180,7 @@ test_pru() {
 
 # A short queue is in no token's way; the next queue's packets have them
 test_pru_in_a_queue() {
-	setup_port
+	setup_queues
 	leaves nosm nosrc pruthresh 24kb
 	link slow
 	send 2 n=6 bflags=none
@@ -216,7 +196,7 @@ test_pru_in_a_queue() {
 # Who shapes, who has bands and who is alone is a port by itself
 test_alone() {
 	local n
-	setup_port
+	setup_queues
 	leaf 1
 	expect_eq "alone" "$(of 1 queues)" 0
 	leaf 2
@@ -258,7 +238,7 @@ others_wait() {
 test_come_and_go() {
 	local what n
 	for what in device namespace; do
-		setup_port
+		setup_queues
 		leaves
 		link slow
 		send 1 n=80 prios=4 bflags=none

@@ -6,6 +6,7 @@
 #	R  d0 =====-- eth0  H2	d0: 4 transmit queues, a ring of 64 packets; 100 Gb/s, then slower
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_queues.sh"
 
 SIZE=1514	# of an injected packet on the link
 PLAIN=1502	# ... without the option
@@ -24,27 +25,6 @@ link() {
 	completions) echo "completions $r d0 $2 $3" ;;
 	esac >/proc/lablink || return
 	exec {r}<&- {h}<&-
-}
-
-setup_ring() {
-	if ! grep -q '^lablink ' /proc/modules; then
-		insmod "$BOLT_MODULES/lablink.ko" txqs=4
-	fi
-	setup_ns R H2
-	expect "pair" link pair
-	in_ns "$R" sysctl -qw net.ipv6.conf.d0.disable_ipv6=1
-	in_ns "$H2" sysctl -qw net.ipv6.conf.eth0.disable_ipv6=1
-	ips "$R" <<-BATCH
-		addr add 192.0.2.1/24 dev d0
-		link set d0 up
-	BATCH
-	ips "$H2" <<-BATCH
-		link set eth0 up
-	BATCH
-	# the first timers after a boot are late
-	sleep 0.1
-	expect "mqprio" tc_ qdisc replace dev d0 root handle 10: mqprio num_tc 4 \
-		map 0 1 2 3 0 0 0 0 0 0 0 0 0 0 0 0 queues 1@0 1@1 1@2 1@3 hw 0
 }
 
 leaf() {
@@ -87,7 +67,7 @@ slow() {
 
 # What the ring holds counts, but for the packet on the wire; once it has left, nothing does
 test_counts() {
-	setup_ring
+	setup_queues
 	limits
 	slow
 	# eleven are beyond the limit, and what waits here looks for them
@@ -104,7 +84,7 @@ test_counts() {
 
 # Without limits nobody says what is there
 test_without_limits() {
-	setup_ring
+	setup_queues
 	slow
 	send n=60 bflags=none
 	expect_eq "here" "$(of backlog)" 0
@@ -118,7 +98,7 @@ test_without_limits() {
 
 # What shapes is no part of the device's queue; without its rate it is again
 test_shapes() {
-	setup_ring
+	setup_queues
 	limits
 	slow
 	send n=14 bflags=none
