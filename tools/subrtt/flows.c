@@ -476,7 +476,7 @@ const struct bc_cmd cmd_flows = {
 	.usage = "[FILTER...]",
 	.help =
 "Shows every TCP connection of the namespace that uses bolt or swift, and any other while a\n"
-"BTS pauses it.  As in ss -ti, the first line has state, queues and addresses; then come\n"
+"BTS pauses it or a CNM limits it.  As in ss -ti, the first line has state, queues and addresses; then come\n"
 "\n"
 "  cwnd window max init         TCP's window in packets; the congestion control's own, which\n"
 "                               may be a fraction of a packet; its upper bound; its first value\n"
@@ -487,6 +487,7 @@ const struct bc_cmd cmd_flows = {
 "                               reports; time from the packet's departure until it arrived\n"
 "  paused pauses granted ignoring  remaining time of the pause; number and total time of pauses\n"
 "                               on record; time for which the watchdog ignores BTS\n"
+"  limited to                   rate that CNM limit it to now\n"
 "\n"
 "and what ss shows of TCP.  A flow must match all filters:\n"
 "\n"

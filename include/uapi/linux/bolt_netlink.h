@@ -12,7 +12,8 @@
 /**
  * enum bolt_src_verdict - what became of an src
  * @BOLT_SRC_VERDICT_DEC: The window is smaller now
- * @BOLT_SRC_VERDICT_HELD: Too soon after the last (Bolt, Algorithm 2 line 6)
+ * @BOLT_SRC_VERDICT_HELD: The window is not smaller, as its increase was larger or, with
+ *	net.bolt.debug.paper, the last decrease too recent
  * @BOLT_SRC_VERDICT_FLOOR: The window cannot be smaller
  */
 enum bolt_src_verdict {
