@@ -196,23 +196,12 @@ static u64 sfc_link_speed(struct net_device *dev)
 	return min_t(u64, (u64)k.base.speed * 125000, TC_SFC_RATE_MAX);
 }
 
-/* A quarter of what the link carries in @rtt_ns; without a rate the paper's threshold */
-static u32 sfc_config_pruthresh(const struct sfc_config *cfg, const struct sfc_alg_cfg *alg)
-{
-	u64 bdp = 0;
-
-	if (cfg->pruthresh)
-		bdp = 4ULL * cfg->pruthresh;
-	else if (alg->rate.bytes_ps)
-		bdp = sfc_supply(&alg->rate, cfg->rtt_ns) >> SFC_TOKEN_SHIFT;
-	return max_t(u64, min_t(u64, bdp / 4, cfg->limit), alg->ccthresh);
-}
-
 /* Derive the algorithm's parameters from the configuration and the device.  Context: RTNL */
 void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 		       struct sfc_alg_cfg *alg)
 {
 	u32 mtu = sfc_mtu(dev);
+	u64 pruthresh;
 
 	*alg = (struct sfc_alg_cfg){
 		.mtu = mtu + cfg->overhead,
@@ -223,11 +212,11 @@ void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 	};
 	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: sfc_link_speed(dev));
 	alg->sm = alg->rate.bytes_ps && cfg->flags & TC_SFC_F_SM;
-	alg->pruthresh = sfc_config_pruthresh(cfg, alg);
-	alg->smcap = cfg->smcap;
-	if (!alg->smcap && alg->rate.bytes_ps)
-		alg->smcap = clamp_t(u64, sfc_supply(&alg->rate, SFC_SMCAP_NS) >>
-				     SFC_TOKEN_SHIFT, alg->mtu, cfg->limit);
+	/* a quarter of what the link carries in an RTT; without a rate the paper's threshold */
+	pruthresh = cfg->pruthresh ?: sfc_supply(&alg->rate, cfg->rtt_ns) >> (SFC_TOKEN_SHIFT + 2);
+	alg->pruthresh = max_t(u64, min_t(u64, pruthresh, cfg->limit), alg->ccthresh);
+	alg->smcap = cfg->smcap ?: clamp_t(u64, sfc_supply(&alg->rate, SFC_SMCAP_NS) >>
+					   SFC_TOKEN_SHIFT, alg->mtu, cfg->limit);
 }
 
 /* Likewise for SFC, which is off without a rate, since there is no pause time. */

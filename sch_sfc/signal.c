@@ -155,15 +155,16 @@ static void sfc_reply_link(struct sk_buff *n, const struct sk_buff *skb,
 
 /* Write all but the quote.  Returns the checksum without the pseudo header. */
 static __always_inline __wsum sfc_reply_udp(const struct sfc_sched *q, struct udphdr *uh,
-					    const struct bolt_msg *msg, u8 flags, u32 ulen)
+					    const struct bolt_msg *msg, u32 ulen)
 {
 	u32 len = ulen - sizeof(*uh);
 	u8 *payload = (u8 *)(uh + 1);
 
 	bolt_msg_build(payload, len, msg);
-	if (flags & BOLT_CTL_F_CACHEABLE)
-		bolt_msg_put_tag(payload, bolt_msg_cache_end(flags, len), &q->cfg.switchkey.sign);
-	if (flags & BOLT_CTL_F_TAGGED)
+	if (msg->flags & BOLT_CTL_F_CACHEABLE)
+		bolt_msg_put_tag(payload, bolt_msg_cache_end(msg->flags, len),
+				 &q->cfg.switchkey.sign);
+	if (msg->flags & BOLT_CTL_F_TAGGED)
 		bolt_msg_put_tag(payload, len, &q->cfg.tagkey.sign);
 	uh->source = htons(q->cfg.port);
 	uh->dest = uh->source;
@@ -280,7 +281,7 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 	}
 	if (r->translated)
 		sfc_quote_untranslate(quote, r);
-	sfc_reply_head(n, r, q->cfg.ttl, ulen, sfc_reply_udp(q, uh, msg, msg->flags, ulen));
+	sfc_reply_head(n, r, q->cfg.ttl, ulen, sfc_reply_udp(q, uh, msg, ulen));
 	return n;
 }
 

@@ -19,14 +19,15 @@
 #include "queue.h"
 #include "trace.h"
 
-static u8 sfc_srcc_ttl(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+/* Links between this switch and the sender; 0: it is the sender */
+static u8 sfc_srcc_hops(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
 	int off = pkt->family == AF_INET ? offsetof(struct iphdr, ttl) :
 					   offsetof(struct ipv6hdr, hop_limit);
 	u8 ttl = 64;
 
 	skb_copy_bits(skb, pkt->l3_off + off, &ttl, sizeof(ttl));
-	return ttl;
+	return bolt_hops_of_ttl(ttl);
 }
 
 /* Was that within T?  0: never */
@@ -111,7 +112,7 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 	q->stats.srcc_flows = sfc_srcc_count(q->srcc);
 	q->stats.srcc_qth = sfc_srcc_threshold(q->srcc, cfg, &q->alg.rate,
 					       READ_ONCE(ingress->cfg.xoff),
-					       sfc_srcc_hops(sfc_srcc_ttl(skb, pkt)));
+					       max_t(u32, sfc_srcc_hops(skb, pkt), 1));
 	if (queue <= q->stats.srcc_qth)
 		sfc_srcc_note_uncongested(ingress, prio, cfg->window_ns, now);
 	else if (!sfc_srcc_is_recent(READ_ONCE(ingress->uncongested_ns[prio]), cfg, now))

@@ -126,14 +126,6 @@ static inline void sfc_srcc_measure(struct sfc_srcc *s, const struct sfc_srcc_cf
 	s->sample = queue;
 }
 
-/* N: links between this switch and the sender, by the TTL that the usual systems begin with */
-static inline u32 sfc_srcc_hops(u8 ttl)
-{
-	u8 begin = ttl <= 64 ? 64 : ttl <= 128 ? 128 : 255;
-
-	return max(begin - ttl, 1);
-}
-
 /*
  * Q_cth.  Equation 6: Q_PFC / M - N * d * C * (m - 1), for the worst case of m flows that each send
  * at C.  Measured: Q_PFC / M - N * d * dQ/dt, for what the queue does.

@@ -86,7 +86,7 @@ static u32 bolt_grant_inc(struct bolt_flow *f, u32 delivered)
 	u32 n;
 
 	f->inc_room = min_t(s64, (s64)f->inc_room + delivered, f->cwnd);
-	if (!READ_ONCE(f->ack_seen) || f->inc_room <= 0)
+	if (f->inc_room <= 0)
 		return 0;
 	n = min_t(u32, bolt_inc_delta(READ_ONCE(f->ack_inc), f->last_inc), f->inc_room);
 	f->inc_room -= n;

@@ -67,6 +67,7 @@ static int bolt_ctl_bind(struct bolt_ctl_port *p, int family, struct socket **so
 	};
 	int err;
 
+	/* booted with ipv6.disable=1: IPv4 alone */
 	if (family == AF_INET6 && !ipv6_mod_enabled())
 		return 0;
 	err = udp_sock_create(p->net, &cfg, sock);
@@ -95,13 +96,7 @@ static struct bolt_ctl_port *bolt_ctl_alloc(struct net *net, u16 port)
 		return ERR_PTR(-ENOMEM);
 	p->net = net;
 	p->port = port;
-	err = bolt_ctl_bind(p, AF_INET, &p->socks[0]);
-	if (!err) {
-		err = bolt_ctl_bind(p, AF_INET6, &p->socks[1]);
-		/* booted with ipv6.disable=1: use IPv4 alone */
-		if (err == -EAFNOSUPPORT)
-			err = 0;
-	}
+	err = bolt_ctl_bind(p, AF_INET, &p->socks[0]) ?: bolt_ctl_bind(p, AF_INET6, &p->socks[1]);
 	if (err) {
 		bolt_ctl_free(p);
 		return ERR_PTR(err);

@@ -109,9 +109,8 @@ struct bolt_flow {
 	u16			ack_rq;		/* rq_delay of its ACK, bolt_rq_pack() */
 	u8			rx_hops;	/* of the newest data packet */
 	u8			rx_dec;		/* newest data packet had DEC */
-	u8			ack_inc;	/* newest ACK's inc_count */
+	u8			ack_inc;	/* newest ACK's inc_count, 0 before the first */
 	u8			ack_dec;	/* newest ACK's DEC */
-	u8			ack_seen;	/* some ACK has carried the option */
 	u32			ack_stamp;	/* arrival of the newest such ACK, jiffies */
 
 	/*

@@ -79,7 +79,6 @@ static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pu
 		}
 	}
 	WRITE_ONCE(f->ack_stamp, tcp_jiffies32);
-	WRITE_ONCE(f->ack_seen, 1);
 }
 
 /* Waiting for a SYN-ACK: after connect(), or after two SYNs that crossed */
@@ -208,7 +207,7 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 		return NULL;
 	}
 	/* the short form is for SYN and SYN-ACK, the full one for all other packets */
-	if (form == BOLT_OPT_BAD || (th->syn ? form != BOLT_OPT_SYN : form != BOLT_OPT_FULL)) {
+	if (form != (th->syn ? BOLT_OPT_SYN : BOLT_OPT_FULL)) {
 		BOLT_INC_STATS(bn, OptBad);
 		return NULL;
 	}

@@ -145,8 +145,9 @@ static DECLARE_WORK(bolt_rate_start_work, bolt_rate_start);
 
 /*
  * Registration needs RTNL, which "ip route ... congctl bolt" holds while it waits for this module
- * to be loaded.  So register from a work item, and wait for it only for a limited time: without
- * such a command, the first flow finds the rates of existing devices.
+ * to be loaded.  bolt_wait_for_rtnl() refuses that, unless the command comes after it.  So register
+ * from a work item, and wait for it only for a limited time: without such a command, the first flow
+ * finds the rates of existing devices.
  */
 void bolt_rate_module_init(void)
 {

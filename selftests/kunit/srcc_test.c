@@ -123,24 +123,6 @@ static void sfc_srcc_measure_test(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, s->growth, 0, "it shrinks");
 }
 
-struct hops_case {
-	u8 ttl, hops;
-};
-
-static const struct hops_case hops_cases[] = {
-	{ 64, 1 }, { 63, 1 }, { 62, 2 }, { 1, 63 }, { 0, 64 }, { 128, 1 }, { 126, 2 }, { 65, 63 },
-	{ 255, 1 }, { 250, 5 }, { 129, 126 },
-};
-
-static void sfc_srcc_hops_test(struct kunit *test)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(hops_cases); i++)
-		KUNIT_EXPECT_EQ_MSG(test, sfc_srcc_hops(hops_cases[i].ttl), hops_cases[i].hops,
-				    "TTL %u", hops_cases[i].ttl);
-}
-
 /* --- the rate --- */
 
 struct rate_case {
@@ -305,7 +287,6 @@ static struct kunit_case srcc_cases[] = {
 	KUNIT_CASE(sfc_srcc_full_test),
 	KUNIT_CASE_PARAM(sfc_srcc_threshold_test, threshold_gen_params),
 	KUNIT_CASE(sfc_srcc_measure_test),
-	KUNIT_CASE(sfc_srcc_hops_test),
 	KUNIT_CASE_PARAM(sfc_srcc_rate_test, rate_gen_params),
 	KUNIT_CASE_PARAM(sfc_srcc_knows_test, knows_gen_params),
 	KUNIT_CASE(bolt_cap_ends_test),
