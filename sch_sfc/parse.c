@@ -332,8 +332,9 @@ enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pk
 		return SFC_MSG_FALSE;
 	if (!keys || !(m->flags & BOLT_CTL_F_CACHEABLE))
 		return SFC_MSG_BTS;
-	return !m->segments && bolt_msg_cache_ok(buf, len, keys) ? SFC_MSG_CACHEABLE :
-								   SFC_MSG_FALSE;
+	if (m->segments || !bolt_msg_cache_ok(buf, len, keys))
+		return SFC_MSG_FALSE;
+	return SFC_MSG_CACHEABLE;
 }
 
 /*

@@ -23,6 +23,7 @@ TCP_CONGESTION, TCP_INFO, TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 13, 11, 
 SIOCOUTQ, SIOCOUTQNSD = 0x5411, 0x894B
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
+SUBRTT = os.path.join(os.environ.get("TC_LIB_DIR", ""), "subrtt")
 
 
 class Book(list):

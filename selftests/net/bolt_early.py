@@ -7,7 +7,6 @@ socket that is connected, or listens, again after it fell back.
 	H1 (connects) ---- H2 (answers 20 ms later, or by hand)
 """
 
-import ctypes
 import os
 import socket
 import struct
@@ -18,6 +17,7 @@ import tempfile
 import bolt_ctl
 from bolt_ctl import LIBC, TCP_CONGESTION, Namespace, expect, poll, sh
 from bolt_forged import checksum
+from lib_bpf import PROG_ATTACH, PROG_DETACH, bpf, load
 from lib_pause import PORT, Owner
 from lib_ynl import Family
 
@@ -171,28 +171,18 @@ def taken_away():
     p.close()
 
 
-# bpf(2), and a BPF_PROG_TYPE_SOCK_OPS: if (ctx->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
+# BPF_PROG_TYPE_SOCK_OPS: if (ctx->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
 #	bpf_setsockopt(ctx, SOL_TCP, TCP_CONGESTION, "cubic", 6); return 1;
-SYS_BPF, PROG_LOAD, PROG_ATTACH, PROG_DETACH = 321, 5, 8, 9
 SOCK_OPS, CGROUP_SOCK_OPS = 13, 3
-SELECT_CUBIC = b"".join(struct.pack("<BBhi", *insn) for insn in (
+SELECT_CUBIC = (
     (0x61, 0x12, 0, 0), (0x55, 0x02, 8, 4), (0x62, 0x0a, -8, 0x69627563), (0x62, 0x0a, -4, ord("c")), (0xb7, 0x02, 0, socket.IPPROTO_TCP),
     (0xb7, 0x03, 0, TCP_CONGESTION), (0xbf, 0xa4, 0, 0), (0x07, 0x04, 0, -8), (0xb7, 0x05, 0, 6), (0x85, 0, 0, 49), (0xb7, 0, 0, 1),
-    (0x95, 0, 0, 0)))
-
-
-def bpf(command, form, *words):
-    attr = ctypes.create_string_buffer(struct.pack(form, *words), 128)
-    fd = LIBC.syscall(SYS_BPF, command, attr, 128)
-    if fd < 0:
-        raise OSError(ctypes.get_errno(), f"bpf({command})")
-    return fd
+    (0x95, 0, 0, 0))
 
 
 def taken_by_program():
     """A program of the machine selects another one when the connection is established, which is before init()"""
-    code, gpl = ctypes.create_string_buffer(SELECT_CUBIC), ctypes.create_string_buffer(b"GPL")
-    program = bpf(PROG_LOAD, "IIQQ", SOCK_OPS, len(SELECT_CUBIC) // 8, ctypes.addressof(code), ctypes.addressof(gpl))
+    program = load(SOCK_OPS, *SELECT_CUBIC)
     with tempfile.TemporaryDirectory() as tmp:
         sh(f"mount -t cgroup2 none {tmp}")
         group = os.open(tmp, os.O_RDONLY)

@@ -19,12 +19,11 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import TCP_CONGESTION, Flow, Namespace, expect, failures, poll, sh
+from bolt_ctl import SUBRTT, TCP_CONGESTION, Flow, Namespace, expect, failures, poll, sh
 from lib_pause import MS, Host
 from lib_ynl import DUMP, INTEGERS, Family, Refused, Spec, attr, unprivileged
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-SUBRTT = os.path.join(os.environ.get("TC_LIB_DIR", ""), "subrtt")
 SO_COOKIE = 57
 MANY = 5000
 NLA_TYPES = {"flag": 1, "u8": 2, "u16": 3, "u32": 4, "u64": 5, "binary": 10, "string": 12}

@@ -7,22 +7,30 @@
 A socket asks for the header (RFC 3542), as a route with seg6 would.
 """
 
+import json
 import socket
 import struct
+import subprocess
 import sys
+import time
 
 import bolt_ctl
-from bolt_ctl import TCP_CONGESTION, Namespace, expect, expect_that, sh
+from bolt_ctl import TCP_CONGESTION, Namespace, expect, expect_that, packed, poll, sh, siphash24
 
 SIZE = 1000000
 CACHEABLE = 1
 LINKS = ("h1", "eth0", 1, "s", "s1"), ("s", "s2", 2, "r", "r1"), ("r", "r2", 3, "h2", "eth0")
-H2, SEGMENT = "2001:db8:3::2", "2001:db8:2::2"
+H1, H2, SEGMENT = "2001:db8:1::1", "2001:db8:3::2", "2001:db8:2::2"
+KEY = bytes(range(16))
+
+
+def address(text):
+    return socket.inet_pton(socket.AF_INET6, text)
 
 
 def routed(segments):
     """The header by SEGMENTS, the first in front: the last place is the destination's (RFC 8754, section 2)"""
-    places = [bytes(16)] + [socket.inet_pton(socket.AF_INET6, s) for s in reversed(segments)]
+    places = [bytes(16)] + [address(s) for s in reversed(segments)]
     n = len(places)
     return struct.pack("!BBBBBBH", 0, 2 * n, 4, n - 1, n - 1, 0, 0) + b"".join(places)
 
@@ -99,7 +107,7 @@ def bts():
 
 def not_cacheable():
     """Other switches remember no pause for the last segment, which is not what is congested: the sender chose it"""
-    path = Path(f"nobolt pause edge switchkey {bytes(range(16)).hex()}", b"cubic")
+    path = Path(f"nobolt pause edge switchkey {KEY.hex()}", b"cubic")
     path.hosts["h1"].sysctl("bolt.sfc", 1)
     with path.hosts["h1"]:
         tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x86dd))
@@ -119,7 +127,31 @@ def not_cacheable():
     path.close()
 
 
-TESTS = [src, bts, not_cacheable]
+def learnt(path):
+    """What S's port towards H1 has learnt, and refused"""
+    out = subprocess.run(["tc", "-n", path.hosts["s"].name, "-s", "-j", "qdisc", "show", "dev", "s1"], capture_output=True, text=True, check=True)
+    (q,) = json.loads(out.stdout)
+    return q["cache_learned"], q["cache_refused"]
+
+
+def not_learnt():
+    """... and a switch that is told of one all the same, under the switches' key, refuses it"""
+    path = Path("nobolt", b"cubic")
+    sh(f"tc -n {path.hosts['s'].name} qdisc add dev s1 root sfc nobolt pause cache link 10gbit switchkey {KEY.hex()}")
+    with path.hosts["r"], socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as switch:
+        switch.bind(("::", bolt_ctl.PORT))
+        for segments, want in ([SEGMENT], (0, 1)), ([], (1, 1)):
+            header = bytes([socket.IPPROTO_TCP]) + routed(segments)[1:8] + address(H2) + routed(segments)[24:] if segments else b""
+            quote = struct.pack("!IHBB", 6 << 28, len(header) + 20, 43 if segments else socket.IPPROTO_TCP, 64)
+            quote += address(H1) + address(segments[0] if segments else H2) + header + struct.pack("!HHI", 1000, 2000, 1)
+            message = packed(quote, type=2, tx=0, number=5000000, flags=CACHEABLE) + struct.pack("!QI", time.time_ns(), 1)
+            switch.sendto(message + struct.pack("!Q", siphash24(KEY, message)), (H1, bolt_ctl.PORT))
+            poll(lambda want=want: sum(learnt(path)) == sum(want), f"by way of {segments}: heard")
+            expect(f"by way of {segments}: learnt, refused", learnt(path), want)
+    path.close()
+
+
+TESTS = [src, bts, not_cacheable, not_learnt]
 
 
 if __name__ == "__main__":

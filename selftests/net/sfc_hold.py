@@ -18,7 +18,7 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import Namespace, expect, failures, packed, poll, sh
+from bolt_ctl import SUBRTT, Namespace, expect, failures, packed, poll, sh
 from lib_pause import MS, SLACK, Packet
 
 SPORT, DPORT = 1000, 2000
@@ -104,8 +104,7 @@ class Port:
 
     def bands(self, *names):
         """Of each band, these statistics"""
-        program = os.path.join(os.environ.get("TC_LIB_DIR", ""), "subrtt")
-        out = subprocess.run([program, "-j", "-n", self.h1.name, "qdisc", "eth0"],
+        out = subprocess.run([SUBRTT, "-j", "-n", self.h1.name, "qdisc", "eth0"],
                              capture_output=True, text=True, check=True).stdout
         return [tuple(b[n] for n in names) for b in json.loads(out)[0]["sfc"]["band"]]
 

@@ -209,18 +209,10 @@ test_sources() {
 # drop_all FILE: a BPF program that says so of what a route sends (BPF_PROG_TYPE_LWT_XMIT, BPF_DROP)
 drop_all() {
 	python3 - "$1" <<-'PY'
-		import ctypes, struct, sys
-		libc = ctypes.CDLL(None, use_errno=True)
-		def bpf(command, *words):
-		    attr = ctypes.create_string_buffer(struct.pack(*words), 128)
-		    fd = libc.syscall(321, command, attr, 128)
-		    if fd < 0:
-		        sys.exit(f"bpf({command}): errno {ctypes.get_errno()}")
-		    return fd
-		code = ctypes.create_string_buffer(struct.pack("<BBhiBBhi", 0xb7, 0, 0, 2, 0x95, 0, 0, 0), 16)
-		name, gpl = ctypes.c_char_p(sys.argv[1].encode()), ctypes.c_char_p(b"GPL")
-		address = lambda p: ctypes.cast(p, ctypes.c_void_p).value
-		bpf(6, "QI", address(name), bpf(5, "IIQQ", 12, 2, address(code), address(gpl)))
+		import ctypes, sys
+		from lib_bpf import OBJ_PIN, bpf, load
+		name = ctypes.create_string_buffer(sys.argv[1].encode())
+		bpf(OBJ_PIN, "QI", ctypes.addressof(name), load(12, (0xb7, 0, 0, 2), (0x95, 0, 0, 0)))
 	PY
 }
 
