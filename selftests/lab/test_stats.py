@@ -141,6 +141,7 @@ class Spread(unittest.TestCase):
         self.assertEqual(stats.spread([3.0, 1.0, 9.0]), {"median": 3.0, "min": 1.0, "max": 9.0})
         self.assertEqual(stats.spread([None, 2]), {"median": 2, "min": 2, "max": 2})
         self.assertIsNone(stats.spread([None, None]))
+        self.assertEqual(stats.spread([{"p50": 3}, None, {"p50": 5}]), {"p50": {"median": 3, "min": 3, "max": 5}})
 
     def test_bins_are_matched_by_their_lower_end(self):
         runs = [stats.fct([flow(size, 10, slowdown=slow) for size, slow in flows])

@@ -155,10 +155,11 @@ def jain_epochs(flows, epoch, settle, duration):
 
 
 def spread(values):
-    """Of the same number in several runs; of dicts and lists of them item by item, where all runs have the item.
+    """Of the same number in the runs that have it; of dicts and lists of them item by item, where all of them have the item.
 
     Bins of sizes are matched by their lower end: the largest message differs from seed to seed.
     """
+    values = [v for v in values if v is not None]
     if not values:
         return None
     if all(isinstance(v, dict) for v in values):
@@ -167,5 +168,5 @@ def spread(values):
         lists = [{item["above_bytes"]: item for item in v} for v in values]
         return [{"above_bytes": low} | {k: v for k, v in spread([one[low] for one in lists]).items() if k != "above_bytes"}
                 for low in lists[0] if all(low in one for one in lists)]
-    known = sorted(v for v in values if v is not None)
-    return {"median": percentile(known, 0.5), "min": known[0], "max": known[-1]} if known else None
+    values.sort()
+    return {"median": percentile(values, 0.5), "min": values[0], "max": values[-1]}
