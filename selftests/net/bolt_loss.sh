@@ -28,7 +28,7 @@ test_much_loss() {
 
 test_reorder() {
 	through delay 1ms reorder 90%
-	expect_ge "LossDec or not, it ends" "$(bolt_stat "$H1" LossDec)" 0
+	expect_eq "RTO" "$(bolt_stat "$H1" RtoDec)" 0
 }
 
 test_duplicate() {

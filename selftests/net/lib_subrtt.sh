@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2154 # tmp is of lib.sh
+# shellcheck shell=bash disable=SC2154 # tmp and book are of lib.sh
 #
 # Running subrtt, for its tests.
 
@@ -43,6 +43,7 @@ doctor() {
 # finds CHECK STATUS PATTERN
 finds() {
 	local line
+	echo + >>"$book"
 	for line in "${lines[@]}"; do
 		[[ $line =~ ^"$2"\ +"$1"\ +(.*) && ${BASH_REMATCH[1]} =~ $3 ]] && return
 	done
