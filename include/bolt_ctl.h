@@ -8,6 +8,8 @@
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/route.h>
 
 struct net;
 
@@ -30,8 +32,16 @@ void bolt_ctl_unregister(enum bolt_ctl_listener who);
 int bolt_ctl_open(struct net *net, u16 port);
 void bolt_ctl_close(struct net *net, u16 port);
 
+/* To one host, as a switch's messages are?  What a process sends to others comes back to it. */
+static inline bool bolt_ctl_is_unicast(const struct sk_buff *skb)
+{
+	return skb->protocol == htons(ETH_P_IPV6) ?
+	       !ipv6_addr_is_multicast(&ipv6_hdr(skb)->daddr) :
+	       !(skb_rtable(skb)->rt_flags & (RTCF_BROADCAST | RTCF_MULTICAST));
+}
+
 /*
- * Was the message sent by this host, which is not a switch?  A packet received in a VRF has the
+ * Could the message be this host's own, which is not a switch?  A packet received in a VRF has the
  * VRF's device, and in sdif the device by which it came in.  A packet sent within the VRF has no
  * other device in sdif.
  */
@@ -39,7 +49,7 @@ static inline bool bolt_ctl_is_local(const struct sk_buff *skb)
 {
 	int sdif = skb->protocol == htons(ETH_P_IPV6) ? inet6_sdif(skb) : inet_sdif(skb);
 
-	return skb->dev->flags & IFF_LOOPBACK ||
+	return !bolt_ctl_is_unicast(skb) || skb->dev->flags & IFF_LOOPBACK ||
 	       (netif_is_l3_master(skb->dev) && (!sdif || sdif == skb->dev->ifindex));
 }
 

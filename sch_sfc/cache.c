@@ -25,6 +25,7 @@
 #include <linux/random.h>
 #include <linux/seqlock.h>
 #include <linux/slab.h>
+#include <net/l3mdev.h>
 
 #include <bolt_msg.h>
 #include "trace.h"
@@ -45,6 +46,23 @@ struct sfc_cache {
 	struct sfc_clock	clocks[SFC_CLOCK_SETS][SFC_CLOCK_WAYS];
 	struct sfc_bucket	buckets[SFC_CACHE_BUCKETS];
 };
+
+/*
+ * The key of a flow's destination.  @skb is a packet of the flow, or a message about it: its VRF is
+ * what it came in by, or the port's if it is this host's own.
+ */
+struct sfc_key sfc_flow_key(const struct sfc_flow *f, const struct sk_buff *skb, struct Qdisc *sch)
+{
+	struct net_device *dev = qdisc_dev(sch);
+	struct sfc_key key = {
+		.family = f->family,
+		.dscp = f->dscp,
+		.vrf = l3mdev_master_ifindex_by_index(dev_net(dev), skb->skb_iif ?: dev->ifindex),
+	};
+
+	memcpy(key.addr, f->daddr, sizeof(key.addr));
+	return key;
+}
 
 static struct sfc_bucket *sfc_bucket_of(struct sfc_cache *cache, const struct sfc_key *key)
 {
@@ -84,13 +102,15 @@ static bool sfc_cache_put(struct sfc_cache *cache, const struct sfc_key *key, u6
 }
 
 /* Cache and count @m, which a switch has sent.  Returns false if its pause is over. */
-static bool sfc_cache_learn(struct sfc_sched *q, const struct bolt_msg *m, u64 now)
+static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
+			    const struct bolt_msg *m, u64 now)
 {
+	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_cache *cache = q->cache;
 	u64 pause_ns = min(m->pause_ns, q->cfg.maxpause_ns), age_ns;
 	/* the congested receiver: by default the message's source as well (section 3.4) */
 	struct sfc_flow flow = sfc_msg_flow(m);
-	struct sfc_key key = sfc_flow_key(&flow);
+	struct sfc_key key = sfc_flow_key(&flow, skb, sch);
 
 	spin_lock(&cache->lock);
 	age_ns = sfc_clock_age(cache->clocks[m->clock % SFC_CLOCK_SETS], m->clock, m->sent_ns, now);
@@ -114,8 +134,8 @@ static void sfc_cache_refuse(struct Qdisc *sch, const struct sk_buff *skb,
 	trace_sfc_refusal(sch, skb, pkt, m, why);
 }
 
-/* Lines 3-8: a control message on its way to a sender */
-void sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+/* Lines 3-8: a control message on its way to a sender.  Returns true if it is a BTS to believe. */
+bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		    u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
@@ -125,25 +145,27 @@ void sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 	switch (sfc_msg_read(skb, pkt, &q->cfg.switchkey, &m)) {
 	case SFC_MSG_OTHER:
 	case SFC_MSG_BTS:
-		return;
+		return false;
 	case SFC_MSG_BAD:
 		sfc_cache_refuse(sch, skb, pkt, NULL, SFC_REFUSED_MALFORMED);
-		return;
+		return false;
 	case SFC_MSG_FALSE:
 		sfc_cache_refuse(sch, skb, pkt, NULL, SFC_REFUSED_FORGED);
-		return;
+		return false;
 	case SFC_MSG_CACHEABLE:
 		break;
 	}
 	if (!m.pause_ns)
-		return;
+		return false;
 	if (sfc_switch_has_edge(sfc_switch_of(net), net, skb->skb_iif)) {
 		q->stats.cache_ignored++;
 		trace_sfc_refusal(sch, skb, pkt, &m, SFC_REFUSED_EDGE);
-		return;
+		return false;
 	}
-	if (!sfc_cache_learn(q, &m, now))
-		sfc_cache_refuse(sch, skb, pkt, &m, SFC_REFUSED_STALE);
+	if (sfc_cache_learn(sch, skb, &m, now))
+		return true;
+	sfc_cache_refuse(sch, skb, pkt, &m, SFC_REFUSED_STALE);
+	return false;
 }
 
 /* Count current pauses, for statistics: reads the whole cache, which may change meanwhile. */

@@ -3,7 +3,8 @@
  * The pause cache (SFC, section 3.4): until when does the network want nothing more for a
  * destination?
  *
- * Keyed (destination, DSCP) as in section 4; the whole key is compared, so a collision of
+ * Keyed (destination, DSCP) as in section 4, and by VRF: two tenants may have the same addresses.
+ * The whole key is compared, so a collision of
  * hashes costs room and nothing else.  A bucket has a few ways; an entry
  * whose time is over is free.  Where all are taken the newcomer is not cached: its
  * senders get BTS from the congested switch, as without a cache.
@@ -29,6 +30,7 @@ struct sfc_key {
 	u8	family;		/* 4 or 6 */
 	u8	dscp;		/* 0..63 */
 	u16	zero;		/* so that keys compare as bytes */
+	u32	vrf;		/* ifindex of the VRF that the address is of, 0: none */
 };
 
 /* One destination */

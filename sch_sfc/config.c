@@ -281,7 +281,8 @@ static u32 sfc_config_uncongested(const struct sfc_sched *q)
 {
 	u32 bytes = q->cfg.limit;
 
-	if (q->dre.decay || q->multi || q->alg.paper || q->mem)
+	if (q->dre.decay || q->multi || q->alg.paper || q->mem ||
+	    q->pause.qth_out != SFC_QUEUE_NEVER)
 		return 0;
 	if (q->cfg.flags & TC_SFC_F_BOLT)
 		bytes = min(bytes, q->alg.ccthresh);

@@ -226,17 +226,19 @@ static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, int l4_o
 
 /* Run Algorithm 1 of the Bolt paper, that of SFC's, and SRCC.  Returns the option's new flags. */
 static __always_inline u8 sfc_run(struct Qdisc *sch, const struct sk_buff *skb,
-				  const struct sfc_pkt *pkt, bool fast, u64 now)
+				  struct sfc_pkt *pkt, bool fast, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u8 flags = pkt->flags;
 
+	if (!fast)
+		q->answered_bytes = 0;
 	if (q->cfg.flags & TC_SFC_F_BOLT)
 		flags = sfc_run_bolt(sch, skb, pkt, fast, now);
 	if (fast)
 		return flags;
 	if (unlikely(pkt->control) && q->cache)
-		sfc_cache_feed(sch, skb, pkt, now);
+		pkt->believed = sfc_cache_feed(sch, skb, pkt, now);
 	if (sfc_pause_armed(sch, pkt->band, now))
 		sfc_pause_arrival(sch, skb, pkt, now);
 	if (unlikely(q->cfg.srcc))
@@ -311,6 +313,8 @@ static __always_inline void sfc_join(struct sk_buff *skb, struct Qdisc *sch,
 		sfc_mark(q, skb, pkt->l4_off, pkt->opt_off, flags, flags ^ pkt->flags);
 	if (!fast && q->mem)
 		sfc_memory_tag(sch, skb, pkt);
+	if (!fast)
+		sfc_skb_cb(skb)->answered = q->answered_bytes;
 	if (pkt->band == SFC_BAND_HIGH) {
 		q->stats.high++;
 		sfc_queue_add(sch, SFC_BAND_HIGH, skb);

@@ -95,6 +95,18 @@ static u64 *sfc_hold_hear(struct sfc_hold *h, const struct sk_buff *skb, const u
 	return &h->stats.bts;
 }
 
+/*
+ * May a message that came by @from be about flows through @dev?  Not if it is of another VRF.  Of a
+ * device with others on top (VLANs), which VRF a flow is of is not known.
+ */
+static bool sfc_hold_same_vrf(const struct net_device *dev, const struct net_device *from)
+{
+	int vrf = l3mdev_master_ifindex_rcu(dev);
+	bool any = !vrf && !list_empty(&dev->adj_list.upper);
+
+	return any || vrf == l3mdev_master_ifindex_rcu(from);
+}
+
 /* A bolt_ctl_receive.  Each sfc_hold with this control port handles the message. */
 bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb)
 {
@@ -115,7 +127,8 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb)
 	if (m.segments)
 		return false;
 	list_for_each_entry_rcu(h, &sfc_switch_of(net)->holds, list) {
-		if (READ_ONCE(h->cfg.port) != port)
+		if (READ_ONCE(h->cfg.port) != port ||
+		    !sfc_hold_same_vrf(qdisc_dev(h->watchdog.qdisc), skb->dev))
 			continue;
 		spin_lock(&h->lock);
 		++*sfc_hold_hear(h, skb, p, len, &m);

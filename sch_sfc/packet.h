@@ -27,6 +27,7 @@ struct sfc_pkt {
 	bool			high;		/* takes the high band */
 	bool			control;	/* is a control message */
 	bool			pausable;	/* is data of a flow that can be told to pause */
+	bool			believed;	/* is a BTS that the cache learns; not parsed */
 };
 
 /* The flow of a packet, as a control message quotes it */
@@ -48,15 +49,6 @@ static inline void sfc_flow_addr6(void *to, const struct sfc_flow *f, const __be
 		ipv6_addr_set_v4mapped(addr[0], to);
 	else
 		memcpy(to, addr, sizeof(f->saddr));
-}
-
-/* The key of a flow's destination in the pause cache */
-static inline struct sfc_key sfc_flow_key(const struct sfc_flow *f)
-{
-	struct sfc_key key = { .family = f->family, .dscp = f->dscp };
-
-	memcpy(key.addr, f->daddr, sizeof(key.addr));
-	return key;
 }
 
 /* The flow that a control message is about */
@@ -107,6 +99,9 @@ bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
 				  const struct bolt_keys *keys, struct bolt_msg *m);
 bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags);
+
+/* cache.c */
+struct sfc_key sfc_flow_key(const struct sfc_flow *f, const struct sk_buff *skb, struct Qdisc *sch);
 
 /* signal.c */
 bool sfc_flow_has_answer(const struct sfc_flow *f);
@@ -160,6 +155,7 @@ static inline u32 sfc_segs(const struct sk_buff *skb)
  * @ingress:	... and slot of the device that it came in by, or 0
  * @memory:	its truesize when it was queued
  * @arrival:	if there is more than one band: how many had joined before
+ * @answered:	with egress BTS: bytes of messages about it, from its arrival
  */
 struct sfc_skb_cb {
 	u8	band;
@@ -167,6 +163,7 @@ struct sfc_skb_cb {
 	u8	ingress;
 	u32	memory;
 	u32	arrival;
+	u32	answered;
 };
 
 static inline struct sfc_skb_cb *sfc_skb_cb(const struct sk_buff *skb)

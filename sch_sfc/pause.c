@@ -18,6 +18,7 @@
 
 #include <bolt_msg.h>
 #include "memory.h"
+#include "nat.h"
 #include "queue.h"
 #include "trace.h"
 
@@ -36,6 +37,37 @@ static bool sfc_pause_by_pfc(struct Qdisc *sch, const struct sk_buff *skb,
 
 	return pfc && READ_ONCE(pfc->cfg.convert) &&
 	       sfc_pfc_ask(pfc, sfc_prio_of(skb, pkt), pause_ns, now);
+}
+
+/*
+ * Did IP bring the packet here, by its destination?  The sender of a frame that a bridge or Open
+ * vSwitch forwards chooses its MAC address apart from the destination.  So does one that uses this
+ * host's device (macvlan, ipvlan): its packets did not come in.
+ */
+static bool sfc_pause_is_routed(struct Qdisc *sch, const struct sk_buff *skb)
+{
+	const struct net_device *in = dev_get_by_index_rcu(dev_net(qdisc_dev(sch)), skb->skb_iif);
+
+	return in && skb->pkt_type == PACKET_HOST && !netif_is_bridge_port(in) &&
+	       !netif_is_ovs_port(in);
+}
+
+/*
+ * May other switches pause all senders to the packet's destination?  Not if its sender could have
+ * chosen any destination, and congest this port, as the sender of a segment routing header can.
+ * Nor if this router has translated the destination: what the packet was sent to may be several
+ * servers, of which one is congested.
+ */
+static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
+				   const struct sfc_pkt *pkt, const struct sfc_flow *flow)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_flow sent = *flow;
+
+	if (!q->pause.cacheable || !sfc_pause_is_routed(sch, skb) || sfc_has_segments(skb, pkt))
+		return false;
+	return !sfc_flow_untranslate(skb, &sent) ||
+	       !memcmp(sent.daddr, flow->daddr, sizeof(sent.daddr));
 }
 
 /*
@@ -61,7 +93,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 23-24 */
 		msg.pause_ns = max(local_ns, cached_ns);
 		msg.flags = BOLT_CTL_F_FROM_CACHE;
-	} else if (q->pause.cacheable && !sfc_has_segments(skb, pkt)) {	/* line 25 */
+	} else if (sfc_pause_is_cacheable(sch, skb, pkt, flow)) {	/* line 25 */
 		msg.flags = BOLT_CTL_F_CACHEABLE;
 	}
 
@@ -133,7 +165,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 
 	if (!sfc_pause_answers(skb, pkt) || !sfc_flow_of(skb, pkt, &flow))
 		return;
-	key = sfc_flow_key(&flow);
+	key = sfc_flow_key(&flow, skb, sch);
 	cached_ns = sfc_pause_cached(q, &key, now);
 	if (cached_ns && trace_sfc_cache_hit_enabled()) {
 		const struct bolt_msg m = {
@@ -157,6 +189,7 @@ void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned 
 
 	sfc_parse(skb, q->cfg.port, &pkt);
 	pkt.band = band;
+	q->answered_bytes = sfc_skb_cb(skb)->answered;
 	if (sfc_pause_answers(skb, &pkt) && sfc_flow_of(skb, &pkt, &flow))
 		sfc_pause_tell(sch, skb, &pkt, &flow, 0, 0, now);
 }

@@ -131,25 +131,24 @@ bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
 
 /*
  * A control message is about to leave to a sender, and was offered to the cache.  Returns true if a
- * PAUSE frame is sent instead, for the rest of its pause.  Only for a message that may be cached,
- * because pausing a priority affects all flows of the host.
+ * PAUSE frame is sent instead, for the rest of its pause.  Only for a message that the cache
+ * believes, because pausing a priority affects all flows of the host: that the destination is
+ * paused says nothing of this sender.
  */
 bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		     u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	enum sfc_msg_verdict verdict;
 	struct sfc_flow flow;
 	struct sfc_key key;
 	struct bolt_msg m;
 	u32 left = 0;
 
-	verdict = sfc_msg_read(skb, pkt, &q->cfg.switchkey, &m);
-	if (verdict == SFC_MSG_OTHER)
+	if (sfc_msg_read(skb, pkt, NULL, &m) == SFC_MSG_OTHER)
 		return false;
-	if (verdict == SFC_MSG_CACHEABLE && q->cache) {
+	if (pkt->believed) {
 		flow = sfc_msg_flow(&m);
-		key = sfc_flow_key(&flow);
+		key = sfc_flow_key(&flow, skb, sch);
 		left = sfc_cache_find(q->cache, &key, now);
 	}
 	if (left && sfc_pfc_ask(q->pfc, m.dscp >> 3, left, now))

@@ -109,6 +109,7 @@ struct sfc_sched {
 
 	/* signals */
 	struct sfc_limiter	msg_limiter;	/* all control messages */
+	u32			answered_bytes;	/* of messages about the present packet */
 	struct sfc_forward	forward;
 	siphash_key_t		flow_key;
 	struct rnd_state	prng;		/* srcprob */
@@ -198,7 +199,7 @@ static inline struct sfc_switch *sfc_switch_of_port(const struct Qdisc *sch)
 struct sfc_cache *sfc_cache_alloc(void);
 const u64 *sfc_cache_until_ns(const struct sfc_cache *cache);
 u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now);
-void sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		    u64 now);
 unsigned int sfc_cache_count(const struct sfc_cache *cache, u64 now);
 u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,

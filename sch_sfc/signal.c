@@ -407,15 +407,19 @@ static enum sfc_signal_verdict sfc_answer(struct Qdisc *sch, const struct sk_buf
 
 	if (!sfc_reply_init(sch, skb, pkt, &r))
 		return SFC_SIGNAL_UNFIT;
-	/* the source may be spoofed: never answer with more bytes than were received */
+	/*
+	 * The source may be spoofed: never answer with more bytes than were received, in all
+	 * messages about the packet together.
+	 */
 	ulen = sizeof(struct udphdr) + bolt_msg_len(msg->type, msg->flags, r.quote_len);
-	if (r.l3_len + ulen > skb->len - pkt->l3_off)
+	if (q->answered_bytes + r.l3_len + ulen > skb->len - pkt->l3_off)
 		return SFC_SIGNAL_UNFIT;
 	if (!sfc_limiter_take(&q->msg_limiter, now))
 		return SFC_SIGNAL_LIMITED;
 	n = sfc_reply_build(sch, skb, pkt, &r, msg, ulen);
 	if (IS_ERR_OR_NULL(n))
 		return n ? SFC_SIGNAL_UNFIT : SFC_SIGNAL_NOMEM;
+	q->answered_bytes += n->len;
 
 	if (r.flow.family == 4 && r.l2_len <= ETH_HLEN && !skb_vlan_tag_present(skb) &&
 	    !sfc_forward_observed(dev) && sfc_forward(&q->forward, n, dev))

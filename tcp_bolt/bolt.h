@@ -163,6 +163,7 @@ enum bolt_mib_item bolt_feedback(struct bolt_net *bn, struct sock *sk, const str
 void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
 		 enum bolt_mib_item item);
 void bolt_control_init(struct bolt_net *bn);
+void bolt_control_open(struct bolt_net *bn);
 void bolt_control_want(struct bolt_net *bn);
 int bolt_control_need(struct bolt_net *bn);
 int bolt_control_rebind(struct bolt_net *bn, int port);

@@ -124,15 +124,19 @@ int bolt_control_need(struct bolt_net *bn)
 	return err;
 }
 
-static void bolt_control_work(struct work_struct *work)
+/* The module was loaded, or a socket uses bolt; the next socket that selects it tries again. */
+void bolt_control_open(struct bolt_net *bn)
 {
-	struct bolt_net *bn = container_of(work, struct bolt_net, open_work);
 	int err = bolt_control_need(bn);
 
-	/* the next socket that selects bolt tries again */
 	if (err)
 		net_warn_ratelimited("tcp_bolt: control port %d cannot be opened (%d): nothing will be heard from switches\n",
 				     bn->port, err);
+}
+
+static void bolt_control_work(struct work_struct *work)
+{
+	bolt_control_open(container_of(work, struct bolt_net, open_work));
 }
 
 /* Open the port for the first socket that uses bolt.  Opening sleeps: use a work item. */

@@ -202,6 +202,9 @@ static int __init bolt_module_init(void)
 	if (err)
 		goto err_fallback;
 	bolt_ctl_register(BOLT_CTL_TCP_BOLT, bolt_control_receive);
+	/* the machine's own namespace, before an ordinary socket takes the port */
+	if (bolt_hooks_first)
+		bolt_control_open(bolt_net(&init_net));
 	bolt_rate_module_init();
 	err = bolt_genl_module_init();
 	if (err)

@@ -119,6 +119,25 @@ static unsigned int bolt_rx_segs(const struct sk_buff *skb, u32 payload)
 	return info->gso_segs ?: DIV_ROUND_UP(payload, info->gso_size);
 }
 
+/*
+ * TCP verifies the checksum after this hook, unless the device has.  So do it here: the option of a
+ * corrupt segment is not believed, and TCP drops it.  By ip_summed alone: csum_valid may be of an
+ * outer header, and TCP clears it.
+ */
+static bool bolt_rx_is_intact(struct sk_buff *skb, unsigned int thoff, bool ip6)
+{
+	if (likely(skb->ip_summed == CHECKSUM_UNNECESSARY))
+		return true;
+	/* sent by this machine, and not computed yet */
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		return skb_checksum_start_offset(skb) >= 0;
+	if (nf_checksum(skb, NF_INET_LOCAL_IN, thoff, IPPROTO_TCP, ip6 ? AF_INET6 : AF_INET))
+		return false;
+	/* TCP does not verify it once more, and could not without the option */
+	skb->ip_summed = CHECKSUM_UNNECESSARY;
+	return true;
+}
+
 static struct bolt_rx bolt_rx_read(const struct sk_buff *skb, const struct tcphdr *th,
 				   unsigned int off, bool ip6)
 {
@@ -134,11 +153,13 @@ static struct bolt_rx bolt_rx_read(const struct sk_buff *skb, const struct tcphd
 }
 
 /* Returns true if the option was accepted, so that it may be removed from the packet. */
-static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, const struct tcphdr *th,
+static bool bolt_rx_full(struct bolt_flow *f, struct sk_buff *skb, const struct tcphdr *th,
 			 unsigned int off, bool ip6)
 {
 	const struct bolt_rx rx = bolt_rx_read(skb, th, off, ip6);
 
+	if (!bolt_rx_is_intact(skb, (u8 *)th - skb->data, ip6))
+		return false;
 	if (!bolt_in_window(tcp_sk(f->sk), ntohl(th->seq), ntohl(th->ack_seq))) {
 		BOLT_INC_STATS(f->bn, OptWindow);
 		return false;
@@ -153,8 +174,8 @@ static bool bolt_rx_full(struct bolt_flow *f, const struct sk_buff *skb, const s
 /*
  * Remove the option, which is at the end of the header, after it was read.  TCP's header prediction
  * needs exactly the header that TCP itself sends, and the socket's backlog merges ACKs only if
- * their options are equal.  Leave the option in a packet whose header is shared (captures), or
- * whose checksum is not verified yet; TCP then skips it as an unknown option.
+ * their options are equal.  Leave the option in a packet whose header is shared (captures); TCP
+ * then skips it as an unknown option.
  */
 static void bolt_rx_strip(struct sk_buff *skb, unsigned int thoff, unsigned int off, bool ip6)
 {
@@ -162,7 +183,7 @@ static void bolt_rx_strip(struct sk_buff *skb, unsigned int thoff, unsigned int 
 	struct ipv6hdr *ip6h = (struct ipv6hdr *)skb->data;
 	struct iphdr *iph = (struct iphdr *)skb->data;
 
-	if (!skb_csum_unnecessary(skb) || skb_shared(skb) || skb_header_cloned(skb) ||
+	if (skb_shared(skb) || skb_header_cloned(skb) ||
 	    (ip6 && !ip6h->payload_len))
 		return;
 	th->doff -= BOLT_TCPOPT_LEN / 4;
@@ -218,10 +239,11 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 		f = form == BOLT_OPT_FULL ? bolt_flow_usable(sk) : NULL;
 		if (f)
 			return f;
-		if (form == BOLT_OPT_SYN)
+		if (form == BOLT_OPT_SYN && bolt_rx_is_intact(skb, (u8 *)th - skb->data, ip6))
 			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
 		/* in these states another CPU is creating the socket, or has just closed it */
-		else if (!(1 << READ_ONCE(sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE)))
+		else if (form == BOLT_OPT_FULL &&
+			 !(1 << READ_ONCE(sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE)))
 			BOLT_INC_STATS(bn, OptUnexpected);
 	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
 		/* a request, or a SYN cookie: TCP creates the child from this packet */

@@ -562,22 +562,42 @@ def tags():
 
 
 def local():
-    """A process of the host itself is no switch; not in a VRF either"""
+    """A process of the host itself is no switch; not in a VRF either, nor by what comes back from the link"""
     f = Flow()
-    ns, switch = f.h1.name, f.udp
+    ns, switch, here, msg = f.h1.name, f.udp, f.ip, f.message()
+    sh(f"ip -n {ns} route add 224.0.0.0/4 dev eth0; ip -n {ns} addr add 2001:db8::1/64 dev eth0 nodad")
+
+    def others(what):
+        """What a process of H1 sends by eth0 to groups, and to all hosts there"""
+        for af, to in ((socket.AF_INET, "192.0.2.255"), (socket.AF_INET, "224.0.0.1"), (socket.AF_INET6, "ff02::1")):
+            with f.h1:
+                f.udp = socket.socket(af, socket.SOCK_DGRAM)
+            f.udp.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            f.udp.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"eth0")
+            f.ip = (to, here[1])
+            f.refused(f"to {to}{what}", "CtlLocal", msg)
+            f.udp.close()
+        f.ip = here
+
+    others("")
+    with f.h1:
+        f.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sh(f"ip -n {ns} link add v type vrf table 10; ip -n {ns} link set v up; ip -n {ns} addr add 203.0.113.1/32 dev v")
     f.h1.sysctl("ipv4.udp_l3mdev_accept", 1)
     with f.h1:
         f.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     f.refused("by lo", "CtlLocal", f.message())
     f.udp.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"v")
-    here, f.ip = f.ip, ("203.0.113.1", f.ip[1])
+    f.ip = ("203.0.113.1", f.ip[1])
     f.refused("in a VRF", "CtlLocal", f.message())
     f.udp.close()
     f.ip, f.udp = here, switch
     f.believed("of a switch", f.message())
     sh(f"ip -n {ns} link set eth0 master v; ip -n {ns} link set eth0 up")
     f.refused("of a switch, in a VRF, about a connection elsewhere", "CtlNoSocket", f.message())
+    sh(f"ip -n {ns} route add vrf v 224.0.0.0/4 dev eth0; ip -n {ns} addr replace 2001:db8::1/64 dev eth0 nodad")
+    others(", in a VRF")
+    f.udp = switch
     f.close()
 
 

@@ -56,15 +56,15 @@ class Forged(Flow):
             self.raw.setsockopt(263, QDISC_BYPASS, 1)
             self.to = ("eth0", 0x800, 0, 0, mac_of(self.h1.name))
 
-    def packet(self, ack, seq=None, flags=ACK, inc=0, payload=b"", partial=False):
-        """An IPv4 packet; PARTIAL: with the checksum of its pseudo header only"""
+    def packet(self, ack, seq=None, flags=ACK, inc=0, payload=b"", partial=False, off=0):
+        """An IPv4 packet; PARTIAL: with the checksum of its pseudo header only; or with one that is OFF"""
         src, dst = (socket.inet_aton(a) for a in reversed(self.ip))
         tcp = struct.pack("!HHIIBBHHHBBHBBIH", 5001, self.sport,
                           (self.rcv if seq is None else seq) & 0xffffffff, ack & 0xffffffff, 8 << 4,
                           0x10, 60000, 0, 0, 254, 12, 0xb017, flags, inc, 0, 0) + payload
         pseudo = src + dst + struct.pack("!HH", 6, len(tcp))
         check = checksum(pseudo) ^ 0xffff if partial else checksum(pseudo + tcp + bytes(len(tcp) % 2))
-        tcp = tcp[:16] + struct.pack("!H", check) + tcp[18:]
+        tcp = tcp[:16] + struct.pack("!H", check ^ off) + tcp[18:]
         ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0, src, dst)
         return ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:] + tcp
 
@@ -115,6 +115,18 @@ def empty():
     for flags in INC, ACK | INC, DATA | INC, DATA | ACK | INC:
         expect(f"{flags:x}", f.segment(f.una, flags=flags), ({"OptRx": 1}, 0))
     expect("a byte", f.segment(f.una, flags=DATA | ACK | INC, payload=b"x"), ({"OptRx": 1, "IncRx": 1}, 0))
+    f.close()
+
+
+def corrupt():
+    """TCP drops a segment whose checksum is wrong, after the hook: what its option says is not believed"""
+    f = Forged(warm=False)
+    sh(f"ip netns exec {f.h1.name} ethtool -K eth0 rx off >/dev/null 2>&1")
+    before = f.h1.stats()
+    f.raw.sendto(f.packet(f.una + 1436, inc=1, off=1), f.to)
+    expect("right", f.segment(f.una + 1436, inc=1), ({"OptRx": 1, "IncGranted": 1}, 1))
+    after = f.h1.stats()
+    expect("of both", [after[k] - before[k] for k in COUNTED], [1, 0, 0, 1])
     f.close()
 
 
@@ -518,8 +530,8 @@ def fast_open():
     each_family(test)
 
 
-TESTS = [window, empty, super_packet, first_inc, third, third_with_data, tiny_mss, cookie, defer_accept, dropped_syn, timer,
-         too_late, fast_open, blind, crowd,          unsent, oracle]
+TESTS = [window, empty, corrupt, super_packet, first_inc, third, third_with_data, tiny_mss, cookie, defer_accept, dropped_syn, timer,
+         too_late, fast_open, blind, crowd, unsent, oracle]
 
 
 if __name__ == "__main__":

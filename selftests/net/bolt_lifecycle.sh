@@ -53,6 +53,13 @@ works() {
 	server_done
 }
 
+# The machine's control port is the module's before a user can take it
+test_loaded() {
+	loaded_again
+	expect_fail "a user takes the port" 'in use' setpriv --reuid 65534 --clear-groups python3 -c \
+		'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).bind(("0.0.0.0", 12311))'
+}
+
 # The process dies, its sockets linger; the module goes as soon as they do, while the
 # namespaces stay
 test_process_dies() {
@@ -112,4 +119,4 @@ test_device_moves() {
 	loaded_again
 }
 
-run_tests process_dies namespaces_go namespace_of_living_sockets device_goes device_moves
+run_tests loaded process_dies namespaces_go namespace_of_living_sockets device_goes device_moves

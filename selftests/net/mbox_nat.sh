@@ -188,6 +188,29 @@ test_dnat_port_inside() {
 	src_heard "$H1" "$H1" eth0
 }
 
+# pauses FLAGS [ADDRESS]: the BTS that an edge port behind the translator draws have these flags
+pauses() {
+	expect "sfc" in_ns "$M" tc qdisc add dev m2 root sfc nobolt pause edge switchkey "$SWITCHKEY" rate 100mbit
+	sniff "$H1" eth0
+	upload "${2:-$A2}"
+	sniffed
+	expect_ge "BTS" "$(packets eth0 'in udp' ' type=2 ')" 1
+	expect_eq "with other flags" "$(packets eth0 'in udp' ' type=2 ')" "$(packets eth0 'in udp' " type=2 cflags=$1 ")"
+}
+
+# One server is congested; to pause all senders to the address that stands for several is wrong
+test_dnat_not_cacheable() {
+	setup_line
+	dnat
+	pauses 0 203.0.113.1
+}
+
+test_snat_cacheable() {
+	setup_line
+	snat
+	pauses 1
+}
+
 # A quote of the translated destination names no connection of the sender
 test_dnat_port_outside() {
 	setup_line
@@ -466,7 +489,7 @@ test_synproxy() {
 
 run_tests snat_port_inside snat_port_of_translator snat_port_of_translator_ipv6 snat_port_outside \
 	snat_refused_by_translator snat_download_inside snat_download_outside \
-	dnat_port_of_translator dnat_port_inside dnat_port_outside conntrack_of_the_switch \
+	dnat_port_of_translator dnat_port_inside dnat_port_outside dnat_not_cacheable snat_cacheable conntrack_of_the_switch \
 	conntrack_on_the_way bridge_nf_call bridge_nf_call_ipv6 bridge_nf_call_drops bridge_family \
 	bridge_family_drops invalid_drop nft_match nft_reset_on_syn nft_reset_on_synack \
 	nft_reset_on_all synproxy

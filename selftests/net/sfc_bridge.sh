@@ -162,6 +162,36 @@ test_forgotten_src() {
 	expect_eq "SRC at the sender" "$(stack "$H1" UdpNoPorts)" "$(qdisc "$R" p3 src_sent)"
 }
 
+# not_cacheable DEV HOST ADDR: HOST's segments through DEV draw BTS that no other switch may remember:
+# who sends frames chooses where they go apart from the destination that they name
+not_cacheable() {
+	expect "sfc" in_ns "$R" tc qdisc add dev "$1" root sfc nobolt pause edge switchkey "$SWITCHKEY" rate 1mbit
+	sniff "$2" "$4"
+	inject "$2" "$3" 192.0.2.2 n=200 len=1000 bflags=none
+	sniffed
+	expect_ge "BTS" "$(packets "$4" 'in udp' ' type=2 cflags=0 ')" 1
+	expect_eq "cacheable" "$(packets "$4" 'in udp' ' type=2 cflags=1 ')" 0
+}
+
+test_not_cacheable() {
+	three_ports
+	ports p1 p2 p3
+	not_cacheable p3 "$H1" "$FROM" eth0
+}
+
+test_not_cacheable_macvlan() {
+	three_ports
+	ip -n "$R" link set p3 up
+	ip -n "$R" link add link p3 name m3 type macvlan mode private
+	ip -n "$R" link set m3 netns "$S"
+	ips "$S" <<-BATCH
+		link set m3 up
+		addr add 192.0.2.8/24 dev m3
+		neigh add 192.0.2.2 dev m3 lladdr $receiver nud permanent
+	BATCH
+	not_cacheable p3 "$S" 192.0.2.8 m3
+}
+
 # The receiver is known, and what is for it is copied to a port
 test_mirror() {
 	three_ports
@@ -261,5 +291,5 @@ test_address_changed() {
 	expect_eq "of a new queue" "$message" "$before"
 }
 
-run_tests two_tags provider_tag four_tags forgotten forgotten_src mirror below_vlan below_bond \
+run_tests two_tags provider_tag four_tags forgotten forgotten_src not_cacheable not_cacheable_macvlan mirror below_vlan below_bond \
 	below_macvlan two_bridges address_changed

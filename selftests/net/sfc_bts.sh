@@ -221,6 +221,29 @@ test_no_longer_than_its_cause() {
 	drained
 }
 
+# ... in all messages about it: an SRC of 76 and a BTS of 80
+test_no_longer_together() {
+	slow bolt nosm ccthresh 3028b
+	v4 n=10
+	counters "$R" r2 bts_sent=5 src_sent=0 msg_unfit=0
+	v4 len=103 bflags=80 tx=5000
+	counters "$R" r2 bts_sent=5 src_sent=1 msg_unfit=1
+	v4 len=104 bflags=80 tx=6000
+	counters "$R" r2 bts_sent=6 src_sent=2 msg_unfit=1
+	drained
+	undo
+	# the BTS comes later: of four packets, the last of 155 bytes is answered by its SRC alone
+	slow bolt nosm ccthresh 1514b qth 100b qtg 1b bts egress
+	v4 n=2
+	v4 len=104 bflags=80 tx=5000
+	v4 len=103 bflags=80 tx=6000
+	v4 len=1000
+	drained
+	counters "$R" r2 src_sent=2 bts_sent=2 msg_unfit=1
+	expect_eq "a BTS" "$(bts ' tx=5000 ')" 1
+	expect_eq "none" "$(bts ' tx=6000 ')" 0
+}
+
 # Nothing congested: nothing said, whatever the default thresholds are
 test_silence() {
 	port rate 1mbit
@@ -370,5 +393,5 @@ test_vlan() {
 }
 
 run_tests beyond_qth threshold_is_exact ipv6 udp with_bolt not_data \
-	no_answer_to_answers no_answer_to_any_message not_one_host no_longer_than_its_cause silence auto_thresholds \
+	no_answer_to_answers no_answer_to_any_message not_one_host no_longer_than_its_cause no_longer_together silence auto_thresholds \
 	suppression suppression_late suppression_ends many_flows egress off edge bounds full vlan

@@ -286,6 +286,32 @@ test_namespaces() {
 	sniffed
 }
 
+# Tenants with the same addresses: a pause in the VRF of one is none of the other's
+test_vrf() {
+	local dev
+	switch
+	ip -n "$R" link add red type vrf table 10
+	ip -n "$R" link set red up
+	for dev in r1 r2; do
+		ip -n "$R" link set "$dev" master red
+	done
+	setup_ns OTHER
+	ip link add name eth0 netns "$OTHER" type veth peer name r3 netns "$R"
+	addr "$R" r3 203.0.113.254/24 2001:db8:3::ff/64
+	addr "$OTHER" eth0 203.0.113.7/24 2001:db8:3::7/64 203.0.113.254 2001:db8:3::ff
+	ip -n "$R" route add "$FAR" dev r2
+	ip -n "$H2" route add blackhole 203.0.113.7/32
+	sniff "$H2" eth0
+	bts
+	counters "$R" r1 cache_learned=1
+	data
+	counters "$R" r2 bts_cached=1 cache_hits=1
+	inject "$OTHER" 203.0.113.7 "$FAR" bflags=none len=100
+	expect "arrives" busywait file_has "$tmp/sniff.eth0.h2" 'src=203.0.113.7'
+	counters "$R" r2 bts_cached=1 cache_hits=1
+	sniffed
+}
+
 # The whole way: congestion behind S, BTS by S, remembered at R, the next flow is told by R
 test_two_switches() {
 	setup_two_routers 192.0.2.7/24
@@ -351,4 +377,4 @@ test_estimator_uplink() {
 }
 
 run_tests estimator estimator_uplink feed_and_answer ipv6 key later_end_wins expiry not_cacheable refused from_edge switchkey \
-	replay maxpause suppression own_queue_is_longer full off namespaces two_switches
+	replay maxpause suppression own_queue_is_longer full off namespaces vrf two_switches

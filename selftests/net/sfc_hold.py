@@ -312,6 +312,30 @@ def nobody_else():
     h.close()
 
 
+def vrf():
+    """What comes in by another VRF is about another flow, of the same addresses"""
+    h = Port()
+    a, b = h.h1.name, h.h2.name
+    sh(f"ip link add name eth1 netns {a} type veth peer name eth1 netns {b}; ip -n {a} link add red type vrf table 10; "
+       f"ip -n {a} link set red up; ip -n {a} link set eth0 master red; ip -n {b} link set eth1 up; ip -n {a} link set eth1 up; "
+       f"ip -n {a} addr add {h.ip[0]}/24 dev eth1")
+    h.h1.sysctl("ipv4.udp_l3mdev_accept", 1)
+    h.udp.close()
+    with h.h1:
+        h.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        h.udp.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"red")
+        h.udp.bind((h.ip[0], SPORT))
+    h.send()
+    quote = h.left()[-1]
+    sh(f"ip -n {b} route add {h.ip[0]} dev eth1")
+    h.bts(9 * MS, quote)
+    h.counters("of another", bts=0, pauses=0, refused=0, stale=0)
+    sh(f"ip -n {b} route del {h.ip[0]}")
+    h.bts(9 * MS, quote)
+    h.counters("of the same", bts=1, pauses=1)
+    h.close()
+
+
 def fragments():
     """Datagrams longer than the MTU, of whichever flow their fragments are, do not wait"""
     for family in (4, 6):
@@ -943,7 +967,7 @@ def end_to_end():
     print(f"    # peak of the switch: {peak} bytes; without sfc_hold {without['r']['backlog_peak']}")
 
 
-TESTS = [exact, exact_ipv6, replaced, without_packets, clamped, nobody_else, fragments, segmented,
+TESTS = [exact, exact_ipv6, replaced, without_packets, clamped, nobody_else, vrf, fragments, segmented,
          queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte, forged, segments, stale,
          watchdog, off, another_child, changed, below, two_ports, taken, shared, goes, end_to_end]
 

@@ -18,7 +18,7 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import Namespace, expect, expect_that, poll, sh, undo
+from bolt_ctl import Namespace, expect, expect_that, packed, poll, sh, siphash24, undo
 
 US, MS = 1000, 1000000
 SO_TIMESTAMPNS = 35
@@ -412,6 +412,33 @@ def sfc_p_far():
     r.close()
 
 
+def sfc_p_replayed():
+    """A BTS that is old, or comes from a server, goes on to the host, whatever else pauses its destination"""
+    key, booted = "a5" * 16, 10**12
+    r = Router(f"pfc prio 0x08 xoff 1mb sfc-p pause cache switchkey {key} maxpause 4s", "", far="limit 1mb")
+    quote = udp(tos=96)[:28]
+
+    def bts(age):
+        message = packed(quote, type=2, tx=0, number=3000 * MS, flags=1, dscp=24)
+        message += struct.pack("!QI", booted + time.monotonic_ns() - age, 1)
+        switch.sendto(message + struct.pack("!Q", siphash24(bytes.fromhex(key), message)), ("192.0.2.1", bolt_ctl.PORT))
+
+    def told():
+        q = r.stats("r1")
+        return q["sfcp_asked"], q["sfcp_refused"]
+
+    with r.s, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as switch:
+        switch.bind(("203.0.113.2", bolt_ctl.PORT))
+        for what, age, edge, want in (("new", 0, "noedge", (1, 0)), ("old", 4000 * MS, "noedge", (1, 1)),
+                                      ("from a server", 0, "edge", (1, 2)), ("new again", 0, "noedge", (2, 2))):
+            r.change("r2", edge)
+            bts(age)
+            poll(lambda want=want: sum(told()) == sum(want), f"{what}: has passed")
+            expect(f"{what}: by PFC, not", told(), want)
+        poll(lambda: len(r.one.messages()) == 2, "two go on")
+    r.close()
+
+
 def options():
     """What cannot be is refused by name, and changes nothing"""
     r = Router(PFC, None, "ip -n {r} link add link r1 name v1 type vlan id 7; ip -n {r} link add t1 type ipip remote "
@@ -544,7 +571,7 @@ def buffer():
     r.close()
 
 
-TESTS = [wire, exact, priorities, vlan, heeds, fifo, refused, watchdog, sfc_p, sfc_p_far, options, changed, gone,
+TESTS = [wire, exact, priorities, vlan, heeds, fifo, refused, watchdog, sfc_p, sfc_p_far, sfc_p_replayed, options, changed, gone,
          unload, buffer]
 
 
