@@ -22,10 +22,13 @@ typedef int16_t s16;
 #define fallthrough		__attribute__((__fallthrough__))
 #define ARRAY_SIZE(x)		(sizeof(x) / sizeof((x)[0]))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+#define DIV_ROUND_UP_ULL	DIV_ROUND_UP
+#define max3(a, b, c)		max(max(a, b), c)
 #define BIT_ULL(n)		(1ULL << (n))
 #define clamp(v, lo, hi)	clamp_t(typeof((v) + (lo) + (hi)), v, lo, hi)
 #define __ffs			__builtin_ctz
 #define fls(x)			((x) ? 32 - __builtin_clz(x) : 0)
+#define ilog2(x)		(fls(x) - 1)
 
 /* What hold.h puts into a table and does not look into */
 struct list_head { void *next, *prev; };
