@@ -23,7 +23,7 @@ from lib_ynl import Family, unprivileged
 DATA, ACK, INC = 0x80, 0x40, 0x04
 WINDOW = 1 << 16		# no less than that is in either window
 QDISC_BYPASS = 20
-GUESSES = 5000
+GUESSES = 1000 if os.environ.get("BOLT_CHECK_ONCE") else 5000
 PORT = 40000
 OFFER, OPTION = b"\xfe\x04\xb0\x17", struct.pack("!BBHBBIH", 254, 12, 0xb017, ACK, 0, 0, 0)
 COUNTED = ("OptRx", "OptWindow", "IncRx", "IncGranted")

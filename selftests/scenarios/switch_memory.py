@@ -2,7 +2,7 @@
 """The memory of a switch: PFC and its head-of-line blocking, SFC-P, a shared buffer (SFC, sections 4 and 5.2)."""
 
 from lab_runs import PACKET, RATE_BPS, rate
-from sfc_paper import CACHE, SFC_FULL, VICTIM_FROM_NS, VICTIM_INCAST_NS, VICTIM_KEEPS, VICTIMS
+from sfc_paper import CACHE, SFC_FULL, SFC_TRANSPORT, VICTIM_FROM_NS, VICTIM_INCAST_NS, VICTIM_KEEPS, VICTIMS
 
 PFC = "pfc prio 0x01 xoff 2mb"
 HOL_SENDERS = 16
@@ -10,12 +10,17 @@ HOL_FROM_NS = 250e3                 # all have begun
 HOL_LOSES = 0.4                     # of their rate, without SFC, at least
 SRCC = "srcc_delay 2us rtt 10us"    # of the scenario's links, on average
 SRCC_PAUSES = 0.2                   # of those without it, at most
+SRCC_SEEDS = (1, 2, 3)
+SRCC_DYNAMIC, SRCC_CONSTANT = ("equation", "measured"), ("275kb", "412kb")     # 40 and 60 % of xoff, as in its Figure 8
+SRCC_FCT = 1.05                     # mean FCT, of that without, at most
 SRCC_USED = 0.95                    # of the congested link, at least
 SFC_P_FEEDBACK_NS = 6000            # T_F of the scenario: to b and back
 SFC_P_SENDERS = (8, 24, 40)
 SFC_P_SYNC_US = 10                  # of 40
 SFC_P_ALONE = "pfc prio 0x01 xoff 8mb"
 BUFFER = 4 << 20
+SHARED_ALPHAS = {"1/2": True, "8": False}   # does something not fit, without SFC
+SHARED_TIMES = 2.5                  # where all fits: the buffer's peak with SFC, lower by a factor of, at least
 BUFFER_ERROR = 1 / 64               # of it: how well the ports know what all hold
 
 
@@ -68,6 +73,26 @@ def srcc(lab, j):
                 j.must(after >= VICTIM_KEEPS * before, f"{what}: {who}: {after / 1e9:.1f} Gb/s of {before / 1e9:.1f} (at least {VICTIM_KEEPS:.0%})")
 
 
+def srcc_bursts(lab, j):
+    """Bursts to one host beside a mixed load, three seeds: fewer pauses, and messages that end no later (SRCC, Figures 5 to 8)"""
+    pauses, fct = {}, {}
+    for threshold in (None, *SRCC_DYNAMIC, *SRCC_CONSTANT):
+        qdisc = "sfc nobolt pfc prio 0x01 xoff 687kb" + (f" srcc {threshold} rtt 8us" if threshold else "")
+        runs = [lab.run("srcc-burst", "--cc", "swift", "--seed", str(seed), "--set", f"switch.qdisc={qdisc}")[0]["swift"].r
+                for seed in SRCC_SEEDS]
+        drops = sum(l["drops"] for r in runs for l in r["links"])
+        pauses[threshold] = sum(r["control"]["pfc"]["xoff"] for r in runs)
+        fct[threshold] = sum(r["fct"]["mean_ns"] for r in runs) / len(runs)
+        what = f"swift, SRCC {threshold or 'off'}: {pauses[threshold]} pauses by PFC, mean FCT {fct[threshold] / 1e3:.1f} us"
+        j.must(drops == 0 and pauses[None], f"{what}, {drops} dropped")
+        if threshold in SRCC_DYNAMIC:
+            less = pauses[threshold] / pauses[None]
+            j.goal(f"pauses, {threshold}", less, SRCC_PAUSES, f"{what}: {less:.2f} of the pauses without (at most {SRCC_PAUSES})")
+            j.must(fct[threshold] <= SRCC_FCT * fct[None], f"{what} (at most {SRCC_FCT} of that without)")
+        elif threshold:
+            j.must(max(pauses[t] for t in SRCC_DYNAMIC) < pauses[threshold], f"{what}: more than with a computed threshold")
+
+
 def sfc_p(lab, j):
     """SFC-P: hosts without SFC, paused by PFC at their switch; its Figure 5"""
     qth = 2 * SFC_P_FEEDBACK_NS * RATE_BPS / 8e9
@@ -108,14 +133,42 @@ def shared_buffer(lab, j):
         j.must(0 <= b["peak"] - peak + off <= 4 * off, f"alpha {alpha}: the switch's peak is {b['peak'] / BUFFER:.3f}")
 
 
+def shared_buffer_sfc(lab, j):
+    """16 MB that all ports of a switch share, under an incast of 16 MB: SFC keeps it far from full (SFC, Figures 2, 8)"""
+    for cc, ecn in SFC_TRANSPORT.items():
+        for alpha in SHARED_ALPHAS:
+            peaks = []
+            for name, edge, core in (("without SFC", "", ""), ("with SFC", f" pause edge {CACHE} rtt 10us", f" pause {CACHE} rtt 10us")):
+                memory = f"buffer 16mb alpha {alpha}"
+                runs, _ = lab.run("sfc-transport", "--cc", cc, "--set", f"switch.edge_qdisc=sfc nobolt{ecn}{edge} {memory}",
+                                  "--set", f"switch.qdisc=sfc nobolt{ecn}{core} {memory}")
+                drops = sum(l["drops"] for l in runs[cc].r["links"])
+                (b,) = [n for n in runs[cc].r["buffers"] if n["node"] == "b"]
+                peaks.append(b["peak"])
+                j.must(bool(drops) == (SHARED_ALPHAS[alpha] and not edge),
+                       f"{cc}, alpha {alpha}, {name}: {drops} dropped, the buffer's peak is {b['peak'] / 1e6:.2f} MB")
+            if not SHARED_ALPHAS[alpha]:
+                times = peaks[0] / peaks[1]
+                j.goal(f"less, {cc}", times, SHARED_TIMES, f"{cc}, alpha {alpha}: {times:.2f} times less with SFC (at least {SHARED_TIMES})", least=True)
+
+
 KNOWN = {
     # marks and CNM of the same queue: both take their part
     "SRCC: head-of-line blocking": {"used, dctcp equation": 0.93},
+    # a burst of 640 KB is on its way before the first CNM is heard, and two together exceed xoff
+    "SRCC: bursts beside a mixed load": {"pauses, equation": 0.22, "pauses, measured": 0.28},
+    # its marks keep the queue shorter without SFC as well
+    "shared buffer: SFC over cubic and dctcp": {"less, dctcp": 2.3},
 }
+
+# minutes each: only when named, or by --long
+ON_DEMAND = ("SRCC: bursts beside a mixed load",)
 
 CHECKS = {
     "PFC: head-of-line blocking (SFC, 5.2)": pfc_hol,
     "SRCC: head-of-line blocking": srcc,
+    "SRCC: bursts beside a mixed load": srcc_bursts,
     "SFC-P (SFC, Figure 5)": sfc_p,
     "shared buffer": shared_buffer,
+    "shared buffer: SFC over cubic and dctcp": shared_buffer_sfc,
 }
