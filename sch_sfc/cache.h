@@ -4,10 +4,9 @@
  * destination?
  *
  * Keyed (destination, DSCP) as in section 4, and by VRF: two tenants may have the same addresses.
- * The whole key is compared, so a collision of
- * hashes costs room and nothing else.  A bucket has a few ways; an entry
- * whose time is over is free.  Where all are taken the newcomer is not cached: its
- * senders get BTS from the congested switch, as without a cache.
+ * The whole key is compared, so a collision of hashes costs room and nothing else.  A bucket has a
+ * few ways; an entry whose time is over is free.  Where all are taken the newcomer is not cached:
+ * its senders get BTS from the congested switch, as without a cache.
  *
  * Pure; the buckets are locked by cache.c.
  */

@@ -183,8 +183,7 @@ static void bolt_rx_strip(struct sk_buff *skb, unsigned int thoff, unsigned int 
 	struct ipv6hdr *ip6h = (struct ipv6hdr *)skb->data;
 	struct iphdr *iph = (struct iphdr *)skb->data;
 
-	if (skb_shared(skb) || skb_header_cloned(skb) ||
-	    (ip6 && !ip6h->payload_len))
+	if (skb_shared(skb) || skb_header_cloned(skb) || (ip6 && !ip6h->payload_len))
 		return;
 	th->doff -= BOLT_TCPOPT_LEN / 4;
 	if (ip6) {

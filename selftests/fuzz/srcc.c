@@ -94,7 +94,7 @@ static void port(struct input *in)
 	}
 }
 
-/* The strictest of those that have not ended, by the simplest means; 0: none */
+/* CNM of several switches, one after the other, and packets between them */
 static void limit(struct input *in)
 {
 	u64 now = take_range(in, 1, 1ULL << 60), most = 0, kbps, begun, end, bits;

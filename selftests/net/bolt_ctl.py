@@ -580,8 +580,6 @@ def local():
         f.ip = here
 
     others("")
-    with f.h1:
-        f.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sh(f"ip -n {ns} link add v type vrf table 10; ip -n {ns} link set v up; ip -n {ns} addr add 203.0.113.1/32 dev v")
     f.h1.sysctl("ipv4.udp_l3mdev_accept", 1)
     with f.h1:
