@@ -147,6 +147,47 @@ bool bolt_more_to_come(const struct sock *sk)
 
 /* --- ACKs --- */
 
+/*
+ * Without SACK, which the receiver may not offer, TCP does not know the newest packet that has
+ * arrived, but only its own RTT.
+ */
+static u32 bolt_rtt_of_tcp(const struct rate_sample *rs)
+{
+	if (rs->rtt_us <= 0 || rs->is_ack_delayed)
+		return 0;
+	return min_t(u64, rs->rtt_us * (u64)NSEC_PER_USEC, BOLT_RTT_SRC_MAX_NS);
+}
+
+/* Take the RTT sample of the newest ACK, in ns, and its arrival; 0: there is none */
+u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
+			 u32 *arrived)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u64 ack = atomic64_xchg(&f->ack_echo, 0);
+	u32 seq = READ_ONCE(f->ack_seq);
+	struct bolt_echo e = {
+		.t_data_tx = ack,
+		.at = bolt_wire_clock(f, ack >> 32),
+		/* RACK (RFC 8985) has whole us, rounded down */
+		.newest = bolt_wire_clock(f, tp->rack.mstamp * NSEC_PER_USEC),
+		/* duplicate ACKs have the same number */
+		.processed = before(seq, tp->snd_una) || (seq == tp->snd_una && !tp->sacked_out),
+	};
+	s32 rtt_ns;
+
+	if (!ack)
+		return 0;
+	*arrived = ack >> 32;
+	if (!tp->rack.mstamp)
+		return bolt_rtt_of_tcp(rs);
+	rtt_ns = bolt_echo_rtt_ns(&f->sent, &e);
+	if (rtt_ns == BOLT_ECHO_FALSE)
+		BOLT_INC_STATS(f->bn, OptEcho);
+	if (rtt_ns == BOLT_ECHO_LATER)
+		atomic64_cmpxchg(&f->ack_echo, 0, ack);
+	return max(rtt_ns, 0);
+}
+
 /* An RTT sample in ns, from the option or from TCP */
 void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns)
 {

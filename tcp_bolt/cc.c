@@ -139,7 +139,7 @@ static void bolt_adopt_cwnd(struct sock *sk, struct bolt_flow *f)
 static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
 {
 	const struct bolt_net *bn = f->bn;
-	u32 inc, rtt_ns;
+	u32 inc, rtt_ns, arrived;
 	bool new_round;
 
 	bolt_adopt_cwnd(sk, f);
@@ -147,7 +147,7 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		bolt_swift_cap_ack(sk, f, rs);
 	} else {
 		swift_cap_start(&f->swift);
-		rtt_ns = xchg(&f->ack_rtt_ns, 0);
+		rtt_ns = bolt_take_rtt_sample(sk, f, rs, &arrived);
 		if (rtt_ns)
 			bolt_rtt_sample(sk, f, rtt_ns);
 	}

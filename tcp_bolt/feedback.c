@@ -81,9 +81,9 @@ static bool bolt_was_in_flight(const struct sock *sk, const struct bolt_flow *f,
 	if (!f || !m->t_data_tx || before(m->seq, a->snd_una) ||
 	    !before(m->seq, tcp_sk(sk)->snd_nxt))
 		return false;
-	for (i = 0; i < ARRAY_SIZE(f->sent); i++) {
-		off = m->seq - f->sent[i].seq;
-		if (f->sent[i].t_data_tx == m->t_data_tx && off < GSO_LEGACY_MAX_SIZE)
+	for (i = 0; i < BOLT_DEPARTURES; i++) {
+		off = m->seq - f->sent.last[i].seq;
+		if (f->sent.last[i].t_data_tx == m->t_data_tx && off < GSO_LEGACY_MAX_SIZE)
 			return off % tcp_sk(sk)->mss_cache == 0;
 	}
 	return false;
@@ -191,7 +191,7 @@ static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_m
 	mod_delayed_work(bolt_wq, &f->work, 0);
 	if (atomic_read(&f->deferred_len) >= BOLT_DEFERRED_MAX)
 		return BOLT_MIB_CtlOverrun;
-	d = kmalloc(sizeof(*d), GFP_ATOMIC | __GFP_NOWARN);
+	d = bolt_sk_zalloc(sk, sizeof(*d));
 	if (!d)
 		return BOLT_MIB_NoMem;
 	d->arrival.ns = ktime_get_ns();

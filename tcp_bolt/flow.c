@@ -17,7 +17,10 @@
  * been released; it then only writes to the object.
  */
 
+#include <linux/cgroup.h>
+#include <linux/memcontrol.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "bolt.h"
@@ -140,9 +143,34 @@ static void bolt_flow_work(struct work_struct *work)
 	bolt_flow_left(leaving);
 }
 
+/* The memory control group of @sk, with a reference.  A child has its listener's. */
+static struct mem_cgroup *bolt_memcg_get(struct sock *sk)
+{
+#if defined(CONFIG_MEMCG) && defined(CONFIG_SOCK_CGROUP_DATA)
+	if (!mem_cgroup_disabled())
+		return mem_cgroup_from_css(cgroup_get_e_css(sock_cgroup_ptr(&sk->sk_cgrp_data),
+							    &memory_cgrp_subsys));
+#endif
+	return NULL;
+}
+
+/*
+ * Memory for @sk, charged to its control group: softirq, too, creates objects, and messages wait
+ * for a user.
+ */
+void *bolt_sk_zalloc(struct sock *sk, size_t size)
+{
+	struct mem_cgroup *memcg = bolt_memcg_get(sk), *before = set_active_memcg(memcg);
+	void *p = kzalloc(size, GFP_ATOMIC | __GFP_NOWARN | __GFP_ACCOUNT);
+
+	set_active_memcg(before);
+	mem_cgroup_put(memcg);
+	return p;
+}
+
 static struct bolt_flow *bolt_flow_alloc(struct bolt_net *bn, struct sock *sk)
 {
-	struct bolt_flow *f = kzalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
+	struct bolt_flow *f = bolt_sk_zalloc(sk, sizeof(*f));
 
 	if (!f)
 		return NULL;

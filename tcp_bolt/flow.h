@@ -12,6 +12,7 @@
 #include "bolt_pause.h"
 #include "cap.h"
 #include "core.h"
+#include "echo.h"
 #include "net.h"
 #include "swift.h"
 
@@ -104,9 +105,10 @@ struct bolt_flow {
 	atomic_t		rx_inc;		/* data packets that arrived with INC */
 	u32			rx_t_data_tx;	/* of the newest data packet, to be echoed */
 	u32			rx_at;		/* its arrival, low bits of the clock in ns */
-	u32			ack_rtt_ns;	/* newest RTT sample, 0: already used */
-	u32			ack_at;		/* arrival of its ACK, as rx_at */
-	u16			ack_rq;		/* rq_delay of its ACK, bolt_rq_pack() */
+	/* of the newest ACK: its arrival, as rx_at, and what it echoes; 0: already used */
+	atomic64_t		ack_echo;
+	u32			ack_seq;	/* its acknowledgment number */
+	u16			ack_rq;		/* its rq_delay, bolt_rq_pack() */
 	u8			rx_hops;	/* of the newest data packet */
 	u8			rx_dec;		/* newest data packet had DEC */
 	u8			ack_inc;	/* newest ACK's inc_count, 0 before the first */
@@ -164,10 +166,7 @@ struct bolt_flow {
 
 	/* feedback.c */
 	struct bolt_seen_ring	seen;		/* the newest SRC accepted */
-	struct bolt_stamp {
-		u32	t_data_tx, seq;
-	} sent[64];				/* newest departures */
-	u8			sent_next;
+	struct bolt_departures	sent;
 	struct bolt_last_src	src;
 };
 
@@ -182,6 +181,7 @@ struct bolt_flow *bolt_flow_find(const struct sock *sk);
 struct bolt_flow *bolt_flow_lookup(const struct sock *sk);
 struct bolt_flow *bolt_flow_create(struct sock *sk);
 struct bolt_flow *bolt_flow_hold(struct sock *sk, bool bts);
+void *bolt_sk_zalloc(struct sock *sk, size_t size);
 bool bolt_flow_leave(struct sock *sk);
 void bolt_flow_await_init(struct sock *sk);
 void bolt_flow_release(struct sock *sk);

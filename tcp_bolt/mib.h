@@ -24,6 +24,7 @@
 	X(OptBad)		/* our ExID, but a length that does not exist */ \
 	X(OptUnexpected)	/* on a socket that did not negotiate it */	\
 	X(OptWindow)		/* on a segment outside the window: ignored */	\
+	X(OptEcho)		/* on an ACK that echoes no packet: no RTT sample */ \
 	X(OptNoRoom)		/* packets without it: option space full */	\
 	X(OptNoMtu)		/* packets without it: path MTU too small */	\
 	X(OptNoMem)		/* packets without it: no header room */	\

@@ -63,19 +63,18 @@ static bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq)
 	return !after(seq, rcv_nxt + wnd) && !before(seq, rcv_nxt - wnd);
 }
 
-static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure, u64 now_ns)
+static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure, u32 ack_seq,
+			u64 now_ns)
 {
-	u32 rtt_ns;
-
 	WRITE_ONCE(f->ack_inc, opt->inc_count);
 	if (pure) {
 		/* on a segment with payload, DEC and t_data_tx are about that segment */
 		WRITE_ONCE(f->ack_dec, !!(opt->flags & BOLT_F_DEC));
-		rtt_ns = bolt_wire_clock(f, now_ns) - opt->t_data_tx;
-		if (opt->t_data_tx && rtt_ns <= BOLT_RTT_SRC_MAX_NS) {
+		if (opt->t_data_tx) {
 			WRITE_ONCE(f->ack_rq, opt->rq_delay);
-			WRITE_ONCE(f->ack_at, (u32)now_ns);
-			WRITE_ONCE(f->ack_rtt_ns, rtt_ns ?: 1);
+			WRITE_ONCE(f->ack_seq, ack_seq);
+			/* one word, so that each echo keeps its arrival; behind its number */
+			atomic64_set_release(&f->ack_echo, now_ns << 32 | opt->t_data_tx);
 		}
 	}
 	WRITE_ONCE(f->ack_stamp, tcp_jiffies32);
@@ -167,7 +166,8 @@ static bool bolt_rx_full(struct bolt_flow *f, struct sk_buff *skb, const struct 
 	BOLT_ADD_STATS(f->bn, OptRx, rx.segs);
 	bolt_rx_data(f, &rx);
 	if (rx.opt.flags & BOLT_F_ACK)
-		bolt_rx_ack(f, &rx.opt, !(rx.opt.flags & BOLT_F_DATA), rx.at_ns);
+		bolt_rx_ack(f, &rx.opt, !(rx.opt.flags & BOLT_F_DATA), ntohl(th->ack_seq),
+			    rx.at_ns);
 	return true;
 }
 

@@ -98,7 +98,7 @@ static void bolt_out_data(struct sock *sk, struct bolt_flow *f, struct sk_buff *
 				       BOLT_F_DEC;
 	opt->t_data_tx = bolt_wire_clock(f, now_ns);
 	opt->rq_delay = bolt_out_level(sk, f, skb);
-	f->sent[f->sent_next++ % ARRAY_SIZE(f->sent)] = (struct bolt_stamp){ opt->t_data_tx, seq };
+	bolt_departures_add(&f->sent, opt->t_data_tx, seq);
 	f->last_tx_ns = now_ns;
 }
 

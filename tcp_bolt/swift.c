@@ -4,7 +4,7 @@
  *
  *   t1  departure, in the option             t2, t3  LOCAL_IN of the data (rx_at)
  *   t4  TCP processes the data               rq_delay = t4 - t2, on the ACK
- *   t5  LOCAL_IN of the ACK (ack_at)         t6  TCP processes the ACK
+ *   t5  LOCAL_IN of the ACK                  t6  TCP processes the ACK
  *
  *   RTT = t6 - t1;  endpoint = rq_delay + (t6 - t5);  fabric = RTT - endpoint    (section 3.3)
  *
@@ -53,16 +53,17 @@ static void bolt_swift_apply(struct sock *sk, struct bolt_flow *f)
 }
 
 /* With the option: a sample from the ACK.  ACKs with payload have none. */
-static bool bolt_swift_sample(struct sock *sk, struct bolt_flow *f, struct swift_ack *a)
+static bool bolt_swift_sample(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
+			      struct swift_ack *a)
 {
-	u32 rtt_ns = xchg(&f->ack_rtt_ns, 0);
+	u32 arrived, rtt_ns = bolt_take_rtt_sample(sk, f, rs, &arrived);
 	s32 local_ns;
 	u16 rq;
 
 	if (!rtt_ns)
 		return false;
 	bolt_rtt_sample(sk, f, rtt_ns);
-	local_ns = (u32)a->now_ns - READ_ONCE(f->ack_at);
+	local_ns = (u32)a->now_ns - arrived;
 	rq = READ_ONCE(f->ack_rq);
 	a->local_ns = max(local_ns, 0);
 	a->rtt_ns = rtt_ns + a->local_ns;
@@ -100,7 +101,7 @@ static void bolt_swift_on_ack(struct sock *sk, struct bolt_flow *f, const struct
 	struct swift_ack a = bolt_swift_acked(sk, f, rs);
 	struct swift_bounds b;
 
-	if (!bolt_swift_sample(sk, f, &a)) {
+	if (!bolt_swift_sample(sk, f, rs, &a)) {
 		if (!bolt_swift_sample_tcp(f, rs, &a))
 			return;
 		bolt_rtt_sample(sk, f, a.rtt_ns);
@@ -174,7 +175,7 @@ void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		.max_q32 = (u64)f->max_cwnd << 32,
 	};
 
-	if (!bolt_swift_sample(sk, f, &a) && !bolt_swift_sample_tcp(f, rs, &a))
+	if (!bolt_swift_sample(sk, f, rs, &a) && !bolt_swift_sample_tcp(f, rs, &a))
 		return;
 	reported_ns = swift_reported_ns(&f->reported, a.now_ns, a.rtt_ns);
 	if (swift_cap_ack(&f->swift, &f->bn->swift, &b, &a, (u64)f->cwnd << 32,

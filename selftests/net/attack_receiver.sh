@@ -86,11 +86,28 @@ test_waited() {
 	left 250
 }
 
-# Packets seem to have taken 50 us less than they did, and Swift has nothing else to go by
+# Packets seem to have taken 50 us less than they did: no packet has left then, so Swift goes by
+# TCP's RTT
 test_echo_swift() {
 	setup_liar older -50 down port 5002
 	race swift
-	left 40
+	left 250
+	expect_ge "echoes of no packet" "$(bolt_stat "$H1" OptEcho)" 500
 }
 
-run_tests honest inc_in_a_band waited echo_swift
+# ... 50 ms longer, so that an SRC would take next to nothing: no more than by TCP's own
+test_echo_old() {
+	setup_liar older 50000 down port 5002
+	race bolt
+	left 250
+}
+
+# ... where the receiver offers no SACK, so that TCP does not know what has arrived
+test_echo_old_without_sack() {
+	setup_liar older 50000 down port 5002
+	in_ns "$H2" sysctl -qw net.ipv4.tcp_sack=0
+	race bolt
+	left 250
+}
+
+run_tests honest inc_in_a_band waited echo_swift echo_old echo_old_without_sack

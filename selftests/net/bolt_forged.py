@@ -26,7 +26,7 @@ QDISC_BYPASS = 20
 GUESSES = 1000 if os.environ.get("BOLT_CHECK_ONCE") else 5000
 PORT = 40000
 OFFER, OPTION = b"\xfe\x04\xb0\x17", struct.pack("!BBHBBIH", 254, 12, 0xb017, ACK, 0, 0, 0)
-COUNTED = ("OptRx", "OptWindow", "IncRx", "IncGranted")
+COUNTED = ("OptRx", "OptWindow", "IncRx", "IncGranted", "OptEcho")
 
 
 def checksum(data):
@@ -56,12 +56,12 @@ class Forged(Flow):
             self.raw.setsockopt(263, QDISC_BYPASS, 1)
             self.to = ("eth0", 0x800, 0, 0, mac_of(self.h1.name))
 
-    def packet(self, ack, seq=None, flags=ACK, inc=0, payload=b"", partial=False, off=0):
+    def packet(self, ack, seq=None, flags=ACK, inc=0, echo=0, payload=b"", partial=False, off=0):
         """An IPv4 packet; PARTIAL: with the checksum of its pseudo header only; or with one that is OFF"""
         src, dst = (socket.inet_aton(a) for a in reversed(self.ip))
         tcp = struct.pack("!HHIIBBHHHBBHBBIH", 5001, self.sport,
                           (self.rcv if seq is None else seq) & 0xffffffff, ack & 0xffffffff, 8 << 4,
-                          0x10, 60000, 0, 0, 254, 12, 0xb017, flags, inc, 0, 0) + payload
+                          0x10, 60000, 0, 0, 254, 12, 0xb017, flags, inc, echo & 0xffffffff, 0) + payload
         pseudo = src + dst + struct.pack("!HH", 6, len(tcp))
         check = checksum(pseudo) ^ 0xffff if partial else checksum(pseudo + tcp + bytes(len(tcp) % 2))
         tcp = tcp[:16] + struct.pack("!H", check ^ off) + tcp[18:]
@@ -126,7 +126,7 @@ def corrupt():
     f.raw.sendto(f.packet(f.una + 1436, inc=1, off=1), f.to)
     expect("right", f.segment(f.una + 1436, inc=1), ({"OptRx": 1, "IncGranted": 1}, 1))
     after = f.h1.stats()
-    expect("of both", [after[k] - before[k] for k in COUNTED], [1, 0, 0, 1])
+    expect("of both", [after[k] - before[k] for k in COUNTED], [1, 0, 0, 1, 0])
     f.close()
 
 
@@ -171,6 +171,19 @@ def first_inc():
     expect("nothing new", f.segment(f.una + 5 * 1436, inc=2), ({"OptRx": 1}, 0))
     expect("more than came", f.segment(f.una + 6 * 1436, inc=100), ({"OptRx": 1, "IncGranted": 3}, 3))
     expect("without a packet", f.segment(f.una + 6 * 1436, inc=127), ({"OptRx": 1}, 0))
+    f.close()
+
+
+def echo():
+    """An RTT sample is of a packet that has left"""
+    f = Forged(warm=False)
+    stamps = [tx for _, tx in f.flight]
+    believed, ignored = ({"OptRx": 1}, 0), ({"OptRx": 1, "OptEcho": 1}, 0)
+    for n, (what, tx, want) in enumerate((("the first packet", stamps[0], believed), ("the third", stamps[2], believed),
+                                          ("the second", stamps[1], believed), ("nothing", 0, believed),
+                                          ("a ns after a packet", stamps[1] + 1, ignored),
+                                          ("before any packet", stamps[0] - 1, ignored)), 1):
+        expect(f"an ACK that echoes {what}", f.segment(f.una + n * 1436, echo=tx), want)
     f.close()
 
 
@@ -530,7 +543,7 @@ def fast_open():
     each_family(test)
 
 
-TESTS = [window, empty, corrupt, super_packet, first_inc, third, third_with_data, tiny_mss, cookie, defer_accept, dropped_syn, timer,
+TESTS = [window, empty, corrupt, super_packet, first_inc, echo, third, third_with_data, tiny_mss, cookie, defer_accept, dropped_syn, timer,
          too_late, fast_open, blind, crowd, unsent, oracle]
 
 

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The newest departures of a flow, and the RTT sample of an ACK that echoes one.
+ *
+ * The receiver chooses what it echoes.  It gains by a sample that is too short, which hides a queue
+ * from Swift, and by one that is too long, for which an SRC takes less off the window.  So what it
+ * echoes has to be a departure, and no older than that of the newest packet that TCP knows to have
+ * arrived.  Of a departure that is not among those kept nothing else is known, so it has to be that
+ * packet's.
+ *
+ * Pure: plain structs go in, a number comes out.  Times are on the wire's clock, in ns, modulo
+ * 2^32.
+ */
+#ifndef _TCP_BOLT_ECHO_H
+#define _TCP_BOLT_ECHO_H
+
+#ifdef __KERNEL__
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+#endif
+
+#include "core.h"
+
+#define BOLT_DEPARTURES	64
+
+struct bolt_departures {
+	struct bolt_stamp {
+		u32	t_data_tx, seq;
+	} last[BOLT_DEPARTURES];
+	u8	next;
+	u8	echoed;		/* the one that was last echoed */
+};
+
+static inline void bolt_departures_add(struct bolt_departures *d, u32 t_data_tx, u32 seq)
+{
+	d->last[d->next++ % BOLT_DEPARTURES] = (struct bolt_stamp){ t_data_tx, seq };
+}
+
+/* A packet may be stamped with a departure so far ahead, in a pacing qdisc */
+#define BOLT_AHEAD_NS	100000000U
+
+/**
+ * struct bolt_echo - an ACK
+ * @at:		its arrival
+ * @t_data_tx:	what it echoes, not 0
+ * @newest:	departure of the newest packet known to have arrived, up to a us too early
+ * @processed:	TCP has processed this ACK: else it may yet hear of a newer packet
+ */
+struct bolt_echo {
+	u32	at;
+	u32	t_data_tx;
+	u32	newest;
+	bool	processed;
+};
+
+/* Instead of a sample */
+#define BOLT_ECHO_NONE	0	/* nothing to compare it with, or of more than a second */
+#define BOLT_ECHO_FALSE	(-1)	/* no departure */
+#define BOLT_ECHO_LATER	(-2)	/* ask again once the ACK is processed */
+
+/* Has it departed among the last? */
+static inline bool bolt_echo_is_kept(struct bolt_departures *d, u32 t_data_tx)
+{
+	unsigned int i;
+
+	/* usually the same burst as last time, or the next one */
+	for (i = 0; i < BOLT_DEPARTURES; i++, d->echoed++)
+		if (d->last[d->echoed % BOLT_DEPARTURES].t_data_tx == t_data_tx)
+			return true;
+	return false;
+}
+
+/* Is it older than all of those? */
+static inline bool bolt_echo_is_older(const struct bolt_departures *d, const struct bolt_echo *e)
+{
+	u32 oldest = d->last[d->next % BOLT_DEPARTURES].t_data_tx, age_ns = e->at - oldest;
+
+	return oldest && (e->at - e->t_data_tx > age_ns || age_ns > -BOLT_AHEAD_NS);
+}
+
+/* The sample of @e, in ns, or BOLT_ECHO_* */
+static inline s32 bolt_echo_rtt_ns(struct bolt_departures *d, const struct bolt_echo *e)
+{
+	u32 rtt_ns = e->at - e->t_data_tx, most_ns = e->at - e->newest;
+	bool older = bolt_echo_is_older(d, e);
+
+	if (!older && !bolt_echo_is_kept(d, e->t_data_tx))
+		return BOLT_ECHO_FALSE;
+	if (older && !e->processed)
+		return BOLT_ECHO_LATER;
+	/* also if the newest has departed after this ACK came: it is left over from before */
+	if (rtt_ns > BOLT_RTT_SRC_MAX_NS || most_ns > BOLT_RTT_SRC_MAX_NS)
+		return BOLT_ECHO_NONE;
+	rtt_ns = min(rtt_ns, most_ns);
+	if (older)
+		rtt_ns = max_t(s32, rtt_ns, most_ns - 1000);
+	return max_t(u32, rtt_ns, 1);
+}
+
+#endif /* _TCP_BOLT_ECHO_H */
