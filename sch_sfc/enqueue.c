@@ -11,10 +11,10 @@
  *					+- control message --> input of this CPU --> routing
  *
  * The queue the algorithm sees is what waits in both bands (of several bands of data the packet's
- * own, and the high one), in the other transmit queues of the port and in the device (port.c),
- * without the packet that is arriving, the one on the wire, and what the shaper has taken.  Hence a
- * device below that takes many packets at once and has no byte queue limits hides its queue from
- * the algorithm; see Documentation/sch_sfc.rst.
+ * own; of the high one what goes before data), in the other transmit queues of the port and in the
+ * device (port.c), without the packet that is arriving, the one on the wire, and what the shaper
+ * has taken.  Hence a device below that takes many packets at once and has no byte queue limits
+ * hides its queue from the algorithm; see Documentation/sch_sfc.rst.
  */
 #include <linux/netdevice.h>
 #include <linux/prandom.h>
@@ -59,7 +59,7 @@ static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb,
 	else if (!q->cfg.rate_bps && sfc_waits_for_cpu(sch))
 		q->wait = SFC_WAIT_CPU;
 	return q->wait == SFC_WAIT_CPU && sfc_backlog(sch) + len <= q->uncongested_bytes &&
-	       sch->qstats.backlog + len <= q->cfg.limit;
+	       sch->qstats.backlog + len <= q->cfg.limit / 2;
 }
 
 /*
@@ -75,7 +75,8 @@ static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct s
 
 	return ((u64)queue + qdisc_pkt_len(skb) <= q->uncongested_bytes ||
 		sfc_contended(sch, skb, now)) &&
-	       now >= READ_ONCE(*q->until_ns) && sfc_queue_has_memory(q, SFC_BAND_DATA, skb);
+	       now >= READ_ONCE(*q->until_ns) &&
+	       (u64)q->memory_used + skb->truesize <= q->cfg.memory_limit / 2;
 }
 
 /* Set the packet's band; @band is the result of sfc_filter(). */

@@ -34,6 +34,7 @@ static void sfc_reset(struct Qdisc *sch)
 	sfc_forget_told(q);
 	q->next_ns = 0;
 	q->next_frac = 0;
+	q->high_ahead = 0;
 	q->wait = SFC_WAIT_NOTHING;
 	q->stats.backlog_peak = 0;
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++)

@@ -46,19 +46,23 @@ static bool sfc_buffer_changed(const struct sfc_sched *q)
 }
 
 /*
- * The high band may use an eighth of its port's limit more, as without a shared buffer, and of the
- * buffer what there is.  A packet that finds nothing waiting has room in the port's share.
+ * Of its port's share of the buffer, the high band may use half.  A packet that finds nothing
+ * waiting has room in the port's share.
  */
 bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len)
 {
-	u32 used = sfc_buffer_used(q->mem);
+	u32 used = sfc_buffer_used(q->mem), limit;
 
 	if (!q->buffer.size)
 		return true;
 	if (used && used + (u64)len > q->buffer.size)
 		return false;
-	return band == SFC_BAND_HIGH || !backlog ||
-	       backlog + (u64)len <= sfc_buffer_limit(q->buffer.size, used, q->buffer.alpha);
+	limit = sfc_buffer_limit(q->buffer.size, used, q->buffer.alpha);
+	if (band == SFC_BAND_HIGH) {
+		backlog = q->qos.high_bytes;
+		limit /= 2;
+	}
+	return !backlog || backlog + (u64)len <= limit;
 }
 
 /* By which device with "pfc" a packet came in, or NULL */

@@ -188,7 +188,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 			goto out;
 	}
 	room = list_empty(&q->list) || tb[TCA_SFC_LIMIT] || tb[TCA_SFC_BANDS] ||
-	       tb[TCA_SFC_WEIGHTS] || tb[TCA_SFC_BUFFER];
+	       tb[TCA_SFC_WEIGHTS] || tb[TCA_SFC_LEVELS] || tb[TCA_SFC_BUFFER];
 	why = sfc_config_check(&cfg, dev, room);
 	if (why) {
 		err = sfc_refuse(extack, why);

@@ -56,8 +56,8 @@ void sfc_port_departure(struct Qdisc *sch)
 	const struct sk_buff *next;
 
 	next = q->bands[SFC_BAND_HIGH].head ?: q->bands[SFC_BAND_DATA].head;
-	if (next && backlog)
-		backlog -= qdisc_pkt_len(next);
+	if (next)
+		backlog -= min(backlog, qdisc_pkt_len(next));
 	sfc_port_publish_news(sch, backlog);
 	sfc_port_look(q);
 }

@@ -115,7 +115,6 @@ static inline void sfc_qos_reset(struct sfc_qos *q)
 
 	q->cur = 0;
 	q->busy = 0;
-	q->high_bytes = 0;
 	q->strict = 0;
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++) {
 		q->band[i].state = (struct sfc_alg_state){ };
@@ -234,29 +233,35 @@ static inline u64 sfc_qos_memory(const struct sfc_qos *q, unsigned int i)
 	return memory;
 }
 
-/* The queue of Algorithm 1: "the queue assigned by the QoS mechanism", and what goes before it */
-static inline u32 sfc_qos_queue(const struct sfc_qos *q, unsigned int i)
+/* What of the high band goes before @bytes of data: @left, and then as much as those */
+static inline u32 sfc_qos_before(const struct sfc_qos *q, u64 bytes, u32 left)
 {
-	return q->band[i].bytes + q->high_bytes;
+	return min_t(u64, q->high_bytes, left + bytes);
+}
+
+/* The queue of Algorithm 1: "the queue assigned by the QoS mechanism", and what goes before it */
+static inline u32 sfc_qos_queue(const struct sfc_qos *q, unsigned int i, u32 left)
+{
+	return q->band[i].bytes + sfc_qos_before(q, q->band[i].bytes, left);
 }
 
 /*
  * The queue of band @i as the whole link would have to have it to take as long: SFC compares
  * that with Qth and Qtg, and it makes the pause what this band takes to drain.
  */
-static inline u32 sfc_qos_drain(const struct sfc_qos *q, unsigned int i)
+static inline u32 sfc_qos_drain(const struct sfc_qos *q, unsigned int i, u32 left)
 {
 	u32 set = q->busy | 1U << i, sum = 0;
+	u64 bytes = q->band[i].bytes;
 
-	if (q->ordered)
-		return min_t(u64, sfc_qos_until(q, i) + q->high_bytes, U32_MAX - 1);
-	if (set != 1U << i)
+	if (q->ordered) {
+		bytes = sfc_qos_until(q, i);
+	} else if (set != 1U << i) {
 		for (; set; set &= set - 1)
 			sum += q->band[__ffs(set)].weight;
-	if (!sum)
-		return sfc_qos_queue(q, i);
-	return min_t(u64, div_u64((u64)q->band[i].bytes * sum, q->band[i].weight) + q->high_bytes,
-		     U32_MAX - 1);
+		bytes = div_u64(bytes * sum, q->band[i].weight);
+	}
+	return min_t(u64, bytes + sfc_qos_before(q, bytes, left), U32_MAX - 1);
 }
 
 #endif /* _SFC_QOS_H */

@@ -2,7 +2,7 @@
 /*
  * The bands and their accounting.  A packet is counted in qlen and backlog while it is in a band;
  * only functions of this file and of queue.h add or remove it.  Then the path of a packet out of
- * the port: the strict high band, the data bands by weight or in their order, and the shaper.
+ * the port: the high band, the data bands by weight or in their order, and the shaper.
  */
 #include <linux/rtnetlink.h>
 
@@ -10,20 +10,26 @@
 #include "port.h"
 
 /*
- * Each band has its share of the limits, so unresponsive traffic cannot lock out other bands.  With
- * levels the first may take all: see sfc_qos_order().
+ * Each band has its share of the limits, so unresponsive traffic cannot lock out other bands: the
+ * high band half.  With levels the first may take all: see sfc_qos_order().
  */
 static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u32 len)
 {
-	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
+	const struct sfc_qos_band *b;
 
+	if (band == SFC_BAND_HIGH)
+		return q->qos.high_bytes && q->qos.high_bytes + len > q->cfg.limit / 2;
+	b = &q->qos.band[band - SFC_BAND_DATA];
 	return b->bytes && sfc_qos_fill(&q->qos, band - SFC_BAND_DATA) + len > b->limit;
 }
 
 static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int band, u32 truesize)
 {
-	const struct sfc_qos_band *b = &q->qos.band[band - SFC_BAND_DATA];
+	const struct sfc_qos_band *b;
 
+	if (band == SFC_BAND_HIGH)
+		return !q->qos.high_bytes || q->high_memory + truesize <= q->cfg.memory_limit / 2;
+	b = &q->qos.band[band - SFC_BAND_DATA];
 	return !b->bytes ||
 	       sfc_qos_memory(&q->qos, band - SFC_BAND_DATA) + truesize <= b->memory_limit;
 }
@@ -36,12 +42,13 @@ static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int ba
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	bool shares = band == SFC_BAND_HIGH || sfc_has_bands(q);
 	u32 len = qdisc_pkt_len(skb);
 	u64 limit = q->cfg.limit;
 
 	if (band == SFC_BAND_HIGH)
 		limit += limit >> 3;
-	else if (sfc_has_bands(q) && sfc_queue_band_full(q, band, len))
+	if (shares && sfc_queue_band_full(q, band, len))
 		return false;
 	if (q->mem && !sfc_memory_has_room(q, band, sch->qstats.backlog - q->excluded_bytes, len)) {
 		q->stats.drop_buffer++;
@@ -51,9 +58,8 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_bu
 		return true;
 	if ((u64)sch->qstats.backlog + len > limit)
 		return false;
-	if (!sfc_queue_has_memory(q, band, skb) ||
-	    (band != SFC_BAND_HIGH && sfc_has_bands(q) &&
-	     !sfc_queue_band_has_memory(q, band, skb->truesize))) {
+	if ((u64)q->memory_used + skb->truesize > sfc_queue_memory_limit(&q->cfg, band) ||
+	    (shares && !sfc_queue_band_has_memory(q, band, skb->truesize))) {
 		q->stats.drop_memory++;
 		return false;
 	}
@@ -68,10 +74,8 @@ void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *
 
 	sfc_skb_cb(skb)->band = band;
 	sfc_skb_cb(skb)->arrival = q->qos.arrivals++;
-	if (band == SFC_BAND_HIGH) {
-		q->qos.high_bytes += len;
+	if (band == SFC_BAND_HIGH)
 		return;
-	}
 	sfc_qos_join(&q->qos, i, len);
 	q->qos.band[i].memory += sfc_skb_cb(skb)->memory;
 	if (q->qos.band[i].bytes > q->band_stats[i].app.backlog_peak)
@@ -83,10 +87,8 @@ static void sfc_queue_band_remove(struct sfc_sched *q, unsigned int band, const 
 	unsigned int i = band - SFC_BAND_DATA;
 	u32 len = qdisc_pkt_len(skb);
 
-	if (band == SFC_BAND_HIGH) {
-		q->qos.high_bytes -= len;
+	if (band == SFC_BAND_HIGH)
 		return;
-	}
 	q->qos.band[i].memory -= sfc_skb_cb(skb)->memory;
 	sfc_qos_leave(&q->qos, i, len, !q->bands[band].qlen);
 }
@@ -163,10 +165,9 @@ static bool sfc_queue_exceeds(struct Qdisc *sch)
 }
 
 /*
- * Index of a data band to drop from: one beyond its limit, else any; -1: none.  @high: memory that
- * is the high band's
+ * Index of a data band to drop from: one beyond its limit, else any; -1: none
  */
-static int sfc_queue_overfull(struct Qdisc *sch, u32 high)
+static int sfc_queue_overfull(struct Qdisc *sch)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 	int i;
@@ -180,7 +181,7 @@ static int sfc_queue_overfull(struct Qdisc *sch, u32 high)
 				return i;
 	if (!sfc_queue_exceeds(sch) &&
 	    (sch->q.qlen <= 1 ||
-	     q->memory_used - high <= sfc_queue_memory_limit(&q->cfg, SFC_BAND_DATA)))
+	     q->memory_used - q->high_memory <= sfc_queue_memory_limit(&q->cfg, SFC_BAND_DATA)))
 		return -1;
 	if (sfc_has_bands(q))
 		return (q->qos.ordered ? fls(q->qos.busy) : ffs(q->qos.busy)) - 1;
@@ -199,12 +200,9 @@ void sfc_queue_shrink(struct Qdisc *sch)
 	u32 bytes = sch->qstats.backlog;
 	u32 pkts = sch->q.qlen;
 	struct sk_buff *skb;
-	u32 high = 0;
 	int i;
 
-	for (skb = q->bands[SFC_BAND_HIGH].head; skb; skb = skb->next)
-		high += sfc_skb_cb(skb)->memory;
-	while ((i = sfc_queue_overfull(sch, high)) >= 0 &&
+	while ((i = sfc_queue_overfull(sch)) >= 0 &&
 	       (skb = sfc_queue_remove_from(sch, SFC_BAND_DATA + i))) {
 		if (sfc_has_bands(q))
 			q->band_stats[i].qstats.drops++;
@@ -310,13 +308,12 @@ static noinline struct sk_buff *sfc_remove_unpaused(struct Qdisc *sch)
 
 	if (!stopped) {
 		skb = sfc_queue_remove(sch);
+	} else if (sfc_has_bands(q)) {
+		q->qos.busy &= ~stopped;
+		skb = sfc_queue_remove(sch);
+		q->qos.busy |= stopped;
 	} else {
 		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
-		if (!skb && sfc_has_bands(q)) {
-			q->qos.busy &= ~stopped;
-			skb = sfc_queue_remove_turn(sch);
-			q->qos.busy |= stopped;
-		}
 	}
 	if (skb)
 		sfc_pfc_sent(q->pfc, sfc_skb_cb(skb)->prio);

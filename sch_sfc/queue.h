@@ -5,17 +5,26 @@
 
 #include "packet.h"
 
-/* Bytes of this qdisc that wait for the link */
+/* What the high band may send before it has to take turns with data: sfc_queue_remove() */
+static inline u32 sfc_high_left(const struct sfc_sched *q)
+{
+	return SFC_HIGH_BURST - min_t(u32, q->high_ahead, SFC_HIGH_BURST);
+}
+
+/* Bytes of this qdisc that wait for the link; of the high band, those that go before the data */
 static inline u32 sfc_backlog_here(struct Qdisc *sch)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
+	u32 high = q->qos.high_bytes, data = sch->qstats.backlog - high;
 
-	return likely(q->wait != SFC_WAIT_CPU) ? sch->qstats.backlog : 0;
+	if (unlikely(q->wait == SFC_WAIT_CPU))
+		return 0;
+	return data + sfc_qos_before(&q->qos, data, sfc_high_left(q));
 }
 
 /*
  * The queue for the algorithms, bytes: this qdisc's backlog, that of the port's other queues and
- * of the device.  sch->qstats.backlog - excluded_bytes is that sum, modulo 2^32.
+ * of the device.  sch->qstats.backlog - excluded_bytes is that sum, modulo 2^32, or more.
  */
 static inline u32 sfc_backlog(struct Qdisc *sch)
 {
@@ -24,13 +33,13 @@ static inline u32 sfc_backlog(struct Qdisc *sch)
 	return sfc_backlog_here(sch) - q->excluded_bytes;
 }
 
-/* ... for a data band: the bytes in that band and in the high band */
+/* ... for a data band: the bytes in that band, and of the high band those that go before */
 static inline u32 sfc_backlog_of(struct Qdisc *sch, unsigned int band)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 
 	if (sfc_has_bands(q) && band != SFC_BAND_HIGH && q->wait != SFC_WAIT_CPU)
-		return sfc_qos_queue(&q->qos, band - SFC_BAND_DATA);
+		return sfc_qos_queue(&q->qos, band - SFC_BAND_DATA, sfc_high_left(q));
 	return sfc_backlog(sch);
 }
 
@@ -40,7 +49,7 @@ static inline u32 sfc_backlog_drain(struct Qdisc *sch, unsigned int band)
 	const struct sfc_sched *q = qdisc_priv(sch);
 
 	if (sfc_has_bands(q) && band != SFC_BAND_HIGH && q->wait != SFC_WAIT_CPU)
-		return sfc_qos_drain(&q->qos, band - SFC_BAND_DATA);
+		return sfc_qos_drain(&q->qos, band - SFC_BAND_DATA, sfc_high_left(q));
 	return sfc_backlog(sch);
 }
 
@@ -69,12 +78,6 @@ static inline u32 sfc_queue_memory_limit(const struct sfc_config *cfg, unsigned 
 	return cfg->memory_limit - (band != SFC_BAND_HIGH ? cfg->memory_limit >> 3 : 0);
 }
 
-static __always_inline bool sfc_queue_has_memory(const struct sfc_sched *q, unsigned int band,
-						 const struct sk_buff *skb)
-{
-	return (u64)q->memory_used + skb->truesize <= sfc_queue_memory_limit(&q->cfg, band);
-}
-
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb);
 void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *skb);
 void sfc_queue_book(struct sfc_sched *q, unsigned int band, struct sk_buff *skb);
@@ -91,6 +94,10 @@ static __always_inline void sfc_queue_add(struct Qdisc *sch, unsigned int band,
 	__qdisc_enqueue_tail(skb, &q->bands[band]);
 	sfc_skb_cb(skb)->memory = skb->truesize;
 	q->memory_used += skb->truesize;
+	if (band == SFC_BAND_HIGH) {
+		q->qos.high_bytes += qdisc_pkt_len(skb);
+		q->high_memory += skb->truesize;
+	}
 	sch->q.qlen++;
 	qdisc_qstats_backlog_inc(sch, skb);
 	if (sch->qstats.backlog - q->excluded_bytes > q->stats.backlog_peak)
@@ -109,21 +116,46 @@ static __always_inline struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, 
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;
 		q->memory_used -= sfc_skb_cb(skb)->memory;
+		if (band == SFC_BAND_HIGH) {
+			q->qos.high_bytes -= qdisc_pkt_len(skb);
+			q->high_memory -= sfc_skb_cb(skb)->memory;
+		}
 		if (unlikely(q->books))
 			sfc_queue_unbook(q, band, skb);
 	}
 	return skb;
 }
 
-/* The next packet in order of service, or NULL */
+/*
+ * The next packet in order of service, or NULL.  The high band comes first, but no user can stop
+ * data with it: when SFC_HIGH_BURST of it have left while data waited, it has half of the link.
+ */
 static __always_inline struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
 {
-	struct sk_buff *skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb;
 
-	if (skb)
-		return skb;
-	return sfc_has_bands(qdisc_priv(sch)) ? sfc_queue_remove_turn(sch) :
-						sfc_queue_remove_from(sch, SFC_BAND_DATA);
+	if (likely(q->high_ahead < SFC_HIGH_BURST)) {
+		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
+		if (skb) {
+			q->high_ahead = sch->q.qlen == q->bands[SFC_BAND_HIGH].qlen ? 0 :
+					q->high_ahead + qdisc_pkt_len(skb);
+			return skb;
+		}
+	}
+	skb = sfc_has_bands(q) ? sfc_queue_remove_turn(sch) :
+				 sfc_queue_remove_from(sch, SFC_BAND_DATA);
+	if (unlikely(q->high_ahead)) {
+		if (skb) {
+			q->high_ahead -= min(q->high_ahead, qdisc_pkt_len(skb));
+			return skb;
+		}
+		/* no data, or none that PFC lets go */
+		if (sch->q.qlen == q->bands[SFC_BAND_HIGH].qlen)
+			q->high_ahead = 0;
+		return sfc_queue_remove_from(sch, SFC_BAND_HIGH);
+	}
+	return skb;
 }
 
 #endif /* _SFC_QUEUE_H */

@@ -28,8 +28,10 @@
 
 /* The shaper makes up for a late timer or a stopped queue, up to this delay. */
 #define SFC_CATCHUP_NS		(200 * NSEC_PER_USEC)
+/* Bytes that the high band may send, while data waits, before they take turns */
+#define SFC_HIGH_BURST		16384
 
-/* In order of service */
+/* In order of service, but see sfc_queue_remove() */
 enum sfc_band_id {
 	SFC_BAND_HIGH,		/* ACKs and control messages */
 	SFC_BAND_DATA,		/* the first of TC_SFC_BANDS_MAX, which share by weight */
@@ -90,6 +92,7 @@ struct sfc_sched {
 	u32			uncongested_bytes;	/* see sfc_fastpath_check() */
 	u32			excluded_bytes;	/* see sfc_backlog() */
 	u32			memory_used;	/* truesize of what is in @bands */
+	u32			high_ahead;	/* sent while data waited, less data */
 	/* not @departs, no other queue, no queue in the device */
 	bool			fifo;
 	bool			departs;	/* there is a shaper, bands, or egress BTS */
@@ -140,7 +143,8 @@ struct sfc_sched {
 	struct tcf_block	*block;
 	struct tc_sfc_xstats	stats;
 	struct sfc_band_stats	band_stats[TC_SFC_BANDS_MAX];
-	struct sfc_qos		qos;		/* with more than one band */
+	u32			high_memory;	/* truesize of the high band */
+	struct sfc_qos		qos;		/* with more than one band, but for @high_bytes */
 	struct sfc_queue	queue;
 	struct sfc_ring		ring;
 	struct sfc_suppress	suppress;

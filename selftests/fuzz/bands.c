@@ -78,12 +78,12 @@ static void shares(const struct sfc_qos *q)
 	unsigned int i;
 
 	for (i = 0; i < q->n; i++) {
-		u32 share = sfc_qos_share(q, i), drain = sfc_qos_drain(q, i);
+		u32 share = sfc_qos_share(q, i), drain = sfc_qos_drain(q, i, 1000);
 
 		if (q->busy & 1U << i)
 			sum += share;
 		CHECK(sfc_qos_part(1ULL << 40, share) <= 1ULL << 40);
-		CHECK(drain >= sfc_qos_queue(q, i) && drain < U32_MAX);
+		CHECK(drain >= sfc_qos_queue(q, i, 1000) && drain < U32_MAX);
 	}
 	CHECK(sum <= 1ULL << 32);
 }

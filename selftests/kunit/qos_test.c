@@ -364,6 +364,9 @@ static void sfc_qos_bounds_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&q->band[0].state.sm), -(s64)q->band[0].limit);
 }
 
+/* What the high band may send before data has a turn */
+#define LEFT	1000
+
 /* SFC: half of the link makes half of the queue as long */
 static void sfc_qos_drain_test(struct kunit *test)
 {
@@ -371,18 +374,23 @@ static void sfc_qos_drain_test(struct kunit *test)
 	struct sfc_qos *q = qos(test, &row);
 
 	sfc_qos_join(q, 2, 1000);
-	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2), 1000);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2, LEFT), 1000);
 	sfc_qos_join(q, 1, 3000);
-	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2), 2500);
-	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1), 5000);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2, LEFT), 2500);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1, LEFT), 5000);
 	q->high_bytes = 100;
-	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1), 5100);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1, LEFT), 5100);
 	/* one without a queue finds the others there */
-	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 0), 100);
-	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 2), 1100);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 0, LEFT), 100);
+	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 2, LEFT), 1100);
+	/* a flood of ACKs takes turns with data */
+	q->high_bytes = 100000;
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1, LEFT), 5000 + LEFT + 5000);
+	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 2, LEFT), 1000 + LEFT + 1000);
+	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 2, 0), 2000);
 	/* no overflow */
 	sfc_qos_join(q, 2, 0xf0000000);
-	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2), U32_MAX - 1);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2, LEFT), U32_MAX - 1);
 }
 
 /* Levels: what goes before a band is what the bands before it hold, and took in */
@@ -406,10 +414,10 @@ static void sfc_qos_levels_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sfc_qos_is_turn(q));
 	sfc_qos_join(q, 1, 300);
 	sfc_qos_join(q, 2, 50);
-	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 0), 1000);
-	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1), 1300);
-	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 3), 1350);
-	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 1), 300);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 0, LEFT), 1000);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1, LEFT), 1300);
+	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 3, LEFT), 1350);
+	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 1, LEFT), 300);
 	KUNIT_EXPECT_EQ(test, sfc_qos_fill(q, 0), 1350);
 
 	/* all of the link, less what the high band and the bands before it took in */

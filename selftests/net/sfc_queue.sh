@@ -54,6 +54,37 @@ test_limit_of_high_band() {
 	empty
 }
 
+# ACKs that nobody asked for have half of the limit: 7570 / 66 = 114, and one is on the link; the
+# other half, less than six packets of 1514, is for data
+test_high_band_is_bounded() {
+	setup_port rate 1mbit limit 15140b nobolt
+	v4 n=200 bflags=40 len=0
+	counters "$R" r2 high=115 drop_high=85
+	v4 n=20 bflags=none len=1460
+	counters "$R" r2 drop_data=15 drops=100
+	empty
+}
+
+# ... and, once they are 16384 bytes ahead (249 ACKs), half of the link (23 ACKs a packet)
+test_high_band_takes_turns() {
+	local before
+	setup_port rate 1mbit limit 1mb nobolt "$@"
+	# those without data count for nothing
+	v4 n=300 bflags=40 len=0
+	empty
+	sniff "$H2" eth0
+	v4 n=10 bflags=none len=1460
+	v4 n=600 bflags=40 len=0
+	empty
+	sniffed
+	before=$(awk '/^in tcp .* len=0 / { n++ } /^in tcp .* len=1460 / { printf "%d ", n; n = 0 }' "$tmp/sniff.eth0")
+	[[ $before =~ ^'0 249 '(2[23]' '){8}$ ]] || fail "ACKs before each packet: $before"
+}
+
+test_high_band_takes_turns_with_bands() {
+	test_high_band_takes_turns bands 2
+}
+
 # change to less than is queued: data goes first, and is counted
 test_limit_lowered() {
 	setup_port rate 1mbit limit 1mb nobolt
@@ -266,6 +297,7 @@ test_contended_shaped() {
 	expect "drains" busywait qdisc_is "$R" v0 qlen 0
 }
 
-run_tests contended limit_is_exact limit_of_high_band limit_lowered gso_split gso_split_drops under_htb under_mq \
+run_tests contended limit_is_exact limit_of_high_band high_band_is_bounded high_band_takes_turns \
+	high_band_takes_turns_with_bands limit_lowered gso_split gso_split_drops under_htb under_mq \
 	full_when_deleted change_under_traffic \
 	also contended_shaped one_byte_less limit_lowered_as_leaf gso_whole under_prio under_tbf full_when_leaf_deleted
