@@ -87,6 +87,12 @@ struct bolt_flow *bolt_negotiated(struct sock *sk);
 bool bolt_hs_armed(void);
 void bolt_hs_forget(void);
 
+/* TCP sends no smaller segments than min_snd_mss: with the option they would exceed the MSS */
+static inline bool bolt_mss_has_room(const struct net *net, u32 mss)
+{
+	return mss >= READ_ONCE(net->ipv4.sysctl_tcp_min_snd_mss) + BOLT_TCPOPT_LEN;
+}
+
 /* option_tx.c, option_rx.c: the netfilter hooks */
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);

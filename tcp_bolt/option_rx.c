@@ -209,6 +209,16 @@ static struct bolt_flow *bolt_flow_usable(const struct sock *sk)
 	return f && READ_ONCE(f->speaks) ? f : NULL;
 }
 
+/* Does the MSS of a SYN leave room for the option beside the least that TCP sends? */
+static bool bolt_rx_syn_has_room(const struct bolt_net *bn, const struct tcphdr *th)
+{
+	const u8 *opts = (const u8 *)(th + 1);
+	unsigned int off;
+
+	return bolt_opt_seek(opts, th->doff * 4 - sizeof(*th), TCPOPT_MSS, &off) != TCPOLEN_MSS ||
+	       bolt_mss_has_room(bn->net, get_unaligned_be16(opts + off + 2));
+}
+
 /*
  * Slow path: a handshake packet, a malformed or unexpected option, or a socket that early demux did
  * not look up.  In the last case, returns its object with a reference on the socket.
@@ -223,7 +233,8 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 
 	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
 		BOLT_INC_STATS(bn, SynRx);
-		bolt_hs_note_packet(BOLT_HS_SYN, bn, skb, th, NULL, ip6);
+		if (bolt_rx_syn_has_room(bn, th))
+			bolt_hs_note_packet(BOLT_HS_SYN, bn, skb, th, NULL, ip6);
 		return NULL;
 	}
 	/* the short form is for SYN and SYN-ACK, the full one for all other packets */

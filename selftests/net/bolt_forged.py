@@ -437,7 +437,7 @@ def tiny_mss():
     def test(family):
         c = Client(family)
         c.send(c.SYN, c.isn, 0, struct.pack("!BBH", 2, 4, 48) + OFFER)
-        c.accepts()
+        expect(f"IPv{family}: SYN-ACK", c.accepts(), False)
         c.ack(True)
         c.accept().send(b"x" * 48)
         expect(f"IPv{family}: options and payload", len(c.heard(syn=False)) - 20, 48)
