@@ -71,7 +71,7 @@ static void bolt_echo_rtt_test(struct kunit *test)
 		};
 
 		depart(&d, c->n, now + c->ahead);
-		KUNIT_EXPECT_EQ(test, bolt_echo_rtt_ns(&d, &e), c->want);
+		KUNIT_ASSERT_EQ(test, bolt_echo_rtt_ns(&d, &e), c->want);
 	}
 }
 
@@ -88,9 +88,9 @@ static void bolt_echo_order_test(struct kunit *test)
 
 		k = i * 37 / 3 % BOLT_DEPARTURES;
 		e.t_data_tx = last - k * GAP;
-		KUNIT_EXPECT_EQ(test, bolt_echo_rtt_ns(&d, &e), (s32)(100 * US + k * GAP));
+		KUNIT_ASSERT_EQ(test, bolt_echo_rtt_ns(&d, &e), (s32)(100 * US + k * GAP));
 		e.t_data_tx++;
-		KUNIT_EXPECT_EQ(test, bolt_echo_rtt_ns(&d, &e), BOLT_ECHO_FALSE);
+		KUNIT_ASSERT_EQ(test, bolt_echo_rtt_ns(&d, &e), BOLT_ECHO_FALSE);
 	}
 }
 

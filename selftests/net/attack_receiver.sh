@@ -38,7 +38,8 @@ setup_liar() {
 	expect "a way to H2" busywait refused "$A2"
 }
 
-# race CC: BYTES of the honest one beside the liar, who began before and goes on after; $us it took
+# race CC: BYTES of the honest one beside the liar, who began before and goes on after; $us it took, $srtt ns
+# of the liar's sender
 race() {
 	local begin
 	spawn LIAR "$tmp/liar" in_ns "$H2" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
@@ -50,6 +51,7 @@ race() {
 	begin=${EPOCHREALTIME/./}
 	client "$H1" cc "$1" connect "$A2" 5001 send "$BYTES" outq info
 	us=$((${EPOCHREALTIME/./} - begin))
+	srtt=$("$TC_LIB_DIR/subrtt" -j -n "$H1" flows -p 5002 | jq '[.. | .srtt_ns? // empty] | max')
 	server_done
 	kill "$VICTIM" "$LIAR"
 	kill -TERM "$MBOX"
@@ -100,6 +102,7 @@ test_echo_old() {
 	setup_liar older 50000 down port 5002
 	race bolt
 	left 250
+	expect_le "RTT that is believed" "${srtt/null/}" 5000000
 }
 
 # ... where the receiver offers no SACK, so that TCP does not know what has arrived
@@ -108,6 +111,7 @@ test_echo_old_without_sack() {
 	in_ns "$H2" sysctl -qw net.ipv4.tcp_sack=0
 	race bolt
 	left 250
+	expect_le "RTT that is believed" "${srtt/null/}" 5000000
 }
 
 run_tests honest inc_in_a_band waited echo_swift echo_old echo_old_without_sack

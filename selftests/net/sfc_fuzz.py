@@ -54,9 +54,11 @@ class Random(random.Random):
         return (value & ((1 << bits) - 1)).to_bytes(size, sys.byteorder)
 
     def payload(self, size):
+        wrong = 0.05
         if isinstance(size, set):
-            size = self.choice(sorted(size))
-        if self.random() < 0.05:
+            # only sfc itself knows these lengths, and refuses when it has read the rest
+            size, wrong = self.choice(sorted(size)), 0.25
+        if self.random() < wrong:
             size = self.choice([0, 1, size + 1, max(size - 1, 0), self.randrange(300)])
         if size in (1, 2, 4, 8):
             return self.number(size)
