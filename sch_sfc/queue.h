@@ -8,7 +8,7 @@
 /* What the high band may send before it has to take turns with data: sfc_queue_remove() */
 static inline u32 sfc_high_left(const struct sfc_sched *q)
 {
-	return SFC_HIGH_BURST - min_t(u32, q->high_ahead, SFC_HIGH_BURST);
+	return SFC_HIGH_BURST - q->high_ahead;
 }
 
 /* Bytes of this qdisc that wait for the link; of the high band, those that go before the data */
@@ -127,34 +127,43 @@ static __always_inline struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, 
 }
 
 /*
+ * A packet of the high band leaves.  What left while data waited is forgotten slowly: data that
+ * comes a packet at a time has its turn as well.
+ */
+static __always_inline void sfc_high_sent(struct Qdisc *sch, u32 len)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (sch->q.qlen != q->bands[SFC_BAND_HIGH].qlen)
+		q->high_ahead = min_t(u32, q->high_ahead + len, SFC_HIGH_BURST);
+	else
+		q->high_ahead -= min(q->high_ahead, len >> 3);
+}
+
+/*
  * The next packet in order of service, or NULL.  The high band comes first, but no user can stop
  * data with it: when SFC_HIGH_BURST of it have left while data waited, it has half of the link.
  */
 static __always_inline struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb;
+	bool turns = unlikely(q->high_ahead == SFC_HIGH_BURST);
+	struct sk_buff *skb = NULL;
 
-	if (likely(q->high_ahead < SFC_HIGH_BURST)) {
+	if (!turns)
 		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
-		if (skb) {
-			q->high_ahead = sch->q.qlen == q->bands[SFC_BAND_HIGH].qlen ? 0 :
-					q->high_ahead + qdisc_pkt_len(skb);
-			return skb;
-		}
-	}
-	skb = sfc_has_bands(q) ? sfc_queue_remove_turn(sch) :
-				 sfc_queue_remove_from(sch, SFC_BAND_DATA);
-	if (unlikely(q->high_ahead)) {
-		if (skb) {
+	if (!skb) {
+		skb = sfc_has_bands(q) ? sfc_queue_remove_turn(sch) :
+					 sfc_queue_remove_from(sch, SFC_BAND_DATA);
+		if (skb && unlikely(q->high_ahead))
 			q->high_ahead -= min(q->high_ahead, qdisc_pkt_len(skb));
+		if (skb || !turns)
 			return skb;
-		}
 		/* no data, or none that PFC lets go */
-		if (sch->q.qlen == q->bands[SFC_BAND_HIGH].qlen)
-			q->high_ahead = 0;
-		return sfc_queue_remove_from(sch, SFC_BAND_HIGH);
+		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
 	}
+	if (skb)
+		sfc_high_sent(sch, qdisc_pkt_len(skb));
 	return skb;
 }
 

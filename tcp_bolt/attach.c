@@ -153,9 +153,9 @@ bool bolt_more_to_come(const struct sock *sk)
  */
 static u32 bolt_rtt_of_tcp(const struct rate_sample *rs)
 {
-	if (rs->rtt_us <= 0 || rs->is_ack_delayed)
+	if (rs->rtt_us < 0)
 		return 0;
-	return min_t(u64, rs->rtt_us * (u64)NSEC_PER_USEC, BOLT_RTT_SRC_MAX_NS);
+	return min_t(u64, max(rs->rtt_us, 1L) * (u64)NSEC_PER_USEC, BOLT_RTT_SRC_MAX_NS);
 }
 
 /* Take the RTT sample of the newest ACK, in ns, and its arrival; 0: there is none */
@@ -170,16 +170,19 @@ u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struc
 		.at = bolt_wire_clock(f, ack >> 32),
 		/* RACK (RFC 8985) has whole us, rounded down */
 		.newest = bolt_wire_clock(f, tp->rack.mstamp * NSEC_PER_USEC),
-		/* duplicate ACKs have the same number */
-		.processed = before(seq, tp->snd_una) || (seq == tp->snd_una && !tp->sacked_out),
+		/* while the backlog is processed, duplicate ACKs have the same number */
+		.processed = !sk->sk_backlog.len || before(seq, tp->snd_una) ||
+			     (seq == tp->snd_una && !tp->sacked_out),
 	};
 	s32 rtt_ns;
 
 	if (!ack)
 		return 0;
-	*arrived = ack >> 32;
-	if (!tp->rack.mstamp)
+	if (!tp->rack.mstamp) {
+		*arrived = tp->tcp_clock_cache;
 		return bolt_rtt_of_tcp(rs);
+	}
+	*arrived = ack >> 32;
 	rtt_ns = bolt_echo_rtt_ns(&f->sent, &e);
 	if (rtt_ns == BOLT_ECHO_FALSE)
 		BOLT_INC_STATS(f->bn, OptEcho);

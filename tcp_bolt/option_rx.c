@@ -212,11 +212,13 @@ static struct bolt_flow *bolt_flow_usable(const struct sock *sk)
 /* Does the MSS of a SYN leave room for the option beside the least that TCP sends? */
 static bool bolt_rx_syn_has_room(const struct bolt_net *bn, const struct tcphdr *th)
 {
+	unsigned int len = th->doff * 4 - sizeof(*th), off;
 	const u8 *opts = (const u8 *)(th + 1);
-	unsigned int off;
+	u32 mss = TCP_MSS_DEFAULT;
 
-	return bolt_opt_seek(opts, th->doff * 4 - sizeof(*th), TCPOPT_MSS, &off) != TCPOLEN_MSS ||
-	       bolt_mss_has_room(bn->net, get_unaligned_be16(opts + off + 2));
+	if (bolt_opt_seek(opts, len, TCPOPT_MSS, &off) == TCPOLEN_MSS)
+		mss = get_unaligned_be16(opts + off + 2);
+	return bolt_mss_has_room(bn->net, mss);
 }
 
 /*

@@ -33,7 +33,7 @@ RTM_NEWQDISC, RTM_GETQDISC = 36, 38
 REQUEST, ACK, ECHO, REPLACE, CREATE, ERROR = 1, 4, 8, 0x100, 0x400, 2
 TCA_KIND, TCA_OPTIONS = 1, 2
 F_NESTED = 0x8000
-QDISC_BYPASS, VNET_HDR = 20, 15
+VNET_HDR = 15
 PORT, KEY = 5001, bytes(range(16))
 
 # Of pkt_sch_sfc.h: bytes of each attribute; a set: any of these
@@ -156,7 +156,7 @@ class Net:
         self.r.sysctl("ipv6.conf.all.forwarding", 1)
         for host in self.h1, self.h2:
             host.sysctl("bolt.sfc", 1)
-        for _, ns in zip(range(3), names):
+        for ns in names:
             sh(f"ip netns exec {ns} sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv4.tcp_challenge_ack_limit=2147483647")
         sh(f"tc -n {a} qdisc add dev eth0 root handle 1: sfc_hold; tc -n {a} qdisc add dev eth0 parent 1:1 handle 2: sfc;"
            f"tc -n {r} qdisc add dev r2 root handle 3: sfc rate 100mbit")

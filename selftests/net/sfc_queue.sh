@@ -81,6 +81,22 @@ test_high_band_takes_turns() {
 	[[ $before =~ ^'0 249 '(2[23]' '){8}$ ]] || fail "ACKs before each packet: $before"
 }
 
+# A packet every 200 ms, in which 379 ACKs leave.  The first waits for 249 of them, the others for
+# about 60: in 9 * 200 ms, less the time of nine packets (23 ACKs each), leave 190 fewer
+test_high_band_and_sparse_data() {
+	local between
+	setup_port rate 1mbit limit 1mb nobolt
+	sniff "$H2" eth0
+	v4 n=4500 bflags=40 len=0
+	v4 n=10 bflags=none len=1460 gap=200000000
+	empty
+	sniffed
+	between=$(awk '/^in tcp .* len=0 / { n++ } /^in tcp .* len=1460 / { if (!first) first = n; last = n }
+		END { print last - first }' "$tmp/sniff.eth0")
+	expect_ge "ACKs between the first packet and the last" "$between" 2900
+	expect_le "ACKs between the first packet and the last" "$between" 3100
+}
+
 test_high_band_takes_turns_with_bands() {
 	test_high_band_takes_turns bands 2
 }
@@ -298,6 +314,6 @@ test_contended_shaped() {
 }
 
 run_tests contended limit_is_exact limit_of_high_band high_band_is_bounded high_band_takes_turns \
-	high_band_takes_turns_with_bands limit_lowered gso_split gso_split_drops under_htb under_mq \
+	high_band_takes_turns_with_bands high_band_and_sparse_data limit_lowered gso_split gso_split_drops under_htb under_mq \
 	full_when_deleted change_under_traffic \
 	also contended_shaped one_byte_less limit_lowered_as_leaf gso_whole under_prio under_tbf full_when_leaf_deleted
