@@ -275,11 +275,11 @@ static void sfc_config_derive_srcc(const struct sfc_config *cfg, const struct sf
 
 /*
  * Largest backlog, including the packet that arrives, for the fast path: sfc_fastpath_check().  0:
- * no fast path.  At most what the high band may have.
+ * no fast path.
  */
 static u32 sfc_config_uncongested(const struct sfc_sched *q)
 {
-	u32 bytes = q->cfg.limit / 2;
+	u32 bytes = sfc_high_limit(&q->cfg);
 
 	if (q->dre.decay || q->multi || q->alg.paper || q->mem ||
 	    q->pause.qth_out != SFC_QUEUE_NEVER)

@@ -59,7 +59,7 @@ static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb,
 	else if (!q->cfg.rate_bps && sfc_waits_for_cpu(sch))
 		q->wait = SFC_WAIT_CPU;
 	return q->wait == SFC_WAIT_CPU && sfc_backlog(sch) + len <= q->uncongested_bytes &&
-	       sch->qstats.backlog + len <= q->cfg.limit / 2;
+	       sch->qstats.backlog + len <= sfc_high_limit(&q->cfg);
 }
 
 /*
@@ -76,7 +76,7 @@ static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct s
 	return ((u64)queue + qdisc_pkt_len(skb) <= q->uncongested_bytes ||
 		sfc_contended(sch, skb, now)) &&
 	       now >= READ_ONCE(*q->until_ns) &&
-	       (u64)q->memory_used + skb->truesize <= q->cfg.memory_limit / 2;
+	       (u64)q->memory_used + skb->truesize <= sfc_high_memory_limit(&q->cfg);
 }
 
 /* Set the packet's band; @band is the result of sfc_filter(). */

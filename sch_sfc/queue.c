@@ -18,7 +18,7 @@ static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u3
 	const struct sfc_qos_band *b;
 
 	if (band == SFC_BAND_HIGH)
-		return q->qos.high_bytes && q->qos.high_bytes + len > q->cfg.limit / 2;
+		return q->qos.high_bytes && q->qos.high_bytes + len > sfc_high_limit(&q->cfg);
 	b = &q->qos.band[band - SFC_BAND_DATA];
 	return b->bytes && sfc_qos_fill(&q->qos, band - SFC_BAND_DATA) + len > b->limit;
 }
@@ -28,7 +28,8 @@ static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int ba
 	const struct sfc_qos_band *b;
 
 	if (band == SFC_BAND_HIGH)
-		return !q->qos.high_bytes || q->high_memory + truesize <= q->cfg.memory_limit / 2;
+		return !q->qos.high_bytes ||
+		       q->high_memory + truesize <= sfc_high_memory_limit(&q->cfg);
 	b = &q->qos.band[band - SFC_BAND_DATA];
 	return !b->bytes ||
 	       sfc_qos_memory(&q->qos, band - SFC_BAND_DATA) + truesize <= b->memory_limit;
@@ -164,9 +165,7 @@ static bool sfc_queue_exceeds(struct Qdisc *sch)
 				   q->memory_used > q->cfg.memory_limit);
 }
 
-/*
- * Index of a data band to drop from: one beyond its limit, else any; -1: none
- */
+/* Index of a data band to drop from: one beyond its limit, else any; -1: none */
 static int sfc_queue_overfull(struct Qdisc *sch)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);

@@ -78,6 +78,17 @@ static inline u32 sfc_queue_memory_limit(const struct sfc_config *cfg, unsigned 
 	return cfg->memory_limit - (band != SFC_BAND_HIGH ? cfg->memory_limit >> 3 : 0);
 }
 
+/* The high band may have half of the room.  Up to that, the fast path need not know the band. */
+static inline u32 sfc_high_limit(const struct sfc_config *cfg)
+{
+	return cfg->limit / 2;
+}
+
+static inline u32 sfc_high_memory_limit(const struct sfc_config *cfg)
+{
+	return cfg->memory_limit / 2;
+}
+
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb);
 void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *skb);
 void sfc_queue_book(struct sfc_sched *q, unsigned int band, struct sk_buff *skb);

@@ -147,11 +147,8 @@ bool bolt_more_to_come(const struct sock *sk)
 
 /* --- ACKs --- */
 
-/*
- * Without SACK, which the receiver may not offer, TCP does not know the newest packet that has
- * arrived, but only its own RTT.
- */
-static u32 bolt_rtt_of_tcp(const struct rate_sample *rs)
+/* TCP's RTT of the newest packet acknowledged, in ns; 0: there is none */
+u32 bolt_rtt_of_tcp(const struct rate_sample *rs)
 {
 	if (rs->rtt_us < 0)
 		return 0;
@@ -178,6 +175,7 @@ u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struc
 
 	if (!ack)
 		return 0;
+	/* without SACK, which the receiver may not offer, TCP does not know what has arrived */
 	if (!tp->rack.mstamp) {
 		*arrived = tp->tcp_clock_cache;
 		return bolt_rtt_of_tcp(rs);

@@ -118,6 +118,7 @@ void bolt_set_window(struct sock *sk, struct bolt_flow *f, u32 cwnd, u32 gap_ns)
 void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *dev);
 bool bolt_more_to_come(const struct sock *sk);
 void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
+u32 bolt_rtt_of_tcp(const struct rate_sample *rs);
 u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
 			 u32 *arrived);
 

@@ -76,9 +76,9 @@ static bool bolt_swift_sample(struct sock *sk, struct bolt_flow *f, const struct
 static bool bolt_swift_sample_tcp(const struct bolt_flow *f, const struct rate_sample *rs,
 				  struct swift_ack *a)
 {
-	if (rs->rtt_us < 0 || rs->is_ack_delayed)
+	a->rtt_ns = bolt_rtt_of_tcp(rs);
+	if (!a->rtt_ns || rs->is_ack_delayed)
 		return false;
-	a->rtt_ns = min_t(u64, max(rs->rtt_us, 1L) * (u64)NSEC_PER_USEC, BOLT_RTT_SRC_MAX_NS);
 	BOLT_INC_STATS(f->bn, SwiftTcpRtt);
 	return true;
 }

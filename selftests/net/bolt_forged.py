@@ -7,16 +7,14 @@ of them is believed.
 """
 
 import fcntl
-import json
 import os
 import random
 import socket
 import struct
-import subprocess
 import sys
 
 import bolt_ctl
-from bolt_ctl import TCP_CONGESTION, Flow, Namespace, expect, packed, poll, sh, write_seq
+from bolt_ctl import TCP_CONGESTION, Flow, Namespace, checksum, expect, mac_of, packed, poll, sh, write_seq
 from lib_pause import Owner
 from lib_ynl import Family, unprivileged
 
@@ -27,20 +25,6 @@ GUESSES = 1000 if os.environ.get("BOLT_CHECK_ONCE") else 5000
 PORT = 40000
 OFFER, OPTION = b"\xfe\x04\xb0\x17", struct.pack("!BBHBBIH", 254, 12, 0xb017, ACK, 0, 0, 0)
 COUNTED = ("OptRx", "OptWindow", "IncRx", "IncGranted", "OptEcho")
-
-
-def checksum(data):
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
-
-
-def mac_of(host):
-    """Of its eth0"""
-    link = subprocess.run(["ip", "-n", host, "-j", "link", "show", "eth0"],
-                          capture_output=True, text=True, check=True).stdout
-    return bytes.fromhex(json.loads(link)[0]["address"].replace(":", ""))
 
 
 class Forged(Flow):

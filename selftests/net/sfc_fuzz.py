@@ -22,7 +22,7 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import TCP_CONGESTION, Namespace, expect, expect_that, failures, packed, sh
+from bolt_ctl import TCP_CONGESTION, Namespace, checksum, expect, expect_that, failures, packed, sh, write_seq
 from lib_ynl import CAP_ACK, EXT_ACK, SOL_NETLINK, attr, attrs
 
 SEED = int(os.environ.get("BOLT_FUZZ_SEED", "1"))
@@ -223,13 +223,6 @@ class Net:
 
 # --- frames ---
 
-def checksum(data):
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data[:len(data) & ~1]))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
-
-
 def ip4(proto, payload, rnd, src="192.0.1.1", dst="192.0.2.1"):
     options = bytes(4 * rnd.choice([0, 0, 0, rnd.randrange(11)]))
     frag = rnd.choice([0x4000, 0x4000, 0x4000, 0, rnd.getrandbits(16)])
@@ -331,18 +324,7 @@ def whole(packet, v6):
     return not v6 and packet[6:8] == b"\x40\0" or v6 and packet[6] in (6, 17)
 
 
-def state(sock):
-    """Sequence number that comes next, and what is acknowledged"""
-    tcp_, out = socket.IPPROTO_TCP, []
-    sock.setsockopt(tcp_, bolt_ctl.TCP_REPAIR, 1)
-    for queue in (2, 1):
-        sock.setsockopt(tcp_, bolt_ctl.TCP_REPAIR_QUEUE, queue)
-        out.append(sock.getsockopt(tcp_, bolt_ctl.TCP_QUEUE_SEQ) & 0xffffffff)
-    sock.setsockopt(tcp_, bolt_ctl.TCP_REPAIR, -1)
-    return out
-
-
-def send(net, rnd, frames):
+def send(net, frames):
     for data in frames:
         try:
             net.raw.send(data)
@@ -378,8 +360,7 @@ def fuzz():
         rnd = Random(SEED * 1000 + n)
         socks = net.connect(rnd.choice([b"bolt", b"bolt", b"swift", b"cubic"]))
         before = net.h2.stats()
-        # data of the host as well; what its own stack may take for a reset is another host's
-        sport, (seq, ack) = socks[0].getsockname()[1], state(socks[0])
+        sport, seq, ack = socks[0].getsockname()[1], *map(write_seq, socks)
         net.configure(rnd)
         socks[0].setblocking(False)
         for _ in range(4):
@@ -387,8 +368,8 @@ def fuzz():
                 socks[0].send(bytes(rnd.randrange(1, 50000)))
             except OSError:
                 pass
-            send(net, rnd, [frame(rnd, sport, seq + rnd.choice([0, 1448, rnd.randrange(60000)]), ack)
-                            for _ in range(FRAMES // 4)])
+            send(net, [frame(rnd, sport, seq + rnd.choice([0, 1448, rnd.randrange(60000)]), ack)
+                       for _ in range(FRAMES // 4)])
         if not net.settle() or failures:
             break
         after = net.h2.stats()

@@ -18,7 +18,7 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import Namespace, expect, expect_that, packed, poll, sh, siphash24, undo
+from bolt_ctl import Namespace, checksum, expect, expect_that, packed, poll, sh, siphash24, undo
 
 US, MS = 1000, 1000000
 SO_TIMESTAMPNS = 35
@@ -36,9 +36,7 @@ def udp(tos=0, size=SIZE, sport=1000, dport=2000):
     length = size - 14
     head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, length, 0, 0x4000, 64, 17, 0, socket.inet_aton("192.0.2.1"),
                        socket.inet_aton("198.51.100.1"))
-    total = sum(struct.unpack("!10H", head))
-    total = (total & 0xffff) + (total >> 16)
-    head = head[:10] + struct.pack("!H", 0xffff - total) + head[12:]
+    head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
     return head + struct.pack("!HHHH", sport, dport, length - 20, 0) + bytes(length - 28)
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import expect, poll
+from bolt_ctl import checksum, expect, poll
 from sfc_pfc import SIZE, Router
 
 FAR, OTHER = "198.51.100.1", "203.0.113.1"
@@ -27,9 +27,7 @@ def tcp(dst=FAR, sport=1000, tsval=77, ttl=64, tos=96, size=SIZE):
     """Data of H1, as frame"""
     length = size - 14
     head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, length, 0, 0x4000, ttl, 6, 0, socket.inet_aton("192.0.2.1"), socket.inet_aton(dst))
-    total = sum(struct.unpack("!10H", head))
-    total = (total & 0xffff) + (total >> 16)
-    head = head[:10] + struct.pack("!H", 0xffff - total) + head[12:]
+    head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
     options = struct.pack("!BBBBII", 1, 1, 8, 10, tsval, 0)
     return head + struct.pack("!HHIIBBHHH", sport, 2000, 1, 1, 8 << 4, 16, 1000, 0, 0) + options + bytes(length - 52)
 
