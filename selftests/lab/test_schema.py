@@ -3,6 +3,7 @@
 
 import dataclasses
 import unittest
+from unittest import mock
 
 import context
 from boltlab import schema
@@ -64,9 +65,11 @@ class Accepts(unittest.TestCase):
     def test_shipped_scenarios(self):
         shipped = sorted((context.TREE / "tools/lab/scenarios").glob("*.toml"))
         self.assertGreaterEqual(len(shipped), 7)
-        for path in shipped:
-            for _, s in schema.load(path, cc=["bolt", "cubic", "dctcp"]):
-                self.assertTrue(s.about, path)
+        # whatever programs this machine has
+        with mock.patch("boltlab.programs.shutil.which", return_value="/bin/true"):
+            for path in shipped:
+                for _, s in schema.load(path, cc=["bolt", "cubic", "dctcp"]):
+                    self.assertTrue(s.about, path)
 
 
 class Refuses(unittest.TestCase):

@@ -271,14 +271,14 @@ def failures(cases, out, status, began, rest):
 
 
 def run(path, out, find, cc=None, sets=(), seeds=(), kernel=None, jobs=None, force=False, own=(), rest=()):
-    if not shutil.which("snakemake"):
-        raise RunError("sweep: snakemake is missing; install the package snakemake")
     sweep, version = described(path, cc, sets, seeds, find), kernel or "6.12"
     modules.check(own)
     scenarios = scenarios_of(sweep)
     flat_scenarios = [(cc, s) for _, cc, s in scenarios]
     if not own:
         ask.check_congestion_controls(flat_scenarios, ask.congestion_controls("uml", version), cc is not None)
+    if not shutil.which("snakemake"):
+        raise RunError("sweep: snakemake is missing; install the package snakemake")
     names = (PLAN, WORKFLOW, LOG, *tables.FILES)
     with (Output(out, names, force) if out else Output.new(f"{path.stem}-sweep", names)) as place:
         out = place.path
