@@ -155,6 +155,24 @@ u32 bolt_rtt_of_tcp(const struct rate_sample *rs)
 	return min_t(u64, max(rs->rtt_us, 1L) * (u64)NSEC_PER_USEC, BOLT_RTT_SRC_MAX_NS);
 }
 
+/*
+ * Has a packet in flight left then?  The receiver echoes what it has, but acknowledges what it has
+ * processed, so the packet is near the oldest.
+ */
+static bool bolt_echo_in_flight(const struct tcp_sock *tp, const struct bolt_flow *f, u32 t_data_tx)
+{
+	unsigned int steps = BOLT_DEPARTURES;
+	struct sk_buff *skb;
+
+	list_for_each_entry(skb, &tp->tsorted_sent_queue, tcp_tsorted_anchor) {
+		s32 newer_ns = bolt_wire_clock(f, skb->skb_mstamp_ns) - t_data_tx;
+
+		if (newer_ns >= 0 || !--steps)
+			return !newer_ns;
+	}
+	return false;
+}
+
 /* Take the RTT sample of the newest ACK, in ns, and its arrival; 0: there is none */
 u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
 			 u32 *arrived)
@@ -180,7 +198,12 @@ u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struc
 		*arrived = tp->tcp_clock_cache;
 		return bolt_rtt_of_tcp(rs);
 	}
+	/* it may be left over from before a silence; all of these times are modulo 4.3 s */
+	if (tp->tcp_mstamp - tp->rack.mstamp > 2 * USEC_PER_SEC)
+		return 0;
 	*arrived = ack >> 32;
+	if (bolt_echo_is_older(&f->sent, &e))
+		e.in_flight = bolt_echo_in_flight(tp, f, e.t_data_tx);
 	rtt_ns = bolt_echo_rtt_ns(&f->sent, &e);
 	if (rtt_ns == BOLT_ECHO_FALSE)
 		BOLT_INC_STATS(f->bn, OptEcho);

@@ -5,8 +5,8 @@
  * The receiver chooses what it echoes.  It gains by a sample that is too short, which hides a queue
  * from Swift, and by one that is too long, for which an SRC takes less off the window.  So what it
  * echoes has to be a departure, and no older than that of the newest packet that TCP knows to have
- * arrived.  Of a departure that is not among those kept nothing else is known, so it has to be that
- * packet's.
+ * arrived.  A departure that is not among those kept has to be that packet's, or of a packet that is
+ * in flight.
  *
  * Pure: plain structs go in, a number comes out.  Times are on the wire's clock, in ns, modulo
  * 2^32.
@@ -46,12 +46,15 @@ static inline void bolt_departures_add(struct bolt_departures *d, u32 t_data_tx,
  * @t_data_tx:	what it echoes, not 0
  * @newest:	departure of the newest packet known to have arrived, up to a us too early
  * @processed:	TCP has processed this ACK: else it may yet hear of a newer packet
+ * @in_flight:	@t_data_tx is of a packet that TCP does not know to have arrived; looked up where
+ *		bolt_echo_is_older()
  */
 struct bolt_echo {
 	u32	at;
 	u32	t_data_tx;
 	u32	newest;
 	bool	processed;
+	bool	in_flight;
 };
 
 /* Instead of a sample */
@@ -83,9 +86,9 @@ static inline bool bolt_echo_is_older(const struct bolt_departures *d, const str
 static inline s32 bolt_echo_rtt_ns(struct bolt_departures *d, const struct bolt_echo *e)
 {
 	u32 rtt_ns = e->at - e->t_data_tx, most_ns = e->at - e->newest;
-	bool older = bolt_echo_is_older(d, e);
+	bool older = bolt_echo_is_older(d, e) && !e->in_flight;
 
-	if (!older && !bolt_echo_is_kept(d, e->t_data_tx))
+	if (!older && !e->in_flight && !bolt_echo_is_kept(d, e->t_data_tx))
 		return BOLT_ECHO_FALSE;
 	if (older && !e->processed)
 		return BOLT_ECHO_LATER;

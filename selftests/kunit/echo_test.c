@@ -25,6 +25,7 @@ struct echo_case {
 	u32 newest;
 	bool processed;
 	s32 want;
+	bool in_flight;
 };
 
 static const struct echo_case echo_cases[] = {
@@ -44,6 +45,9 @@ static const struct echo_case echo_cases[] = {
 	{ "... later", 200, 0, 150 * GAP, 150 * GAP, false, BOLT_ECHO_LATER },
 	{ "not kept, and TCP says older", 200, 0, 64 * GAP, 150 * GAP, true, 150 * GAP - US },
 	{ "older than TCP says", 200, 0, 190 * GAP, 150 * GAP, true, 150 * GAP },
+	{ "older, and in flight", 200, 0, 140 * GAP, 150 * GAP, true, 140 * GAP, true },
+	{ "... of an ACK in the backlog", 200, 0, 140 * GAP, 150 * GAP, false, 140 * GAP, true },
+	{ "... and older than what has arrived", 200, 0, 150 * GAP, 140 * GAP, true, 140 * GAP, true },
 	{ "left over from before the newest", 10, 0, 5 * GAP, -1, true, BOLT_ECHO_NONE },
 	{ "TCP knows of nothing for a second", 10, 0, 5 * GAP, 0x40000001, true, BOLT_ECHO_NONE },
 	{ "more than a second ago", 200, 0, 0x40000001, 0x40000001, true, BOLT_ECHO_NONE },
@@ -68,6 +72,7 @@ static void bolt_echo_rtt_test(struct kunit *test)
 			.t_data_tx = now - c->echo,
 			.newest = now - c->newest,
 			.processed = c->processed,
+			.in_flight = c->in_flight,
 		};
 
 		depart(&d, c->n, now + c->ahead);

@@ -130,7 +130,7 @@ class Flow:
     """A connection of bolt, or of CC, from H1 to H2 with packets in flight that nobody acknowledges; WARM:
     it has had an ACK before that; RMEM: bytes of each receive buffer"""
 
-    def __init__(self, family=4, warm=True, rmem=0, cc=b"bolt"):
+    def __init__(self, family=4, warm=True, rmem=0, cc=b"bolt", cwnd=20):
         self.cc = cc
         self.h1, self.h2 = Namespace("h1"), Namespace("h2")
         if rmem:
@@ -147,7 +147,7 @@ class Flow:
                f"ip -n {ns} addr add {self.ip[n]}/{64 if family == 6 else 24} dev eth0 {nodad}")
         # no RTO while we look: it would touch cwnd
         net = "2001:db8::/64" if family == 6 else "192.0.2.0/24"
-        sh(f"ip -n {a} -{family} route replace {net} dev eth0 initcwnd 20 rto_min 100s")
+        sh(f"ip -n {a} -{family} route replace {net} dev eth0 initcwnd {cwnd} rto_min 100s")
         self.h1.sysctl("ipv4.tcp_early_retrans", 0)
         with self.h2:
             listener = socket.socket(af, socket.SOCK_STREAM)

@@ -7,14 +7,18 @@ of them is believed.
 """
 
 import fcntl
+import json
 import os
 import random
 import socket
 import struct
+import subprocess
 import sys
+import time
 
 import bolt_ctl
-from bolt_ctl import TCP_CONGESTION, Flow, Namespace, checksum, expect, mac_of, packed, poll, sh, write_seq
+from bolt_ctl import (SUBRTT, TCP_CONGESTION, Flow, Namespace, checksum, expect, expect_that, mac_of, packed, poll, sh,
+                      write_seq)
 from lib_pause import Owner
 from lib_ynl import Family, unprivileged
 
@@ -30,9 +34,9 @@ COUNTED = ("OptRx", "OptWindow", "IncRx", "IncGranted", "OptEcho")
 class Forged(Flow):
     """A flow, and segments to its sender as if from its receiver, past the qdisc that drops those"""
 
-    def __init__(self, warm=True):
+    def __init__(self, warm=True, cwnd=20):
         # the windows that either announces are less than 2^16
-        super().__init__(warm=warm, rmem=60000)
+        super().__init__(warm=warm, rmem=60000, cwnd=cwnd)
         self.h1.sysctl("bolt.debug.ai", 0)
         self.rcv = write_seq(self.peer)
         with self.h2:
@@ -169,6 +173,26 @@ def echo():
                                           ("before any packet", stamps[0] - 1, ignored)), 1):
         expect(f"an ACK that echoes {what}", f.segment(f.una + n * 1436, echo=tx), want)
     f.close()
+
+
+def echo_beyond():
+    """The sample of a packet in flight that 64 others have left behind: what it waits at a busy receiver before it
+    is acknowledged is not in it.  What no packet in flight left with counts from the newest that has arrived"""
+    for off, late_ns in ((0, 0), (1, 5000000)):
+        f = Forged(warm=False, cwnd=120)
+        time.sleep(0.005)
+        began = time.monotonic_ns()
+        f.write(1400)
+        tx = f.flight[-1][1]
+        for _ in range(70):
+            f.write(100)
+        expect("packets behind it", [at for _, at in f.flight[7:]].index(tx) - len(f.flight[7:]), -71)
+        expect("heard", f.segment(f.una + 1436, echo=tx + off), ({"OptRx": 1}, 0))
+        took = time.monotonic_ns() - began
+        rtt = json.loads(subprocess.check_output([SUBRTT, "-j", "-n", f.h1.name, "flows"]))[0]["srtt_ns"]
+        expect_that(f"RTT by an echo {off} ns off a packet in flight, {took} ns after that left",
+                    0 <= took + late_ns - rtt < 2000000, rtt)
+        f.close()
 
 
 def guessed(f, type, what, counters, **known):
@@ -527,7 +551,7 @@ def fast_open():
     each_family(test)
 
 
-TESTS = [window, empty, corrupt, super_packet, first_inc, echo, third, third_with_data, tiny_mss, cookie, defer_accept, dropped_syn, timer,
+TESTS = [window, empty, corrupt, super_packet, first_inc, echo, echo_beyond, third, third_with_data, tiny_mss, cookie, defer_accept, dropped_syn, timer,
          too_late, fast_open, blind, crowd, unsent, oracle]
 
 
