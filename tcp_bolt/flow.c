@@ -93,10 +93,16 @@ static void bolt_flow_drop(struct bolt_flow *f)
 	spin_unlock_bh(&f->bn->flow_lock);
 }
 
-/* Likewise where it was not called, see bolt_flow_await_init().  Context: socket's spinlock held */
+/*
+ * Likewise where it was not called, see bolt_flow_await_init().  A closed socket does not hold the
+ * module of its operations, so do not look into them.  Context: socket's spinlock held
+ */
 static void bolt_flow_drop_unreleased(struct bolt_flow *f)
 {
-	if (f->users & BOLT_FLOW_CC && !f->ctl && !bolt_sk_controller(f->sk))
+	const struct tcp_congestion_ops *ops = READ_ONCE(inet_csk(f->sk)->icsk_ca_ops);
+
+	if (f->users & BOLT_FLOW_CC && !f->ctl && ops != &bolt_cc_bolt.tcp &&
+	    ops != &bolt_cc_swift.tcp)
 		bolt_flow_drop(f);
 }
 

@@ -106,9 +106,14 @@ void bolt_pause_end(struct sock *sk, struct bolt_flow *f)
  */
 static void bolt_pause_ack(struct sock *sk)
 {
+	struct hrtimer *timer = &tcp_sk(sk)->compressed_ack_timer;
+
 	tcp_sk(sk)->compressed_ack = 1;
+	/* TCP may have queued it while its last run waited for the lock: that has a reference */
+	if (hrtimer_is_queued(timer))
+		return;
 	sock_hold(sk);
-	hrtimer_start(&tcp_sk(sk)->compressed_ack_timer, 0, HRTIMER_MODE_REL_PINNED_SOFT);
+	hrtimer_start(timer, 0, HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
 /* A data packet leaves: the limit, if there is one, puts a gap behind it. */

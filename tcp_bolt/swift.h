@@ -187,7 +187,8 @@ static inline u32 swift_reported_ns(struct swift_reported *t, u64 now_ns, u32 rt
 {
 	u64 age_ns = now_ns - t->since_ns;
 
-	if (age_ns > rtt_ns) {
+	/* an SRC arrives later than TCP last read the clock, when a user owned the socket */
+	if ((s64)age_ns > rtt_ns) {
 		t->prev_ns = age_ns > 2ULL * rtt_ns ? 0 : t->ns;
 		t->ns = 0;
 		t->since_ns = now_ns;
