@@ -28,6 +28,8 @@ static void sfc_reset(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_queue_purge(sch);
+	if (q->pfc)
+		sfc_pfc_dropped(q->pfc);
 	q->state = (struct sfc_alg_state){ };
 	sfc_port_reset(sch);
 	sfc_qos_reset(&q->qos);

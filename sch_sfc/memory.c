@@ -84,9 +84,15 @@ struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb)
 /* Store ingress and priority of a packet that is about to be queued. */
 void sfc_memory_tag(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
-	const struct sfc_pfc *pfc = pkt->band == SFC_BAND_HIGH ? NULL :
-				    sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
+	const struct sfc_pfc *pfc;
 
+	/* no pause stops it, so that it leaves does not mean that its priority may */
+	if (pkt->band == SFC_BAND_HIGH) {
+		sfc_skb_cb(skb)->ingress = 0;
+		sfc_skb_cb(skb)->prio = SFC_PFC_NO_PRIO;
+		return;
+	}
+	pfc = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
 	sfc_skb_cb(skb)->ingress = pfc ? pfc->slot : 0;
 	sfc_skb_cb(skb)->prio = sfc_prio_of(skb, pkt);
 }
@@ -248,6 +254,8 @@ void sfc_memory_settle(struct Qdisc *sch)
 		xa_erase(&sfc_switch_of_port(sch)->mem->devices, old->ifindex);
 		old->ifindex = 0;
 		sfc_pfc_end(old);
+		/* what waited for the end of a pause waits no more */
+		netif_tx_schedule_all(qdisc_dev(sch));
 	}
 	if (!q->pfc)
 		return;

@@ -66,6 +66,8 @@ static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_##attr] = __VA_ARGS__,
 	SFC_OPTIONS(O)
 #undef O
+	/* before what has 64 bits in a dump that is given back */
+	[TCA_SFC_PAD]		= { .type = NLA_FLAG },
 	[TCA_SFC_FLAGS]		= NLA_POLICY_BITFIELD32(TC_SFC_F_ALL),
 	[TCA_SFC_TAGKEY]	= { .type = NLA_BINARY, .len = sizeof(siphash_key_t) },
 	[TCA_SFC_SWITCHKEY]	= { .type = NLA_BINARY, .len = sizeof(struct bolt_keys) },

@@ -151,7 +151,7 @@ static inline u32 sfc_segs(const struct sk_buff *skb)
 /**
  * struct sfc_skb_cb - what a packet that waits here remembers
  * @band:	if there are more than one
- * @prio:	with "buffer" or "pfc": its priority, 0..7
+ * @prio:	with "buffer" or "pfc": its priority, or SFC_PFC_NO_PRIO in the high band
  * @ingress:	... and slot of the device that it came in by, or 0
  * @memory:	its truesize when it was queued
  * @arrival:	if there is more than one band: how many had joined before

@@ -253,13 +253,13 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u64 now, wake_ns = U64_MAX;
-	unsigned int band;
+	unsigned int band, prio;
 	u32 stopped = 0;
 
 	if (!READ_ONCE(q->pfc->paused))
 		return 0;
-	now = ktime_get_ns();
 	spin_lock(&q->pfc->lock);
+	now = ktime_get_ns();
 	for (band = SFC_BAND_DATA; band < SFC_BANDS; band++) {
 		const struct sk_buff *skb = q->bands[band].head;
 
@@ -267,20 +267,48 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 		    sfc_pfc_must_wait(sch, sfc_skb_cb(skb)->prio, now, &wake_ns))
 			stopped |= BIT(band - SFC_BAND_DATA);
 	}
+	/* pauses that ran out while none of their packets waited */
+	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)
+		if (now >= q->pfc->rx[prio].until_ns)
+			clear_bit(prio, &q->pfc->paused);
 	spin_unlock(&q->pfc->lock);
 	if (stopped)
 		qdisc_watchdog_schedule_ns(&q->watchdog, wake_ns);
 	return stopped;
 }
 
-/* A packet of @prio leaves, so the priority is not stuck. */
+/* How long the neighbour still wants no packets of @prio, ns */
+u64 sfc_pfc_left_ns(struct sfc_pfc *pfc, u8 prio, u64 now)
+{
+	u64 until_ns;
+
+	if (!test_bit(prio, &pfc->paused))
+		return 0;
+	spin_lock(&pfc->lock);
+	until_ns = pfc->rx[prio].until_ns;
+	spin_unlock(&pfc->lock);
+	return until_ns > now ? until_ns - now : 0;
+}
+
+/* A packet of @prio leaves, so the priority is not stuck; SFC_PFC_NO_PRIO: it says nothing. */
 void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio)
 {
-	if (likely(!READ_ONCE(pfc->rx[prio].stuck_ns)))
+	if (prio == SFC_PFC_NO_PRIO || likely(!READ_ONCE(pfc->rx[prio].stuck_ns)))
 		return;
 	spin_lock(&pfc->lock);
 	pfc->rx[prio].stuck_ns = 0;
 	spin_unlock(&pfc->lock);
+}
+
+/* Packets that waited were dropped: nobody is stuck any more, as far as is known. */
+void sfc_pfc_dropped(struct sfc_pfc *pfc)
+{
+	int prio;
+
+	spin_lock_bh(&pfc->lock);
+	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)
+		pfc->rx[prio].stuck_ns = 0;
+	spin_unlock_bh(&pfc->lock);
 }
 
 /* --- devices.  Context: RTNL --- */

@@ -60,6 +60,7 @@ static inline bool sfc_buffer_news(u32 bytes, u32 published, u32 grain)
 #define SFC_PFC_IGNORE_NS	(200 * NSEC_PER_MSEC)
 
 #define SFC_PFC_PRIOS		8
+#define SFC_PFC_NO_PRIO		SFC_PFC_PRIOS	/* of what no pause stops */
 #define SFC_PFC_OPCODE		0x0101
 #define SFC_PFC_QUANTA_MAX	0xffffU
 #define SFC_PFC_FRAME		60	/* without FCS */
@@ -222,7 +223,8 @@ static inline enum sfc_paused_verdict sfc_paused_stops(struct sfc_paused *p, u64
 		return SFC_PAUSED_NOT;
 	if (!p->stuck_ns)
 		p->stuck_ns = now;
-	if (!stuck_ns || now - p->stuck_ns < stuck_ns)
+	/* another queue of the device may have read its clock later and come first */
+	if (!stuck_ns || (s64)(now - p->stuck_ns) < (s64)stuck_ns)
 		return SFC_PAUSED;
 	p->until_ns = 0;
 	p->stuck_ns = 0;

@@ -269,6 +269,8 @@ static void sfc_paused_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, sfc_paused_set(&p, now, 10 * MS));
 	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + 1), SFC_PAUSED);
 	KUNIT_EXPECT_EQ(test, sfc_paused_wake_ns(&p, stuck), now + 10 * MS);
+	/* another CPU, which has read its clock before */
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now), SFC_PAUSED);
 	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + 10 * MS - 1), SFC_PAUSED);
 	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + 10 * MS), SFC_PAUSED_NOT);
 	/* XON */

@@ -113,8 +113,7 @@ class Qdiscs:
         answer = self.ask(RTM_GETQDISC, ECHO, dev, handle, parent)
         if isinstance(answer, int):
             raise OSError(-answer, f"no dump of {dev}")
-        # without the padding before 64 bits, which is no option
-        return b"".join(attr(k, v) for k, v in attrs(dict(attrs(answer))[TCA_OPTIONS]) if (k, v) != (1, b""))
+        return b"".join(attr(k, v) for k, v in attrs(dict(attrs(answer))[TCA_OPTIONS]))
 
     def set(self, flags, dev, handle, parent, kind, options):
         return self.ask(RTM_NEWQDISC, ACK | flags, dev, handle, parent, attr(TCA_KIND, kind + b"\0") + options)

@@ -40,6 +40,14 @@ def udp(tos=0, size=SIZE, sport=1000, dport=2000):
     return head + struct.pack("!HHHH", sport, dport, length - 20, 0) + bytes(length - 28)
 
 
+def bare_ack(tos=0):
+    """A pure ACK of H1 to H2, as packet"""
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, 40, 0, 0x4000, 64, 6, 0, socket.inet_aton("192.0.2.1"),
+                       socket.inet_aton("198.51.100.1"))
+    head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
+    return head + struct.pack("!HHIIBBHHH", 1000, 2000, 1, 1, 5 << 4, 0x10, 60000, 0, 0)
+
+
 def pause(quanta, prios=(3,), opcode=0x0101, length=46):
     """The body of a PAUSE frame"""
     vector = sum(1 << p for p in prios)
@@ -288,6 +296,32 @@ def fifo():
     r.close()
 
 
+def bts_when_paused():
+    """A neighbour that pauses a priority is a queue of that time: its senders are told before one has built up"""
+    r = Router(None, "rate 1gbit bands 2 dscp 24:1 default 2 pause qth 9084b qtg 1514b suppress off pfc prio 0x08 xoff 1mb")
+
+    def bts():
+        return [struct.unpack("!I", m[62:66])[0] for _, m in r.one.messages()]
+
+    r.send(1)
+    r.drained()
+    expect("before it", bts(), [])
+    r.told(10000)
+    r.send(1, tos=0)
+    expect("of another priority, in another band", bts(), [])
+    r.send(1)
+    poll(bts, "a BTS")
+    # 512 ns each at 1 Gb/s, less the time that 1514 bytes take
+    expect_that("until it ends", 4 * MS < bts()[0] <= 10000 * 512 - SIZE * 8, bts())
+    r.told(0)
+    r.drained()
+    r.send(1)
+    r.drained()
+    expect("behind it", len(bts()), 1)
+    r.counters("counted", "r2", bts_sent=1, pfc_heard=2)
+    r.close()
+
+
 def refused():
     """What is no PFC, or not for this port, is counted and stops nobody; nor is it answered"""
     r = Router(None, "rate 1gbit pfc prio 0x08 xoff 1mb watchdog off")
@@ -315,6 +349,55 @@ def refused():
     r.drained()
     expect("nobody waits", len(r.two.data()), 3)
     expect("no answer", (len(r.one.pauses()), len(r.two.pauses())), (0, 0))
+    r.close()
+
+
+def watchdog_with_acks():
+    """ACKs and messages, which no pause stops, do not hold off the watchdog of what they belong to"""
+    r = Router(None, "rate 1gbit pfc prio 0x08 xoff 1mb watchdog 50ms ignore 100ms")
+    r.told(FULL)
+    sent = time.time_ns()
+    r.send(3)
+
+    def storm():
+        r.told(FULL)
+        r.one.send(r.mac["r1"], 0x800, bare_ack(tos=96))
+        return r.stats("r2")["pfc_trips"]
+    poll(storm, "the watchdog")
+    expect_that("stopped for so long", time.time_ns() - sent < 60 * MS, time.time_ns() - sent)
+    r.close()
+
+
+def watchdog_after_drops():
+    """What has waited and was dropped is not stuck: a later pause is as long as it says"""
+    options = "rate 1gbit pfc prio 0x08 xoff 1mb watchdog 20ms ignore 100ms"
+    r = Router(None, options)
+    r.told(10000)
+    r.send(2)
+    r.tc("qdisc replace dev r2 root handle 2: sfc nobolt " + options)
+    r.told(0)
+    time.sleep(0.03)
+    r.told(10000)
+    r.send(1)
+    r.drained()
+    r.counters("it waited, and left", "r2", pfc_trips=0, pfc_ignored=0, pfc_heard=3)
+    r.close()
+
+
+def expired():
+    """A pause of a priority that sends nothing ends by itself; PFC that is turned off stops nobody"""
+    r = Router(None, "rate 1gbit pfc prio 0x28 xoff 1mb watchdog off")
+    r.told(1, prios=(5,))
+    r.send(1)
+    r.drained()
+    r.counters("over", "r2", pfc_paused=0, pfc_heard=1)
+    r.told(FULL)
+    r.send(2)
+    r.counters("waits", "r2", qlen=2)
+    began = time.time_ns()
+    r.change("r2", "nopfc")
+    r.drained()
+    expect_that("leaves at once", time.time_ns() - began < 20 * MS, time.time_ns() - began)
     r.close()
 
 
@@ -569,7 +652,8 @@ def buffer():
     r.close()
 
 
-TESTS = [wire, exact, priorities, vlan, heeds, fifo, refused, watchdog, sfc_p, sfc_p_far, sfc_p_replayed, options, changed, gone,
+TESTS = [wire, exact, priorities, vlan, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
+         watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, changed, gone,
          unload, buffer]
 
 
