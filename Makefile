@@ -49,10 +49,11 @@ tools: | $(O) ## build the tc plugin, subrtt and the lab's programs into O/tools
 lab-tools: | $(O)
 	$(MAKE) -C tools O=$(O)/tools lab
 
-install: modules tools ## install modules, the tc plugin, subrtt and manual pages on this machine
-	+$(KBUILD) modules_install
+# a package's build (DESTDIR) leaves depmod to where the package is installed
+install: modules tools ## install modules for KDIR, the tc plugin, subrtt and manual pages (DESTDIR=)
+	+$(KBUILD) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR) DEPMOD=true) modules_install
 	$(MAKE) -C tools O=$(O)/tools install
-	depmod -a
+	$(if $(DESTDIR),,depmod $$($(MAKE) -s -C $(KDIR) kernelrelease))
 
 packages: | $(O) ## build the Debian packages subrtt-dkms, subrtt-tools and subrtt-lab into O/packages
 	tools/packages $(O)

@@ -10,6 +10,8 @@
  *   end	the socket comes to its end before the dump does
  *   lost	the socket's buffer was full (ENOBUFS)
  *   old	the module lacks the newest counter: TCA_STATS_APP is without its last 8 bytes
+ *   wide	5 * 10^9 packets were sent (TCA_STATS_PKT64, in place of the last two counters)
+ *   ver	each generic netlink family is of a newer version
  *
  * BOLT_RING=N: each device has a transmit ring of N packets (ETHTOOL_GRINGPARAM).
  * BOLT_PAUSE=1: each device knows of PAUSE frames (ETHTOOL_GPAUSEPARAM).
@@ -20,6 +22,7 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/gen_stats.h>
+#include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
@@ -50,17 +53,53 @@ static struct rtattr *find(struct rtattr *a, int len, int what)
 	return NULL;
 }
 
-/* What is taken off becomes padding. */
-static void make_old(struct nlmsghdr *h)
+/* Takes @len bytes off TCA_STATS_APP; returns them, NULL: there are none */
+static void *take(struct nlmsghdr *h, unsigned int len)
 {
-	const struct rtattr pad = { .rta_len = 8, .rta_type = TCA_STATS_PAD };
 	struct rtattr *a = find(TCA_RTA(NLMSG_DATA(h)), TCA_PAYLOAD(h), TCA_STATS2);
 
 	a = a ? find(RTA_DATA(a), RTA_PAYLOAD(a), TCA_STATS_APP) : NULL;
-	if (!a || RTA_PAYLOAD(a) < 16)
-		return;
-	a->rta_len -= 8;
-	memcpy((char *)a + a->rta_len, &pad, sizeof(pad));
+	if (!a || RTA_PAYLOAD(a) < len + 8)
+		return NULL;
+	a->rta_len -= len;
+	return (char *)a + a->rta_len;
+}
+
+static void make_old(struct nlmsghdr *h)
+{
+	const struct rtattr pad = { .rta_len = 8, .rta_type = TCA_STATS_PAD };
+	void *at = take(h, 8);
+
+	if (at)
+		memcpy(at, &pad, sizeof(pad));
+}
+
+static void make_wide(struct nlmsghdr *h)
+{
+	const unsigned long long packets = 5000000000ULL;
+	struct {
+		struct rtattr a;
+		char value[8];
+		struct rtattr pad;
+	} in = {
+		.a = { .rta_len = 12, .rta_type = TCA_STATS_PKT64 },
+		.pad = { .rta_len = 4, .rta_type = TCA_STATS_PAD },
+	};
+	void *at = take(h, sizeof(in));
+
+	memcpy(in.value, &packets, sizeof(packets));
+	if (at)
+		memcpy(at, &in, sizeof(in));
+}
+
+static void make_newer(struct nlmsghdr *h)
+{
+	const int head = NLMSG_LENGTH(GENL_HDRLEN);
+	struct rtattr *a = find((struct rtattr *)((char *)h + head), h->nlmsg_len - head,
+				CTRL_ATTR_VERSION);
+
+	if (a)
+		*(unsigned int *)RTA_DATA(a) += 1;
 }
 
 /* Changes the messages of a datagram; returns whether it has a dump of the type */
@@ -81,6 +120,10 @@ static int meddle(struct nlmsghdr *h, int len)
 			h->nlmsg_flags |= NLM_F_DUMP_INTR;
 		if (!strcmp(fault, "old") && h->nlmsg_type != NLMSG_DONE)
 			make_old(h);
+		if (!strcmp(fault, "wide") && h->nlmsg_type != NLMSG_DONE)
+			make_wide(h);
+		if (!strcmp(fault, "ver") && h->nlmsg_type == GENL_ID_CTRL)
+			make_newer(h);
 		if (h->nlmsg_type != NLMSG_DONE)
 			continue;
 		newest = 0;

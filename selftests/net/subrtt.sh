@@ -409,6 +409,13 @@ test_stats() {
 		map(add)' <"$tmp/delta")" "[3,3,0]"
 	expect_le "each half a second" \
 		"$(jq -s '[.[].interval_ns - 500000000 | fabs] | max | floor' <"$tmp/delta")" 50000000
+	# how many there are goes down as well
+	connected four cc bolt listen "$A2" 5001 -- cc bolt connect "$A2" 5001
+	spawn DELTA "$tmp/less" "$subrtt" -n "$H1" stats -d0.1 FlowsNow
+	expect "first interval" busywait file_has "$tmp/less" '^---'
+	let_go
+	expect "one less" busywait file_has "$tmp/less" '^FlowsNow  *-1  *-'
+	kill "$DELTA"
 }
 
 # --- answers that are not whole ---
@@ -467,6 +474,29 @@ test_older_module() {
 	expect_eq "tc, of what it lacks" "$($as qdisc show dev eth0 | grep -c cnm_unshared)" 0
 }
 
+# More packets than 32 bits count, in an attribute of their own
+test_many_packets() {
+	local as=''
+	setup_port
+	expect "qdisc" in_ns "$H1" tc qdisc add dev eth0 root sfc
+	faulty "$RTM_NEWQDISC:wide:1000"
+	ctl -j -n "$H1" qdisc
+	expect_eq "packets" "$(json '.[0].packets')" 5000000000
+	expect_eq "of tc" "$($as tc -n "$H1" -s -j qdisc show dev eth0 | jq '.[0].packets')" 5000000000
+}
+
+GENL_ID_CTRL=16
+
+# A module of another version may mean something else by the same attribute
+test_other_version() {
+	local as=''
+	setup_ns H1
+	faulty "$GENL_ID_CTRL:ver:1000"
+	ctl_fails "flows" 4 'the loaded tcp_bolt is of another version than this subrtt .*rmmod tcp_bolt' -n "$H1" flows
+	ctl -n "$H1" exporter --once
+	expect "flows are missing" grep -qx 'subrtt_up{of="flows"} 0' "$tmp/out"
+}
+
 # Whoever may see the namespace's sockets sees flows; counters are root's
 test_user() {
 	local as='setpriv --reuid=65534 --regid=65534 --clear-groups'
@@ -490,4 +520,4 @@ test_absent() {
 	expect_eq "qdisc" "$status $(<"$tmp/out")" "0 []"
 }
 
-run_tests usage help version qdisc_as_tc qdisc_where names flows signals stats dumps older_module user json absent
+run_tests usage help version qdisc_as_tc qdisc_where names flows signals stats dumps older_module many_packets other_version user json absent

@@ -124,14 +124,26 @@ static void print_json(void)
 	js_end('}');
 }
 
+/* Without what a terminal takes for a command: devices may have such names */
+static const char *plain(char *s)
+{
+	char *c;
+
+	for (c = s; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	return s;
+}
+
 static void print_text(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < all.n; i++) {
-		printf("%-8s %-9s %s\n", finding_names[all.e[i].f], all.e[i].check, all.e[i].text);
+		printf("%-8s %-9s %s\n", finding_names[all.e[i].f], all.e[i].check,
+		       plain(all.e[i].text));
 		if (all.e[i].fix)
-			printf("%18s %s\n", all.e[i].f == D_FIX ? "->" : "", all.e[i].fix);
+			printf("%18s %s\n", all.e[i].f == D_FIX ? "->" : "", plain(all.e[i].fix));
 	}
 	if (all.count[D_FIX])
 		printf("%u to fix\n", all.count[D_FIX]);
@@ -142,7 +154,7 @@ static void print_text(void)
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = { BC_LONG_COMMON };
-	bool host = true, router = true;
+	bool host = true, router = true, some_only;
 	const char *path = getenv("PATH");
 	int status;
 
@@ -170,10 +182,13 @@ static int run(int argc, char **argv)
 	if (host && module_loaded("tcp_bolt")) {
 		doctor_sysctls();
 		doctor_speeds();
-		doctor_port();
+	}
+	/* what it says of the filter decides what it means that a probe is lost */
+	some_only = doctor_filter(host, router, control_port());
+	if (host && module_loaded("tcp_bolt")) {
+		doctor_port(some_only);
 		doctor_peers();
 	}
-	doctor_filter(host, router, control_port());
 	if (module_loaded("sch_sfc"))
 		doctor_devices();
 

@@ -35,11 +35,11 @@ void doctor_tc(bool router);
 
 /* doctor_net.c */
 void doctor_sysctls(void);
-void doctor_port(void);
+void doctor_port(bool some_only);
 void doctor_peers(void);
 
-/* doctor_filter.c */
-void doctor_filter(bool host, bool router, unsigned int port);
+/* doctor_filter.c; true: a filter lets the port in from some senders only */
+bool doctor_filter(bool host, bool router, unsigned int port);
 
 /* doctor_dev.c */
 void doctor_devices(void);
@@ -52,5 +52,7 @@ void doctor_speeds(void);
 /* net.bolt.port of the namespace, or the default */
 unsigned int control_port(void);
 bool sysctl_read(const char *name, unsigned long long *v);
+/* A router, of IPv4 or IPv6 */
+bool forwards(void);
 
 #endif /* _SUBRTT_DOCTOR_H */

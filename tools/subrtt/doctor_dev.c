@@ -8,6 +8,7 @@
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,7 +23,7 @@
 #define RING_MAX	128
 
 /* Ports; those on a device with another; those of these that are not one port with it */
-static unsigned int ports, same, apart;
+static unsigned int ports, same, apart, bridged;
 static char last[IFNAMSIZ];
 
 static bool ethtool(const char *dev, void *data)
@@ -76,17 +77,23 @@ static void check_ring(const struct qdisc_port *p)
 	      p->dev, r.tx_pending);
 }
 
+static bool is_bridge_port(const char *dev)
+{
+	char path[64], s[32];
+	int sys = bc_sysfs();
+
+	snprintf(path, sizeof(path), "class/net/%s/brport/port_no", dev);
+	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0;
+}
+
 /* PAUSE frames come to sfc only where neither the NIC nor a bridge takes them. */
 static void check_pfc(const struct qdisc_port *p)
 {
 	struct ethtool_pauseparam pause = { .cmd = ETHTOOL_GPAUSEPARAM };
-	char path[64], s[32];
-	int sys = bc_sysfs();
 
 	if (!p->pfc)
 		return;
-	snprintf(path, sizeof(path), "class/net/%s/brport/port_no", p->dev);
-	if (sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0)
+	if (is_bridge_port(p->dev))
 		found(D_FIX, "pfc", words("sudo ip link set %s nomaster", p->dev),
 		      "%s is a port of a bridge, which drops PAUSE frames: pfc hears none", p->dev);
 	else if (ethtool(p->dev, &pause))
@@ -95,15 +102,42 @@ static void check_pfc(const struct qdisc_port *p)
 		      p->dev);
 }
 
+/* An address of this machine's own */
+static bool is_local(uint32_t addr4)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr = { addr4 } };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool local = fd >= 0 && !bind(fd, (struct sockaddr *)&sin, sizeof(sin));
+
+	if (fd >= 0)
+		close(fd);
+	return local;
+}
+
+/* The kernel takes either for the device */
+static bool accepts_local(const char *dev)
+{
+	unsigned long long of_dev = 0, of_all = 0;
+	char name[64];
+
+	snprintf(name, sizeof(name), "net/ipv4/conf/%s/accept_local", dev);
+	sysctl_read(name, &of_dev);
+	sysctl_read("net/ipv4/conf/all/accept_local", &of_all);
+	return of_dev || of_all;
+}
+
 static void check_port(const struct qdisc_port *p, void *arg)
 {
-	static const char * const queueless[] = { "veth", "dummy", "tun", "bridge", NULL };
-	unsigned long long accept_local = 0;
+	/* as ethtool -i has them: they hand a packet on at once, or drop it */
+	static const char * const queueless[] = {
+		"veth", "dummy", "tun", "bridge", "802.1Q VLAN Support", "macvlan", "ipvlan",
+		"vxlan", "geneve", "bonding", NULL
+	};
 	struct ethtool_value tso = { .cmd = ETHTOOL_GTSO };
-	char name[64];
 
 	(void)arg;
 	ports++;
+	bridged += is_bridge_port(p->dev);
 	if (!strcmp(last, p->dev)) {
 		same++;
 		apart += p->st->queues < 2;
@@ -111,33 +145,35 @@ static void check_port(const struct qdisc_port *p, void *arg)
 	}
 	snprintf(last, sizeof(last), "%s", p->dev);
 
-	if (!p->st->link_rate)
+	if (!p->any->len)
+		found(D_FIX, "qdisc", "sudo rmmod sch_sfc; sudo modprobe sch_sfc",
+		      "the loaded sch_sfc is of another version than this subrtt: its statistics cannot be read");
+	else if (!p->st->link_rate)
 		found(D_FIX, "speed",
-		      words("sudo tc qdisc change dev %s %s sfc link 100gbit   # the rate of its link",
-			    p->dev, p->where),
+		      words("sudo tc qdisc %s dev %s %s sfc link 100gbit   # the rate of its link",
+			    p->verb, p->dev, p->where),
 		      "%s does not report its speed, so sfc grants no tokens and sends no SRC",
 		      p->dev);
 	else if (!p->rate && driver_is(p->dev, queueless))
 		found(D_FIX, "queue",
-		      words("sudo tc qdisc change dev %s %s sfc rate 10gbit   # less than the link behind it",
-			    p->dev, p->where),
+		      words("sudo tc qdisc %s dev %s %s sfc rate 10gbit   # less than the link behind it",
+			    p->verb, p->dev, p->where),
 		      "%s has no queue of its own: packets pass at once, so sfc never sees a queue",
 		      p->dev);
 	check_ring(p);
 	check_pfc(p);
 	if (!(p->flags & TC_SFC_F_SPLIT_GSO) && ethtool(p->dev, &tso) && tso.data)
 		found(D_NOTE, "offload",
-		      words("sudo tc qdisc change dev %s %s sfc split-gso", p->dev, p->where),
+		      words("sudo tc qdisc %s dev %s %s sfc split-gso", p->verb, p->dev, p->where),
 		      "%s does not split super-packets, so one mark applies to up to 64 KB",
 		      p->dev);
 	if (p->udp_port != control_port() && module_loaded("tcp_bolt"))
 		found(D_NOTE, "sysctl",
-		      words("sudo tc qdisc change dev %s %s sfc port %u", p->dev, p->where,
-			    control_port()),
+		      words("sudo tc qdisc %s dev %s %s sfc port %u", p->verb, p->dev,
+			    p->where, control_port()),
 		      "%s sends control messages to UDP %u, but this host listens on %u", p->dev,
 		      p->udp_port, control_port());
-	snprintf(name, sizeof(name), "net/ipv4/conf/%s/accept_local", p->dev);
-	if (p->addr4 && sysctl_read(name, &accept_local) && !accept_local)
+	if (p->addr4 && is_local(p->addr4) && !accepts_local(p->dev))
 		found(D_FIX, "sysctl",
 		      /* the name of a device may have dots */
 		      words("sudo sysctl -w net/ipv4/conf/%s/accept_local=1", p->dev),
@@ -161,7 +197,7 @@ static char *some_device(void)
 
 void doctor_devices(void)
 {
-	unsigned long long forward = 0, sfc = 0;
+	unsigned long long sfc = 0;
 	int status = qdisc_each(check_port, NULL);
 	char name[IFNAMSIZ], *dev;
 	const char *hold;
@@ -186,7 +222,8 @@ void doctor_devices(void)
 	if (apart)
 		found(D_NOTE, "qdisc", NULL,
 		      "several sfc on one device, below other qdiscs than mq: each assumes the full speed");
-	if (ports - same > 1 && sysctl_read("net/ipv4/ip_forward", &forward) && !forward)
+	/* a bridge needs no routing */
+	if (ports - same > 1 && !bridged && !forwards())
 		found(D_NOTE, "sysctl", "sudo sysctl -w net.ipv4.ip_forward=1",
 		      "this router does not forward packets, so control messages do not reach the senders");
 }

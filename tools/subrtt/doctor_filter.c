@@ -7,7 +7,9 @@
  *   - a base chain that drops what it does not know (its policy, or its last rule), in a table
  *     where no rule accepts the port.
  *
- * A rule that accepts by address or device alone is not understood.
+ * A rule about the port that looks at addresses or devices as well, or at a named set, may let in
+ * just the switches: that is told, and is nothing to fix.  A rule that accepts by address or device
+ * alone is not understood.
  */
 
 #include <ctype.h>
@@ -41,23 +43,41 @@ static bool has_port(const char *s, unsigned int port)
 	return false;
 }
 
-/* The rule's destination port is ours: "udp dport 12311", "th dport { 53, 12311 }" */
-static bool names_port(const char *rule, unsigned int port)
+/* What a rule says of a destination port */
+enum about { NOT_THE_PORT, THE_PORT, SOME_OF_IT };
+
+/*
+ * "udp dport 12311", "th dport { 53, 12311 }"; SOME_OF_IT if it depends on more than the port: an
+ * address, a device, a named set ("@switches"), a verdict of a map
+ */
+static enum about about_port(const char *rule, unsigned int port)
 {
+	static const char * const more[] = { "saddr ", "daddr ", "iif", "oif", "vmap ", "!= ", "@" };
 	const char *at = strstr(rule, "dport ");
-	char match[256];
+	char match[1024];
+	unsigned int i;
 	size_t n;
 
-	if (!at)
-		return false;
+	if (!at || strstr(rule, "tcp dport"))
+		return NOT_THE_PORT;
 	at += strlen("dport ");
 	while (*at == ' ')
 		at++;
+	if (!strncmp(at, "vmap ", 5))
+		at += 5;
 	if (!strncmp(at, "!=", 2))
-		return false;
+		return NOT_THE_PORT;
+	/* what is in a named set is not looked up */
+	if (*at == '@')
+		return SOME_OF_IT;
 	n = *at == '{' ? strcspn(at, "}") : strcspn(at, " ");
 	snprintf(match, sizeof(match), "%.*s", (int)n, at);
-	return has_port(match, port) && !strstr(rule, "tcp dport");
+	if (!has_port(match, port))
+		return NOT_THE_PORT;
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		if (strstr(rule, more[i]))
+			return SOME_OF_IT;
+	return THE_PORT;
 }
 
 static bool word_in(const char *rule, const char *word)
@@ -78,17 +98,31 @@ static bool stops(const char *rule)
 struct chain {
 	char table[128];	/* "inet filter" */
 	char name[64];
-	bool ours;		/* a base chain at the hook */
+	bool base, ours;	/* at any hook; at the one that is looked at */
 	bool drops;		/* by policy or at its end */
 	bool drops_port;
-	bool accepts_port;	/* in the table, by any chain */
+	bool accepts_port;	/* in the table, by any chain that the hook may come through */
+	bool some_only;		/* a rule about the port depends on who sends */
 };
 
-static void conclude(const struct chain *c, unsigned int port, bool *blocked)
+struct verdict {
+	bool blocked, some_only;
+};
+
+static void conclude(const struct chain *c, unsigned int port, struct verdict *v)
 {
-	if (!c->ours || (!c->drops_port && (!c->drops || c->accepts_port)))
+	if (!c->ours)
 		return;
-	*blocked = true;
+	if (!c->drops_port && (!c->drops || c->accepts_port)) {
+		if (!c->some_only)
+			return;
+		v->some_only = true;
+		found(D_NOTE, "filter", NULL,
+		      "chain %s of table %s lets UDP port %u in from some senders or devices only: every switch has to be among them",
+		      c->name, c->table, port);
+		return;
+	}
+	v->blocked = true;
 	found(D_FIX, "filter",
 	      words("sudo nft insert rule %s %s udp dport %u accept", c->table, c->name, port),
 	      c->drops_port ?
@@ -97,14 +131,41 @@ static void conclude(const struct chain *c, unsigned int port, bool *blocked)
 	      c->name, c->table, port);
 }
 
-/* A table may have several chains at the hook; what is accepted in one table another may drop. */
-static bool nft_blocks(char *rules, const char *hook, unsigned int port)
+/* A rule of @c, which is the last of the @n chains; those of its table begin with @first */
+static void read_rule(struct chain *chains, unsigned int first, unsigned int n, const char *rule,
+		      unsigned int port)
 {
-	struct chain chains[64] = { 0 };
+	struct chain *c = &chains[n - 1];
+	enum about about = about_port(rule, port);
+	unsigned int i;
+
+	/* what another hook accepts does not help */
+	if (about != NOT_THE_PORT && c->base && !c->ours)
+		return;
+	if (about == SOME_OF_IT)
+		for (i = first; i < n; i++)
+			chains[i].some_only = true;
+	if (about != NOT_THE_PORT && strstr(rule, "accept")) {
+		for (i = first; i < n; i++)
+			chains[i].accepts_port = true;
+	} else if (about == THE_PORT) {
+		if (stops(rule) && !c->accepts_port)
+			c->drops_port = true;
+	} else if (about == NOT_THE_PORT) {
+		/* the last rule counts: what stands before it is for somebody else */
+		if (!strncmp(rule, "drop", 4) || !strncmp(rule, "reject", 6) ||
+		    (!strncmp(rule, "counter", 7) && stops(rule)))
+			c->drops = true;
+	}
+}
+
+/* A table may have several chains at the hook; what is accepted in one table another may drop. */
+static void read_nft(char *rules, const char *hook, unsigned int port, struct verdict *v)
+{
+	unsigned int n = 0, i, first = 0, room = 0;
 	char table[128] = "", want[32], *line, *next;
-	struct chain *c = NULL;
-	unsigned int n = 0, i, first = 0;
-	bool blocked = false;
+	struct chain *chains = NULL, *c;
+	bool in_chain = false;
 
 	snprintf(want, sizeof(want), "hook %s ", hook);
 	for (line = rules; line; line = next) {
@@ -116,36 +177,37 @@ static bool nft_blocks(char *rules, const char *hook, unsigned int port)
 			line[strcspn(line, "{")] = '\0';
 			snprintf(table, sizeof(table), "%.*s", (int)strlen(line) - 7, line + 6);
 			first = n;
-			c = NULL;
-		} else if (!strncmp(line, "chain ", 6) && n < 64) {
-			c = &chains[n++];
+			in_chain = false;
+		} else if (!strncmp(line, "chain ", 6)) {
+			if (n == room) {
+				room = room ? 2 * room : 64;
+				c = realloc(chains, room * sizeof(*chains));
+				if (!c)
+					exit(bc_error(BC_FAIL, "no memory"));
+				chains = c;
+			}
+			c = memset(&chains[n++], 0, sizeof(*c));
+			in_chain = true;
 			snprintf(c->table, sizeof(c->table), "%s", table);
 			snprintf(c->name, sizeof(c->name), "%.*s", (int)strcspn(line + 6, " "),
 				 line + 6);
 			/* what an earlier chain of the table accepts */
 			c->accepts_port = n - 1 > first && chains[first].accepts_port;
+			c->some_only = n - 1 > first && chains[first].some_only;
 		} else if (*line == '}') {
-			c = NULL;
-		} else if (c && strstr(line, " hook ")) {
+			in_chain = false;
+		} else if (in_chain && strstr(line, " hook ")) {
+			c = &chains[n - 1];
+			c->base = true;
 			c->ours = strstr(line, "type filter") && strstr(line, want);
 			c->drops = strstr(line, "policy drop");
-		} else if (c && names_port(line, port)) {
-			if (word_in(line, "accept")) {
-				for (i = first; i < n; i++)
-					chains[i].accepts_port = true;
-			} else if (stops(line) && !c->accepts_port) {
-				c->drops_port = true;
-			}
-		} else if (c && *line) {
-			/* the last rule counts: what stands before it is for somebody else */
-			if (!strncmp(line, "drop", 4) || !strncmp(line, "reject", 6) ||
-			    (!strncmp(line, "counter", 7) && stops(line)))
-				c->drops = true;
+		} else if (in_chain && *line) {
+			read_rule(chains, first, n, line, port);
 		}
 	}
 	for (i = 0; i < n; i++)
-		conclude(&chains[i], port, &blocked);
-	return blocked;
+		conclude(&chains[i], port, v);
+	free(chains);
 }
 
 /* --- the older iptables --- */
@@ -192,7 +254,7 @@ static bool ipt_blocks(const char *command, const char *chain, unsigned int port
 	return true;
 }
 
-void doctor_filter(bool host, bool router, unsigned int port)
+bool doctor_filter(bool host, bool router, unsigned int port)
 {
 	static const char * const legacy[] = { "iptables-legacy", "ip6tables-legacy" };
 	static const char * const names[] = {
@@ -200,21 +262,19 @@ void doctor_filter(bool host, bool router, unsigned int port)
 	};
 	const size_t room = 4 << 20;
 	char *out = malloc(room), *copy, s[64];
-	unsigned long long forward = 0;
-	bool blocked = false;
+	struct verdict v = { false, false };
 	unsigned int i;
 	int status;
 
 	if (!out)
 		exit(bc_error(BC_FAIL, "no memory"));
-	sysctl_read("net/ipv4/ip_forward", &forward);
-	router &= forward;
+	router &= forwards();
 	status = run_command("nft list ruleset 2>&1", out, room);
 	if (status && status != 127) {
 		found(D_UNKNOWN, "filter", "sudo subrtt doctor",
 		      "packet filters cannot be read: %.*s", (int)strcspn(out, "\n"), out);
 		free(out);
-		return;
+		return false;
 	}
 	if (status) {
 		found(D_NOTE, "filter", "sudo apt-get install nftables",
@@ -222,9 +282,9 @@ void doctor_filter(bool host, bool router, unsigned int port)
 	} else {
 		copy = words("%s", out);
 		if (host)
-			blocked |= nft_blocks(out, "input", port);
+			read_nft(out, "input", port, &v);
 		if (router)
-			blocked |= nft_blocks(copy, "forward", port);
+			read_nft(copy, "forward", port, &v);
 		free(copy);
 	}
 	free(out);
@@ -232,10 +292,11 @@ void doctor_filter(bool host, bool router, unsigned int port)
 		if (bc_read_file(names[i], s, sizeof(s)) <= 0)
 			continue;
 		if (host)
-			blocked |= ipt_blocks(legacy[i], "INPUT", port);
+			v.blocked |= ipt_blocks(legacy[i], "INPUT", port);
 		if (router)
-			blocked |= ipt_blocks(legacy[i], "FORWARD", port);
+			v.blocked |= ipt_blocks(legacy[i], "FORWARD", port);
 	}
-	if (!blocked && status != 127)
+	if (!v.blocked && !v.some_only && status != 127)
 		found(D_OK, "filter", NULL, "no filter of this machine drops UDP port %u", port);
+	return v.some_only;
 }

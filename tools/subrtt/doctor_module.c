@@ -32,7 +32,7 @@ void doctor_kernel(void)
 	else
 		/* a boot loader prefers the newest */
 		found(D_FIX, "kernel",
-		      "sudo apt-get install linux-image-amd64 && sudo reboot   # into Linux 6.1",
+		      "sudo apt-get install linux-image-$(dpkg --print-architecture) && sudo reboot   # into Linux 6.1",
 		      "Linux %s is not supported: " KERNELS " are", host.release);
 }
 

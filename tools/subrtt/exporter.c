@@ -2,8 +2,10 @@
 /*
  * subrtt exporter: counters, ports and connections as OpenMetrics, over HTTP or once to stdout.
  *
- * One request after the other, each within REQUEST_MS: who scrapes is one or two, and what is
- * read costs less than a thread.  Nothing of a request but its first line is looked at.
+ * One request after the other: who scrapes is one or two, and what is read costs less than a
+ * thread.  A client has HEAD_MS for its request, and the kernel waits for the first bytes of it
+ * before it hands us the connection, so that silent ones do not add up.  Nothing of a request but its
+ * first line is looked at.
  *
  * The counters of tcp_bolt are left out unless asked for: who can watch them, and send control
  * messages, finds out how close a guess was.
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,6 +28,7 @@
 #include "subrtt.h"
 
 #define DEFAULT_LISTEN	"127.0.0.1:9823"
+#define HEAD_MS		500
 #define REQUEST_MS	2000
 #define REQUEST_MAX	4096
 #define CONTENT_TYPE	"application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -60,18 +64,19 @@ static bool ready(int fd, short events, int64_t until)
 	return left > 0 && poll(&p, 1, left) == 1;
 }
 
-/* The head of a request; false when it does not come in time, or is too long */
-static bool read_head(int fd, char *buf, int64_t until)
+/* The head of a request; false when it does not come in time, or is too long (*have is REQUEST_MAX) */
+static bool read_head(int fd, char *buf, size_t *have, int64_t until)
 {
-	size_t have = 0;
 	ssize_t n;
 
-	while (have < REQUEST_MAX && ready(fd, POLLIN, until)) {
-		n = recv(fd, buf + have, REQUEST_MAX - have, MSG_DONTWAIT);
+	*have = 0;
+
+	while (*have < REQUEST_MAX && ready(fd, POLLIN, until)) {
+		n = recv(fd, buf + *have, REQUEST_MAX - *have, MSG_DONTWAIT);
 		if (n <= 0)
 			return false;
-		have += n;
-		buf[have] = '\0';
+		*have += n;
+		buf[*have] = '\0';
 		if (strstr(buf, "\r\n\r\n") || strstr(buf, "\n\n"))
 			return true;
 	}
@@ -100,7 +105,7 @@ static void answer(int fd, const char *status, const char *type, const char *bod
 	int n = snprintf(head, sizeof(head),
 			 "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
 			 "%sConnection: close\r\n\r\n",
-			 status, type, len, *status == '4' ? "Allow: GET, HEAD\r\n" : "");
+			 status, type, len, !strncmp(status, "405", 3) ? "Allow: GET, HEAD\r\n" : "");
 
 	write_all(fd, head, n, until);
 	if (!head_only)
@@ -122,7 +127,9 @@ static void answer_metrics(int fd, bool head_only, int64_t until)
 		say(fd, "500 Internal Server Error", "no memory\n", head_only, until);
 		return;
 	}
-	metrics_write(out, opt.counters, opt.flows);
+	metrics_write(out, METRICS_OPEN, opt.counters, opt.flows);
+	/* what is read takes its time, which is not the client's */
+	until = now_ms() + REQUEST_MS;
 	if (fclose(out))
 		say(fd, "500 Internal Server Error", "no memory\n", head_only, until);
 	else
@@ -135,9 +142,13 @@ static void serve(int fd)
 	int64_t until = now_ms() + REQUEST_MS;
 	char buf[REQUEST_MAX + 1], method[16], path[256];
 	bool head_only;
+	size_t have;
 
-	if (!read_head(fd, buf, until))
+	if (!read_head(fd, buf, &have, now_ms() + HEAD_MS)) {
+		if (have == REQUEST_MAX)
+			say(fd, "431 Request Header Fields Too Large", "too long\n", false, until);
 		return;
+	}
 	if (sscanf(buf, "%15s %255s HTTP/1.", method, path) != 2) {
 		say(fd, "400 Bad Request", "not HTTP\n", false, until);
 		return;
@@ -178,8 +189,10 @@ static int open_listener(int *fd)
 	if (!*host || getaddrinfo(host, port, &hints, &found))
 		return bc_error(BC_USAGE, "--listen: \"%s\" is no address", where);
 	*fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (*fd >= 0)
+	if (*fd >= 0) {
 		setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+		setsockopt(*fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &(int){ 1 }, sizeof(int));
+	}
 	if (*fd < 0 || bind(*fd, found->ai_addr, found->ai_addrlen) || listen(*fd, 16))
 		status = bc_error(BC_FAIL, "%s: %s", where, strerror(errno));
 	freeaddrinfo(found);
@@ -249,7 +262,7 @@ static int run(int argc, char **argv)
 		return bc_error(BC_USAGE, "exporter has no JSON: flows, qdisc and stats do");
 	if (!opt.once)
 		return serve_all();
-	metrics_write(stdout, opt.counters, opt.flows);
+	metrics_write(stdout, METRICS_TEXT, opt.counters, opt.flows);
 	return bc_flush();
 }
 
@@ -259,8 +272,8 @@ const struct bc_cmd cmd_exporter = {
 	.what = "ports, connections and counters for Prometheus, over HTTP",
 	.usage = "[--listen [ADDRESS:]PORT] [--counters] [--flows] [--once]",
 	.help =
-"What qdisc and flows show, as OpenMetrics at http://ADDRESS:PORT/metrics, until SIGTERM: all that\n"
-"sfc knows of each port; of connections how many there are by congestion control, how many of\n"
+"What qdisc and flows show, as OpenMetrics at http://ADDRESS:PORT/metrics, until SIGTERM: the\n"
+"counters of each port; of connections how many there are by congestion control, how many of\n"
 "them are paused or without the option, and the sums of their windows.  What cannot be read is 0 in\n"
 "subrtt_up.\n"
 "\n"
@@ -268,7 +281,8 @@ const struct bc_cmd cmd_exporter = {
 "      --counters                those of stats, too, which want CAP_NET_ADMIN: who may ask sees\n"
 "                                which control messages are believed, so let nobody else\n"
 "      --flows                   each connection, too: as many series as there are\n"
-"      --once                    to stdout, and end: for node_exporter's textfile collector\n"
+"      --once                    to stdout, and end, in Prometheus's text format, which is what the\n"
+"                                textfile collector of node_exporter reads\n"
 "\n"
 "Examples:\n"
 "  subrtt exporter                             for a Prometheus on this machine\n"

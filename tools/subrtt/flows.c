@@ -186,13 +186,7 @@ static int read_flows(bool quietly)
 	if (!sk)
 		return status;
 	reset(NULL);
-	flows.family = quietly ? genl_ctrl_resolve(sk, BOLT_FAMILY_NAME) : -1;
-	if (quietly && flows.family < 0) {
-		nl_socket_free(sk);
-		return BC_ABSENT;
-	}
-	if (!quietly)
-		flows.family = bc_nl_family(sk, BOLT_FAMILY_NAME, "tcp_bolt");
+	flows.family = bc_nl_family(sk, BOLT_FAMILY_NAME, BOLT_FAMILY_VERSION, "tcp_bolt", quietly);
 	status = flows.family < 0 ? -flows.family : bc_nl_dump(sk, &d);
 	nl_socket_free(sk);
 	/* oldest first */

@@ -101,8 +101,16 @@ static int unknown(const char *name)
 
 static const struct bc_cmd *current;
 
+static bool long_takes_none(const struct option *longs, int c)
+{
+	for (; longs->name; longs++)
+		if (longs->val == c)
+			return longs->has_arg == no_argument;
+	return false;
+}
+
 /* What is wrong with the option that getopt has just met */
-static int bad_option(int c, char **argv)
+static int bad_option(int c, char **argv, const struct option *longs)
 {
 	const char *word = argv[optind - 1], *name = current ? current->name : "help";
 
@@ -110,7 +118,8 @@ static int bad_option(int c, char **argv)
 		return bc_error(BC_USAGE, "%s: value missing", word);
 	if (c == ':')
 		return bc_error(BC_USAGE, "-%c: value missing", optopt);
-	if (optopt && !strncmp(word, "--", 2) && strchr(word, '='))
+	/* a cluster of short ones: the word before is not what is wrong, unless optopt is its */
+	if (optopt && !strncmp(word, "--", 2) && strchr(word, '=') && long_takes_none(longs, optopt))
 		return bc_error(BC_USAGE, "%.*s takes no value", (int)strcspn(word, "="), word);
 	if (optopt)
 		return bc_error(BC_USAGE, "no option \"-%c\"; see: subrtt %s%s", optopt,
@@ -152,7 +161,7 @@ int bc_getopt(int argc, char **argv, const char *shorts, const struct option *lo
 			exit(bc_flush());
 		case ':':
 		case '?':
-			*status = bad_option(c, argv);
+			*status = bad_option(c, argv, longs);
 			return 0;
 		default:
 			return c;

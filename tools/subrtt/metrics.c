@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters, ports and connections as OpenMetrics 1.0.
+ * Counters, ports and connections as OpenMetrics 1.0, or in Prometheus's text format 0.0.4.
  *
  * All samples of a metric stand together, below its type, so what is read first is kept until
  * all of it is there.
  */
 
 #include <ctype.h>
+#include <linux/pkt_sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,6 @@ static struct {
 	bool each_flow;
 } all;
 
-/* Integers as they are: a double has them to 2^53 */
 static void add(const char *metric, bool gauge, const char *labels, double value)
 {
 	struct sample *s;
@@ -110,7 +110,7 @@ static void of_host(void)
 		return;
 	for (i = 0; i < s.n; i++) {
 		in_snake(s.c[i].name, name + 5, sizeof(name) - 5);
-		count(name, "", s.c[i].value);
+		add(name, stats_may_shrink(s.c[i].name), "", s.c[i].value);
 	}
 }
 
@@ -135,13 +135,17 @@ static void port_counter(const char *name, bool is_state, int64_t v, void *arg)
 
 static void of_port(const struct qdisc_port *p, void *arg)
 {
-	char labels[96];
+	char labels[128];
+	int n;
 
 	(void)arg;
-	snprintf(labels, sizeof(labels), "device=\"%s\",handle=\"%x:\"", quoted(p->dev),
-		 p->handle >> 16);
-	count("port_sent_bytes", labels, p->any->basic.bytes);
-	count("port_sent_packets", labels, p->any->basic.packets);
+	n = snprintf(labels, sizeof(labels), "device=\"%s\",handle=\"%x:\"", quoted(p->dev),
+		     p->handle >> 16);
+	if (p->parent != TC_H_ROOT)
+		snprintf(labels + n, sizeof(labels) - n, ",parent=\"%x:%x\"",
+			 TC_H_MAJ(p->parent) >> 16, TC_H_MIN(p->parent));
+	count("port_sent_bytes", labels, p->any->bytes);
+	count("port_sent_packets", labels, p->any->packets);
 	count("port_drops", labels, p->any->queue.drops);
 	state("port_queue_bytes", labels, p->any->queue.backlog);
 	state("port_queue_packets", labels, p->any->queue.qlen);
@@ -246,13 +250,25 @@ static void write_unit(FILE *out, const char *metric)
 
 static void write_sample(FILE *out, const struct sample *s)
 {
+	/* integers as they are: a double has them to 2^53 */
+	bool whole = s->value >= -0x1p53 && s->value <= 0x1p53 && s->value == (int64_t)s->value;
+
 	fprintf(out, "%s%s", s->metric, s->gauge ? "" : "_total");
 	if (*s->labels)
 		fprintf(out, "{%s}", s->labels);
-	fprintf(out, " %.15g\n", s->value);
+	fprintf(out, whole ? " %.0f\n" : " %.15g\n", s->value);
 }
 
-void metrics_write(FILE *out, bool counters, bool flows)
+/* OpenMetrics names a counter without _total, and has infos and units */
+static void write_type(FILE *out, enum metrics_format format, const struct sample *s)
+{
+	fprintf(out, "# TYPE %s%s %s\n", s->metric,
+		format == METRICS_TEXT && !s->gauge ? "_total" : "", s->gauge ? "gauge" : "counter");
+	if (format == METRICS_OPEN)
+		write_unit(out, s->metric);
+}
+
+void metrics_write(FILE *out, enum metrics_format format, bool counters, bool flows)
 {
 	unsigned int i;
 	int status;
@@ -266,16 +282,15 @@ void metrics_write(FILE *out, bool counters, bool flows)
 	of_flows();
 	if (all.n)
 		qsort(all.v, all.n, sizeof(*all.v), by_metric);
-	fprintf(out, "# TYPE subrtt_build info\nsubrtt_build_info{version=\"%s\"} 1\n",
-		SUBRTT_VERSION);
+	fprintf(out, "# TYPE subrtt_build%s\nsubrtt_build_info{version=\"%s\"} 1\n",
+		format == METRICS_OPEN ? " info" : "_info gauge", SUBRTT_VERSION);
 	for (i = 0; i < all.n; i++) {
 		const struct sample *s = &all.v[i];
 
-		if (!i || strcmp(s->metric, all.v[i - 1].metric)) {
-			fprintf(out, "# TYPE %s %s\n", s->metric, s->gauge ? "gauge" : "counter");
-			write_unit(out, s->metric);
-		}
+		if (!i || strcmp(s->metric, all.v[i - 1].metric))
+			write_type(out, format, s);
 		write_sample(out, s);
 	}
-	fputs("# EOF\n", out);
+	if (format == METRICS_OPEN)
+		fputs("# EOF\n", out);
 }

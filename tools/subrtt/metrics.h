@@ -7,9 +7,11 @@
 #include <stdio.h>
 
 /*
- * Ports and connections as OpenMetrics; @counters: those of the namespace, too; @each_flow: each
+ * Ports and connections as OpenMetrics, or as Prometheus's older text format 0.0.4, which is all that
+ * node_exporter's textfile collector reads; @counters: those of the namespace, too; @each_flow: each
  * connection by itself as well
  */
-void metrics_write(FILE *out, bool counters, bool each_flow);
+enum metrics_format { METRICS_OPEN, METRICS_TEXT };
+void metrics_write(FILE *out, enum metrics_format format, bool counters, bool each_flow);
 
 #endif /* _SUBRTT_METRICS_H */

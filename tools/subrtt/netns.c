@@ -22,10 +22,11 @@ int bc_enter_netns(const char *which)
 
 	if (strchr(which, '/'))
 		n = snprintf(path, sizeof(path), "%s", which);
-	else if (*which && strspn(which, "0123456789") == strlen(which))
-		n = snprintf(path, sizeof(path), "/proc/%s/ns/net", which);
 	else
 		n = snprintf(path, sizeof(path), NETNS_DIR "/%s", which);
+	/* a process, unless somebody has named a namespace so */
+	if (*which && strspn(which, "0123456789") == strlen(which) && access(path, F_OK))
+		n = snprintf(path, sizeof(path), "/proc/%s/ns/net", which);
 	if (!*which || n >= (int)sizeof(path))
 		return bc_error(BC_USAGE, "--netns: \"%.64s\" is not a name, process or path",
 				which);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/netlink.h>
 #include <netlink/genl/ctrl.h>
+#include <netlink/genl/family.h>
 #include <netlink/genl/genl.h>
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
@@ -200,14 +201,46 @@ int bc_nl_dump(struct nl_sock *sk, const struct bc_dump *d)
 			d->what, DUMP_TRIES);
 }
 
-/* The number of a generic netlink family, or minus an exit status */
-int bc_nl_family(struct nl_sock *sk, const char *family, const char *module)
+/* The number of a family and its version; false: there is none */
+static bool find_family(struct nl_sock *sk, const char *name, int *id, unsigned int *version)
 {
-	int id = genl_ctrl_resolve(sk, family);
-	char path[64];
+	struct genl_family *f = NULL;
+	struct nl_cache *cache;
 
-	if (id >= 0)
-		return id;
+	if (genl_ctrl_alloc_cache(sk, &cache))
+		return false;
+	f = genl_ctrl_search_by_name(cache, name);
+	if (f) {
+		*id = genl_family_get_id(f);
+		*version = genl_family_get_version(f);
+		genl_family_put(f);
+	}
+	nl_cache_free(cache);
+	return f;
+}
+
+/*
+ * The number of a generic netlink family, or minus an exit status.  Attributes of another version
+ * may have other numbers.
+ */
+int bc_nl_family(struct nl_sock *sk, const char *family, unsigned int version, const char *module,
+		 bool quietly)
+{
+	unsigned int has;
+	char path[64];
+	int id;
+
+	if (find_family(sk, family, &id, &has)) {
+		if (has == version)
+			return id;
+		if (!quietly)
+			bc_error(BC_ABSENT,
+				 "the loaded %s is of another version than this subrtt (netlink family \"%s\" %u, not %u): sudo rmmod %s; sudo modprobe %s",
+				 module, family, has, version, module, module);
+		return -BC_ABSENT;
+	}
+	if (quietly)
+		return -BC_ABSENT;
 	snprintf(path, sizeof(path), "/sys/module/%s", module);
 	if (!access(path, F_OK))
 		bc_error(BC_ABSENT,

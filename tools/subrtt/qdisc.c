@@ -51,8 +51,8 @@ static void print_json(const struct port *p, const char *dev)
 	js_begin("options", '{');
 	qdisc_options(p);
 	js_end('}');
-	js_u64("bytes", p->any.basic.bytes);
-	js_u64("packets", p->any.basic.packets);
+	js_u64("bytes", p->any.bytes);
+	js_u64("packets", p->any.packets);
 	js_u64("drops", p->any.queue.drops);
 	js_u64("overlimits", p->any.queue.overlimits);
 	js_u64("requeues", p->any.queue.requeues);
@@ -68,13 +68,13 @@ static void print_text(const struct port *p, const char *dev)
 {
 	char handle[32], parent[32];
 
-	printf("%s sfc %s %s%s\n ", dev, rtnl_tc_handle2str(p->handle, handle, sizeof(handle)),
+	printf("%s sfc %s %s%s\n ", tx_name(dev), rtnl_tc_handle2str(p->handle, handle, sizeof(handle)),
 	       p->parent == TC_H_ROOT ? "root" : "parent ",
 	       p->parent == TC_H_ROOT ? "" :
 	       rtnl_tc_handle2str(p->parent, parent, sizeof(parent)));
 	qdisc_options(p);
-	printf("\n  sent   %s in %u packets, dropped %u; waiting %s in %u",
-	       tx_bytes(p->any.basic.bytes), p->any.basic.packets, p->any.queue.drops,
+	printf("\n  sent   %s in %llu packets, dropped %u; waiting %s in %u",
+	       tx_bytes(p->any.bytes), (unsigned long long)p->any.packets, p->any.queue.drops,
 	       tx_bytes(p->any.queue.backlog), p->any.queue.qlen);
 	qdisc_counters(p, q.all);
 }
@@ -121,12 +121,18 @@ static bool wanted(int ifindex)
 static void read_stats(struct nlattr *stats, struct counts *st, __u64 type, void *app, size_t size)
 {
 	struct nlattr *tb[TCA_STATS_MAX + 1];
+	struct gnet_stats_basic basic = { 0 };
 	__u64 is = 0;
 
 	if (!stats || nla_parse_nested(tb, TCA_STATS_MAX, stats, NULL))
 		return;
 	if (tb[TCA_STATS_BASIC])
-		nla_memcpy(&st->basic, tb[TCA_STATS_BASIC], sizeof(st->basic));
+		nla_memcpy(&basic, tb[TCA_STATS_BASIC], sizeof(basic));
+	st->bytes = basic.bytes;
+	/* what does not fit into 32 bits has an attribute of its own */
+	st->packets = basic.packets;
+	if (tb[TCA_STATS_PKT64])
+		nla_memcpy(&st->packets, tb[TCA_STATS_PKT64], sizeof(st->packets));
 	if (tb[TCA_STATS_QUEUE])
 		nla_memcpy(&st->queue, tb[TCA_STATS_QUEUE], sizeof(st->queue));
 	if (tb[TCA_STATS_APP])
@@ -312,6 +318,9 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 		struct qdisc_port port = {
 			.ifindex = p->ifindex,
 			.handle = p->handle,
+			.parent = p->parent,
+			/* tc finds no qdisc of handle 0 */
+			.verb = p->handle ? "change" : "replace",
 			.any = &p->any,
 			.st = &p->st,
 			.udp_port = at_num(p->tb[TCA_SFC_PORT]),
@@ -324,7 +333,8 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 			nla_memcpy(&flags, p->tb[TCA_SFC_FLAGS], sizeof(flags));
 		port.flags = flags.value;
 		dev_name(p->ifindex, port.dev, sizeof(port.dev));
-		if (p->parent == TC_H_ROOT)
+		/* what the kernel's own mq has below it can only be replaced together */
+		if (p->parent == TC_H_ROOT || !TC_H_MAJ(p->parent))
 			snprintf(port.where, sizeof(port.where), "root");
 		else
 			snprintf(port.where, sizeof(port.where), "parent %x:%x",

@@ -13,7 +13,7 @@ struct nlmsghdr;
 
 /* What any qdisc and class has; @len: of TCA_STATS_APP */
 struct counts {
-	struct gnet_stats_basic basic;
+	uint64_t bytes, packets;
 	struct gnet_stats_queue queue;
 	unsigned int len;
 };
@@ -41,13 +41,14 @@ void qdisc_counters(const struct port *p, bool all);
 struct qdisc_port {
 	char dev[16];
 	char where[32];		/* as tc wants it: "root", "parent 1:2" */
-	bool addr4;
+	uint32_t addr4;		/* of its messages, 0: any */
 	uint32_t flags;
 	uint16_t udp_port;
 	uint8_t pfc;		/* priorities */
 	uint64_t rate;
 	int ifindex;
-	uint32_t handle;
+	uint32_t handle, parent;	/* the kernel's own children of one parent have handle 0 */
+	const char *verb;		/* of tc, to change it where it is */
 	const struct counts *any;
 	const struct tc_sfc_xstats *st;
 };

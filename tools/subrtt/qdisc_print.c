@@ -288,10 +288,13 @@ static void print_bands(const struct port *p)
 static const struct {
 	const char *name, *line;
 	unsigned int off;
+	bool state;
 } counters[] = {
-#define C(name, line, newline)	{ #name, line, offsetof(struct tc_sfc_xstats, name) },
-	C(link_rate, "port", false)
-	SFC_COUNTERS(C)
+#define C(name, line, newline)	{ #name, line, offsetof(struct tc_sfc_xstats, name), false },
+#define S(name, line, newline)	{ #name, line, offsetof(struct tc_sfc_xstats, name), true },
+	S(link_rate, "port", false)
+	SFC_COUNTERS(C, S)
+#undef S
 #undef C
 };
 
@@ -323,8 +326,8 @@ static void print_band(const struct band *b, bool all)
 	} else {
 		printf("\n  band %u", b->number);
 	}
-	print_of_band("sent_bytes", b->any.basic.bytes, all);
-	print_of_band("sent", b->any.basic.packets, all);
+	print_of_band("sent_bytes", b->any.bytes, all);
+	print_of_band("sent", b->any.packets, all);
 	print_of_band("drops", b->any.queue.drops, all);
 	print_of_band("backlog", b->any.queue.backlog, all);
 	print_of_band("qlen", b->any.queue.qlen, all);
@@ -337,21 +340,6 @@ static void print_band(const struct band *b, bool all)
 		js_end('}');
 }
 
-/* What is so when asked, not how often something was */
-static bool is_state(const char *name)
-{
-	static const char * const states[] = {
-		"link_rate", "ccthresh", "mtu", "backlog_peak", "sm_token", "pru_token", "tagged",
-		"qth", "qtg", "suppress_ns", "cache_entries", "queues", "port_backlog",
-	};
-	unsigned int i;
-
-	for (i = 0; i < N(states); i++)
-		if (!strcmp(name, states[i]))
-			return true;
-	return false;
-}
-
 void qdisc_each_counter(const struct qdisc_port *port,
 			void (*fn)(const char *name, bool state, int64_t v, void *arg), void *arg)
 {
@@ -360,7 +348,7 @@ void qdisc_each_counter(const struct qdisc_port *port,
 
 	for (i = 0; i < N(counters); i++)
 		if (sfc_counter(port->st, port->any->len, counters[i].off, &v))
-			fn(counters[i].name, is_state(counters[i].name), v, arg);
+			fn(counters[i].name, counters[i].state, v, arg);
 }
 
 /* The text leaves out what is 0, unless all was asked for. */

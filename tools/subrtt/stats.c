@@ -58,6 +58,12 @@ bool stats_value(const struct stats *s, const char *name, uint64_t *v)
 	return false;
 }
 
+/* How many there are; and a sum that a shorter pause in place of a longer one makes smaller */
+bool stats_may_shrink(const char *name)
+{
+	return !strcmp(name, "FlowsNow") || !strcmp(name, "PausesNow") || !strcmp(name, "PausedNs");
+}
+
 /* --- printing --- */
 
 static bool wanted(const char *name)
@@ -103,17 +109,20 @@ static void print_rates(const struct stats *now, const struct stats *before, dou
 		printf("--- %.3f s\n", seconds);
 	}
 	for (i = 0; i < now->n; i++) {
-		uint64_t old = 0, d;
+		uint64_t old = 0;
+		int64_t d;
 
 		if (!wanted(now->c[i].name))
 			continue;
-		/* a module that was loaded anew counts from 0 */
 		stats_value(before, now->c[i].name, &old);
-		d = now->c[i].value >= old ? now->c[i].value - old : now->c[i].value;
+		d = now->c[i].value - old;
+		/* a module that was loaded anew counts from 0 */
+		if (d < 0 && !stats_may_shrink(now->c[i].name))
+			d = now->c[i].value;
 		if (conf.json)
-			js_u64(now->c[i].name, d);
+			js_s64(now->c[i].name, d);
 		else if (d || opt.all || opt.n_names)
-			printf("%-20s %12llu %14.1f/s\n", now->c[i].name, (unsigned long long)d,
+			printf("%-20s %12lld %14.1f/s\n", now->c[i].name, (long long)d,
 			       d / seconds);
 	}
 	if (conf.json) {
@@ -154,6 +163,8 @@ static int run_rates(struct stats *before)
 		if (stop)
 			break;
 		status = stats_read(now);
+		if (!status && !now->n)
+			status = bc_error(BC_ABSENT, "tcp_bolt has been unloaded");
 		if (status)
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &at);

@@ -18,5 +18,7 @@ struct stats {
 
 int stats_read(struct stats *s);
 bool stats_value(const struct stats *s, const char *name, uint64_t *v);
+/* No count of what happened: it may be less than before */
+bool stats_may_shrink(const char *name);
 
 #endif /* _SUBRTT_STATS_H */

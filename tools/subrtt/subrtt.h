@@ -89,7 +89,8 @@ struct bc_dump {
 struct nl_sock *bc_nl_open(int protocol, int *status);
 int bc_nl_dump(struct nl_sock *sk, const struct bc_dump *d);
 struct nl_msg *bc_genl_msg(int family, int cmd, int flags);
-int bc_nl_family(struct nl_sock *sk, const char *family, const char *module);
+int bc_nl_family(struct nl_sock *sk, const char *family, unsigned int version, const char *module,
+		 bool quietly);
 int bc_nl_status(const char *what, int err, const char *extack);
 
 /* json.c: straight to stdout; a command opens it when it has all it will print */
@@ -109,6 +110,8 @@ const char *tx_bytes(uint64_t v);
 const char *tx_rate(uint64_t bit_ps);
 const char *tx_fixed(uint64_t q32);	/* a window */
 const char *tx_ns(uint64_t ns);
+/* A device's name, without what a terminal would take for a command */
+const char *tx_name(const char *name);
 /*
  * The character that @s begins with, and in @used its bytes;
  * U+FFFD for a byte of none.  Until the next call.

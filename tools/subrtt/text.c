@@ -55,6 +55,18 @@ const char *tx_ns(uint64_t ns)
 	return scaled(ns, units, 4);
 }
 
+const char *tx_name(const char *name)
+{
+	char *s = slot();
+	unsigned int i;
+
+	snprintf(s, 32, "%s", name);
+	for (i = 0; s[i]; i++)
+		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
+			s[i] = '?';
+	return s;
+}
+
 /* RFC 3629, section 4: what may follow the first byte depends on it */
 static unsigned int utf8_bytes(const unsigned char *u)
 {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <linux/pkt_sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,13 +19,14 @@
 
 struct top_flow {
 	struct flow_gist g;
+	bool known;			/* it was there before; else the rest is 0 */
 	uint64_t bit_ps, retransmits;	/* since it was looked at before; of the latter how many */
 };
 
 struct top_port {
 	char dev[16];
 	int ifindex;
-	uint32_t handle;
+	uint32_t handle, parent;
 	uint64_t bytes, drops, src, bts, marks;
 	uint64_t queue, peak, link_bps;
 	uint64_t bit_ps;
@@ -92,7 +94,8 @@ static void add_port(const struct qdisc_port *port, void *arg)
 	snprintf(p->dev, sizeof(p->dev), "%s", port->dev);
 	p->ifindex = port->ifindex;
 	p->handle = port->handle;
-	p->bytes = port->any->basic.bytes;
+	p->parent = port->parent;
+	p->bytes = port->any->bytes;
 	p->drops = port->any->queue.drops;
 	p->queue = port->any->queue.backlog;
 	p->peak = port->st->backlog_peak;
@@ -149,13 +152,16 @@ static const struct top_flow *same_flow(const struct look *l, uint64_t cookie)
 	return NULL;
 }
 
-/* One that came since has all that it acknowledged in this interval */
+/* One that is shown since its first pause, for instance, may have been there for days. */
 static void compare_flow(struct top_flow *f, const struct look *before, double seconds)
 {
 	const struct top_flow *old = same_flow(before, f->g.cookie);
 
-	f->bit_ps = grown(f->g.acked, old ? old->g.acked : 0) * 8 / seconds;
-	f->retransmits = grown(f->g.retransmits, old ? old->g.retransmits : 0);
+	f->known = old;
+	if (!old)
+		return;
+	f->bit_ps = grown(f->g.acked, old->g.acked) * 8 / seconds;
+	f->retransmits = grown(f->g.retransmits, old->g.retransmits);
 }
 
 static const struct top_port *same_port(const struct look *l, const struct top_port *p)
@@ -163,7 +169,8 @@ static const struct top_port *same_port(const struct look *l, const struct top_p
 	unsigned int i;
 
 	for (i = 0; i < l->n_ports; i++)
-		if (l->port[i].ifindex == p->ifindex && l->port[i].handle == p->handle)
+		if (l->port[i].ifindex == p->ifindex && l->port[i].handle == p->handle &&
+		    l->port[i].parent == p->parent)
 			return &l->port[i];
 	return NULL;
 }
@@ -217,8 +224,13 @@ static void flow_json(const struct top_flow *f)
 	js_str("local", f->g.local);
 	js_str("remote", f->g.remote);
 	js_str("congestion", f->g.cc);
-	js_u64("rate_bps", f->bit_ps);
-	js_u64("retransmits", f->retransmits);
+	if (f->known) {
+		js_u64("rate_bps", f->bit_ps);
+		js_u64("retransmits", f->retransmits);
+	} else {
+		js_null("rate_bps");
+		js_null("retransmits");
+	}
 	js_u64("cwnd", f->g.cwnd);
 	js_fixed("window", f->g.window);
 	js_u64("srtt_ns", f->g.srtt_ns);
@@ -228,8 +240,15 @@ static void flow_json(const struct top_flow *f)
 
 static void port_json(const struct top_port *p)
 {
+	char parent[16];
+
 	js_begin(NULL, '{');
 	js_str("dev", p->dev);
+	if (p->parent != TC_H_ROOT) {
+		snprintf(parent, sizeof(parent), "%x:%x", TC_H_MAJ(p->parent) >> 16,
+			 TC_H_MIN(p->parent));
+		js_str("parent", parent);
+	}
 	js_u64("rate_bps", p->bit_ps);
 	js_u64("link_bps", p->link_bps);
 	js_u64("queue_bytes", p->queue);
@@ -243,11 +262,16 @@ static void port_json(const struct top_port *p)
 
 static void port_text(const struct top_port *p)
 {
-	char used[16] = "-";
+	char used[16] = "-", name[64];
 
 	if (p->link_bps)
 		snprintf(used, sizeof(used), "%.1f%%", 100.0 * p->bit_ps / p->link_bps);
-	printf("%-16s %9s %6s %8s %8s %8llu %8llu %8llu %8llu\n", p->dev, tx_rate(p->bit_ps), used,
+	if (p->parent == TC_H_ROOT)
+		snprintf(name, sizeof(name), "%s", tx_name(p->dev));
+	else
+		snprintf(name, sizeof(name), "%s %x:%x", tx_name(p->dev),
+			 TC_H_MAJ(p->parent) >> 16, TC_H_MIN(p->parent));
+	printf("%-16s %9s %6s %7s %7s %7llu %7llu %6llu %6llu\n", name, tx_rate(p->bit_ps), used,
 	       tx_bytes(p->queue), tx_bytes(p->peak), (unsigned long long)p->drops,
 	       (unsigned long long)p->src, (unsigned long long)p->bts,
 	       (unsigned long long)p->marks);
@@ -255,8 +279,8 @@ static void port_text(const struct top_port *p)
 
 static void flow_text(const struct top_flow *f)
 {
-	printf("%-23s %-23s %-9s %9s %8s %8s %7llu%s\n", f->g.local, f->g.remote, f->g.cc,
-	       tx_rate(f->bit_ps), tx_fixed(f->g.window), tx_ns(f->g.srtt_ns),
+	printf("%-21s %-21s %-6s %8s %6s %7s %5llu%s\n", f->g.local, f->g.remote, f->g.cc,
+	       f->known ? tx_rate(f->bit_ps) : "-", tx_fixed(f->g.window), tx_ns(f->g.srtt_ns),
 	       (unsigned long long)f->retransmits, f->g.paused ? " paused" : "");
 }
 
@@ -281,12 +305,12 @@ static void show_text(const struct look *l, const struct look *before, double se
 	for (i = 0; i < l->n_flows; i++)
 		paused += l->flow[i].g.paused;
 	if (!opt.batch)
-		fputs("\033[H\033[J", stdout);
+		fputs("\033[H\033[J\033[?7l", stdout);	/* a line that is too long ends there */
 	printf("subrtt top - %s, %.2f s: %u flows, %u paused; %u ports\n", clock, seconds,
 	       l->n_flows, paused, l->n_ports);
 	left--;
 	if (l->n_ports && left > 2) {
-		printf("%-16s %9s %6s %8s %8s %8s %8s %8s %8s\n", "PORT", "SENT", "USED", "QUEUE",
+		printf("%-16s %9s %6s %7s %7s %7s %7s %6s %6s\n", "PORT", "SENT", "USED", "QUEUE",
 		       "PEAK", "DROPS", "SRC", "BTS", "MARKS");
 		left--;
 	}
@@ -297,12 +321,14 @@ static void show_text(const struct look *l, const struct look *before, double se
 		port_text(&p);
 	}
 	if (l->n_flows && left > 1) {
-		printf("%-23s %-23s %-9s %9s %8s %8s %7s\n", "LOCAL", "REMOTE", "CC", "ACKED",
-		       "WINDOW", "SRTT", "RETRANS");
+		printf("%-21s %-21s %-6s %8s %6s %7s %5s\n", "LOCAL", "REMOTE", "CC", "ACKED",
+		       "WINDOW", "SRTT", "RETR");
 		left--;
 	}
 	for (i = 0; i < l->n_flows && left; i++, left--)
 		flow_text(flow[i]);
+	if (!opt.batch)
+		fputs("\033[?7h", stdout);
 }
 
 static void show_json(const struct look *l, const struct look *before, double seconds,

@@ -691,7 +691,7 @@ static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 
 static const struct counter sfc_counters[] = {
 #define C(name, group, newline)	{ #name, offsetof(struct tc_sfc_xstats, name), newline },
-	SFC_COUNTERS(C)
+	SFC_COUNTERS(C, C)
 #undef C
 };
 

@@ -11,10 +11,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* C(NAME, GROUP, a new line begins), of struct tc_sfc_xstats, behind link_rate */
-#define SFC_COUNTERS(C) \
-	C(ccthresh, "port", false) C(mtu, "port", false) C(backlog_peak, "port", false) \
-	C(sm_token, "port", false) C(pru_token, "port", false) C(tagged, "port", false) \
+/*
+ * C(NAME, GROUP, a new line begins), of struct tc_sfc_xstats, behind link_rate; S: a state, which is so
+ * when asked, and no count of what happened
+ */
+#define SFC_COUNTERS(C, S) \
+	S(ccthresh, "port", false) S(mtu, "port", false) S(backlog_peak, "port", false) \
+	S(sm_token, "port", false) S(pru_token, "port", false) S(tagged, "port", false) \
 	C(data, "data", true) C(congested, "data", false) C(dec_set, "data", false) \
 	C(dec_seen, "data", false) C(pru_added, "inc", true) C(inc_pru, "inc", false) \
 	C(inc_sm, "inc", false) C(inc_cleared, "inc", false) C(opt_bad, "inc", false) \
@@ -22,24 +25,24 @@
 	C(msg_nomem, "msg", false) C(msg_dropped, "msg", false) C(msg_unfit, "msg", false) \
 	C(high, "queue", true) C(gso_split, "queue", false) C(gso_segs, "queue", false) \
 	C(gso_failed, "queue", false) C(drop_data, "queue", true) \
-	C(drop_high, "queue", false) C(qth, "sfc", true) C(qtg, "sfc", false) \
-	C(suppress_ns, "sfc", false) C(bts_sent, "bts", true) \
+	C(drop_high, "queue", false) S(qth, "sfc", true) S(qtg, "sfc", false) \
+	S(suppress_ns, "sfc", false) C(bts_sent, "bts", true) \
 	C(bts_suppressed, "bts", false) C(bts_cached, "bts", false) \
-	C(cache_entries, "cache", true) C(cache_hits, "cache", false) \
+	S(cache_entries, "cache", true) C(cache_hits, "cache", false) \
 	C(cache_learned, "cache", false) C(cache_full, "cache", false) \
 	C(cache_refused, "cache", false) C(cache_ignored, "cache", false) \
 	C(ecn_marked, "ecn", true) C(estimator_hits, "ecn", false) \
-	C(queues, "queues", true) C(port_backlog, "queues", false) \
+	S(queues, "queues", true) S(port_backlog, "queues", false) \
 	C(port_writes, "queues", false) \
-	C(buffer_used, "buffer", true) C(buffer_peak, "buffer", false) \
-	C(buffer_limit, "buffer", false) C(drop_buffer, "buffer", false) \
-	C(ingress_bytes, "pfc", true) C(ingress_peak, "pfc", false) \
+	S(buffer_used, "buffer", true) S(buffer_peak, "buffer", false) \
+	S(buffer_limit, "buffer", false) C(drop_buffer, "buffer", false) \
+	S(ingress_bytes, "pfc", true) S(ingress_peak, "pfc", false) \
 	C(pfc_xoff, "pfc", true) C(pfc_refresh, "pfc", false) C(pfc_xon, "pfc", false) \
 	C(pfc_failed, "pfc", false) C(pfc_heard, "pfc", true) C(pfc_ignored, "pfc", false) \
 	C(pfc_refused, "pfc", false) C(pfc_unknown, "pfc", false) C(pfc_trips, "pfc", false) \
-	C(pfc_paused, "pfc", false) C(sfcp_asked, "sfc-p", true) C(sfcp_refused, "sfc-p", false) \
-	C(memory_used, "memory", true) C(drop_memory, "memory", false) \
-	C(srcc_flows, "srcc", true) C(srcc_qth, "srcc", false) C(cnm_sent, "srcc", false) \
+	S(pfc_paused, "pfc", false) C(sfcp_asked, "sfc-p", true) C(sfcp_refused, "sfc-p", false) \
+	S(memory_used, "memory", true) C(drop_memory, "memory", false) \
+	S(srcc_flows, "srcc", true) S(srcc_qth, "srcc", false) C(cnm_sent, "srcc", false) \
 	C(cnm_suppressed, "srcc", false) C(cnm_unshared, "srcc", false)
 
 /* Likewise of struct tc_sfc_band, without groups */
