@@ -18,6 +18,10 @@ sys.path.insert(0, str(TREE / "tools" / "lab"))
 
 from boltlab import cli, schema, topology, traffic  # noqa: E402
 
+# everything that a test leaves behind goes with us
+KEPT = tempfile.TemporaryDirectory(prefix="lab-test-")
+tempfile.tempdir = KEPT.name
+
 BASE = """
 name = "test"
 duration = "1ms"

@@ -97,7 +97,13 @@ class Qdiscs(unittest.TestCase):
         self.assertEqual(self.expand("sfc"), "sfc limit 16000000")
         self.assertEqual(self.expand("pfifo"), "pfifo limit 10568")
         self.assertEqual(self.expand("bfifo limit 5000"), "bfifo limit 5000")
-        self.assertEqual(self.expand("fq_codel"), "fq_codel")
+        self.assertEqual(self.expand("fq_codel flows 16"), "fq_codel flows 16 limit 10568")
+        self.assertEqual(self.expand("tbf rate 1gbit"), "tbf rate 1gbit")
+
+    def test_what_is_no_number_for_a_qdisc(self):
+        for line in ("red min {bdp/0}", "red min {bdp/0.0}", f"red min {{{'9' * 400}*bdp}}", f"red min {{bdp*{'9' * 30}}}"):
+            with self.assertRaisesRegex(topology.ScenarioError, "test.toml: switch.qdisc: "):
+                self.expand(line)
 
 
 class Ideal(unittest.TestCase):

@@ -137,6 +137,17 @@ class Refuses(unittest.TestCase):
     def test_not_toml(self):
         self.refused("is not TOML", text="name = \n")
         self.refused("is not TOML", text="name = " + "[" * 100_000)
+        self.refused("is not TOML", text="name = " + "9" * 5000)
+
+    def test_indices_that_are_none(self):
+        for index in ("\u00b2", "\u0663", "9" * 5000):
+            self.refused("flow", f"flow.{index}.from=s0")
+        self.refused("duration", "duration=" + "9" * 5000)
+
+    def test_epochs_are_of_samples(self):
+        self.refused("epochs.0", "sample=1ms", "epochs=[\"200us\"]")
+        self.refused("epochs.1", "sample=100us", "epochs=[\"200us\", \"250us\"]")
+        self.refused("epochs.0", "sample=1us", "duration=1ms", "epochs=[\"2ms\"]")
 
     def test_set_itself(self):
         for bad in ("topology.rate", "=1", "flow.7.start=1us", "duration.x=1", "flow.x.start=1us"):

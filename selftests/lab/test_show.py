@@ -10,6 +10,7 @@ from pathlib import Path
 
 import context  # noqa: F401
 from boltlab import build, show, slowdown
+from boltlab.guest import RunError
 from test_report import make_result
 
 
@@ -116,7 +117,7 @@ def entry(cc, queue, *bins):
               "p50": 9, "p99": 9, "ack": {p: {"median": v, "min": 0, "max": 99} for p, v in zip(("p50", "p99"), of)}}
              for low, high, of in bins]
     return {"cc": cc, "seeds": [1, 2, 3], "queue_bytes": {"busy_p99": {"median": queue, "min": 0, "max": 10**6}},
-            "fct": {"bins": sized, "count": 10, "p50": 9, "p99": 9, "ack": {"p50": 1.26, "p99": 120.4}}}
+            "fct": {"bins": sized, "count": 10, "unfinished": 0, "p50": 9, "p99": 9, "ack": {"p50": 1.26, "p99": 120.4}}}
 
 
 class Slowdown(unittest.TestCase):
@@ -130,6 +131,20 @@ class Slowdown(unittest.TestCase):
             "| message size | bolt | swift |", "|---|---|---|",
             "| <= 1 KB | 1.1 / 2.5 | 2.0 / 4.0 |", "| all | 1.3 / 120 | 1.3 / 120 |",
             "| p99 of the queue | 151 KB | - |"])
+
+    def test_what_did_not_end_has_a_row(self):
+        self.result["spread"][0]["fct"]["unfinished"] = {"median": 0, "min": 0, "max": 3}
+        self.assertEqual(slowdown.markdown(slowdown.curves(self.result)).splitlines()[-2], "| not finished | 3 | 0 |")
+
+    def test_no_queue_where_no_seed_has_one(self):
+        self.result["spread"][0]["queue_bytes"] = None
+        self.assertEqual(slowdown.markdown(slowdown.curves(self.result)).splitlines()[-1], "| p99 of the queue | - | - |")
+
+    def test_a_picture_of_nothing(self):
+        for e in self.result["spread"]:
+            e["fct"]["bins"] = []
+        with self.assertRaisesRegex(RunError, "no message ended"):
+            slowdown.svg(slowdown.curves(self.result), "slowdown")
 
     def test_svg_has_a_line_for_each_percentile(self):
         text = slowdown.svg(slowdown.curves(self.result), "slowdown")

@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 import context  # noqa: F401
-from boltlab import charts, lablink, results, runner, series, sizes, stats, window
+from boltlab import charts, lablink, plots, results, runner, series, sizes, stats, window
 from boltlab.guest import RunError
 
 
@@ -60,6 +60,9 @@ class Epochs(unittest.TestCase):
     def test_one_flow_has_nobody_to_be_fair_to(self):
         self.assertEqual(stats.jain_epochs([self.flow(1)], 100, 0, 1000), [])
 
+    def test_one_sample_is_no_stretch_of_time(self):
+        self.assertEqual(stats.jain_epochs([(0, None, [0], [0])] * 2, 100, 0, 1000), [])
+
 
 class Window(unittest.TestCase):
     """100 ns a sample at 80 Gb/s: 1000 bytes when busy. Busy until 1 us with a queue that grows, then idle."""
@@ -72,10 +75,12 @@ class Window(unittest.TestCase):
         for i, rate in enumerate((1, 3)):
             results.write_series(self.dir / f"f{i}.csv", ("time_ns", "cwnd_bytes", "acked_bytes", "inflight_bytes"),
                                  (times, [0] * 21, [t * rate for t in times], [0] * 21))
-        port = {"name": "a-b", "rate_bps": 80 * 10**9, "series": "q.csv", "utilization": 0.5, "tx_bytes": 10**4, "drops": 0, "marks": 0}
-        flows = [flow(10**6, finite=False) | {"id": i, "series": f"f{i}.csv"} for i in (0, 1)]
-        flows += [flow(500, 50, start=start, slowdown=slow) | {"id": 2, "series": None} for start, slow in ((100, 2.0), (1500, 9.0))]
-        self.run = {"cc": "bolt", "sim_ns": 2000, "bins_bytes": [1000], "links": [port], "flows": flows, "bottleneck": "a-b"}
+        port = {"name": "a-b", "rate_bps": 80 * 10**9, "series": "q.csv", "utilization": 0.5, "tx_bytes": 10**4, "drops": 2, "marks": 0}
+        unseen = port | {"name": "s0-a", "series": None, "queue_bytes": None, "drops": 77}
+        flows = [flow(10**6, finite=False) | {"id": i, "series": f"f{i}.csv", "retransmits": 500} for i in (0, 1)]
+        flows += [flow(500, 50, start=start, slowdown=slow) | {"id": 2, "series": None, "retransmits": 60} for start, slow in ((100, 2.0), (1500, 9.0))]
+        self.run = {"cc": "bolt", "sim_ns": 2000, "bins_bytes": [1000], "links": [port, unseen], "flows": flows, "bottleneck": "a-b",
+                    "control": {"src_packets": 0}}
 
     def cut(self, begin, end):
         return window.cut({"runs": [self.run]}, self.dir, begin, end)["runs"][0]
@@ -95,6 +100,14 @@ class Window(unittest.TestCase):
 
     def test_shares(self):
         self.assertEqual(self.cut(500, 1500)["jain"], 0.8)
+
+    def test_drops_and_retransmits_are_those_of_the_whole_run(self):
+        (row,) = plots.headline({"runs": [self.cut(0, 1000)]})
+        self.assertEqual((row["drops"], row["retransmits"]), (79, 1120))
+
+    def test_each_run_ends_at_its_own_end(self):
+        longer = window.cut({"runs": [self.run | {"sim_ns": 1000}, self.run]}, self.dir, 500, None)
+        self.assertEqual([r["sim_ns"] for r in longer["runs"]], [500, 1500])
 
     def test_no_time_at_all(self):
         for begin, end in ((2000, 3000), (500, 500), (1950, 2000)):
@@ -141,7 +154,8 @@ class Spread(unittest.TestCase):
         self.assertEqual(stats.spread([3.0, 1.0, 9.0]), {"median": 3.0, "min": 1.0, "max": 9.0})
         self.assertEqual(stats.spread([None, 2]), {"median": 2, "min": 2, "max": 2})
         self.assertIsNone(stats.spread([None, None]))
-        self.assertEqual(stats.spread([{"p50": 3}, None, {"p50": 5}]), {"p50": {"median": 3, "min": 3, "max": 5}})
+        self.assertEqual(stats.spread([{"p50": 3}, None, {"p50": 5}]), {"p50": {"median": 4, "min": 3, "max": 5}})
+        self.assertEqual(stats.spread([8, 1, 9, 2])["median"], 5)
 
     def test_bins_are_matched_by_their_lower_end(self):
         runs = [stats.fct([flow(size, 10, slowdown=slow) for size, slow in flows])

@@ -102,6 +102,21 @@ class Names(unittest.TestCase):
         self.assertEqual(len(found), 2)
 
 
+    def test_a_script_that_a_program_is_given_matters(self):
+        path = context.write(context.BASE + '[[program]]\nnode = "s0"\ncommand = ["/bin/sh", "client.sh"]\n')
+        described = sweep.described(path, ["bolt"], (), (1,), cli.find_scenario)
+        found = set()
+        for line in ("true", "false"):
+            path.with_name("client.sh").write_text(line)
+            found.add(cases(described)[0]["name"])
+        self.assertEqual(len(found), 2)
+
+    def test_the_lab_itself_matters(self):
+        before = self.name()
+        with mock.patch.object(sweep, "lab_itself", lambda: "another"):
+            self.assertNotEqual(self.name(), before)
+
+
 class Workflow(unittest.TestCase):
     def test_the_rest_is_snakemakes(self):
         self.assertEqual(cli.apart(["sweep", "x", "--", "--slurm", "--", "y"]), (["sweep", "x"], ["--slurm", "--", "y"]))
@@ -172,6 +187,14 @@ class Tables(unittest.TestCase):
         self.text += b"#"
         with self.assertRaisesRegex(RunError, "were edited while the sweep ran"):
             self.write()
+
+    def test_results_that_were_there_are_what_their_names_say(self):
+        self.text += b"# a comment"
+        with mock.patch("builtins.print"), mock.patch.object(tables, "progress"):
+            tables.write(self.cases, ["topology.rate"], self.out, self.text, "abc", {c["name"] for c in self.cases})
+            self.assertEqual(len(self.rows(tables.CASES)), 4)
+            with self.assertRaisesRegex(RunError, "were edited while the sweep ran"):
+                tables.write(self.cases, ["topology.rate"], self.out, self.text, "abc", {c["name"] for c in self.cases[1:]})
 
     def test_parquet_where_it_can_be_written(self):
         parquet = types.SimpleNamespace(write_table=lambda table, path: path.write_text(json.dumps(table)))

@@ -39,6 +39,21 @@ class Cdfs(unittest.TestCase):
                 with self.subTest(name, times=times):
                     self.assertEqual(sum(size <= times * bdp for size in sizes) / len(sizes), share)
 
+    def test_the_mean_is_exact(self):
+        # one in ten thousand has 90 % of the bytes
+        cdf = traffic.Cdf([(1000, 0), (1000, 99.99), (10**8, 99.99), (10**8, 100)])
+        self.assertAlmostEqual(cdf.mean(lambda size: size), 0.9999 * 1000 + 10**4)
+        self.assertAlmostEqual(traffic.Cdf([(0, 0), (100, 50), (300, 100)]).mean(lambda size: size), 125, delta=0.5)
+        self.assertAlmostEqual(traffic.Cdf([(7, 25), (7, 50), (9, 100)]).mean(lambda size: size), 7.5, delta=0.01)
+
+    def test_what_is_offered_is_what_was_asked_for(self):
+        s, _, _ = context.one()
+        (s.file.parent / "tail.cdf").write_text("1000 0\n1000 99.99\n100000000 99.99\n100000000 100\n")
+        for name in ("tail.cdf", *(p.stem for p in traffic.WORKLOADS.glob("*.cdf"))):
+            cdf = traffic.read_cdf(name, s, "test.toml", "workload.cdf")
+            exact = cdf.mean(lambda size: traffic.wire_bytes(size, s))
+            self.assertLess(abs(traffic.mean_wire_bytes(cdf, s) / exact - 1), 0.0051, name)
+
     def read(self, data):
         s, _, _ = context.one()
         (s.file.parent / "bad.cdf").write_bytes(data)
@@ -74,6 +89,22 @@ class Poisson(unittest.TestCase):
         self.assertAlmostEqual(offered, 0.3, delta=0.05)
         self.assertEqual({t.pairs[m.pair].dst for m in t.messages}, {"h0"})
         self.assertNotIn("h0", {t.pairs[m.pair].src for m in t.messages})
+
+    def test_load_is_of_the_very_link(self):
+        links = "".join(f'[[link]]\na = "h{i}"\nb = "sw"\nrate = "{1 if i == 0 else 10}gbit"\n' for i in range(4))
+        text = 'sample = "10us"\nname = "test"\nduration = "4s"\n[topology]\nkind = "links"\n[workload]\ncdf = "facebook-hadoop"\nload = 0.5\n'
+        for more in ('to = "h0"\n', ""):
+            s, net, t = context.one(text + more + links)
+            wire = sum(traffic.wire_bytes(m.bytes, s) for m in t.messages)
+            hosts = 1 if more else len(net.hosts)
+            self.assertAlmostEqual(wire * 8e9 / (10**9 * s.duration) / hosts, 0.5, delta=0.1)
+
+    def test_a_dumbbell_whose_sides_differ(self):
+        text = 'name = "test"\nduration = "1ms"\n[topology]\nkind = "dumbbell"\nsenders = 8\nreceivers = {}\n[workload]\ncdf = "facebook-hadoop"\nload = 0.8\n{}'
+        with self.assertRaisesRegex(ScenarioError, "test.toml: workload.load: between 8 senders and 2 receivers, .* offered 3.20 of its link"):
+            context.one(text.format(2, ""))
+        context.one(text.format(2, 'to = "r0"\n'))
+        context.one(text.format(8, ""))
 
     def test_load_of_all_to_all_is_per_host(self):
         _, net, _, offered = self.offered(0.2, "", ["topology.rate=\"10gbit\"", "duration=\"100ms\""])
@@ -116,6 +147,10 @@ class Incast(unittest.TestCase):
         per_host = [sum(1 for m in t.messages if t.pairs[m.pair].src == f"h{i}") for i in range(1, 9)]
         self.assertEqual(sum(per_host), 20)
         self.assertEqual((min(per_host), max(per_host)), (2, 3))
+        # none waits for another on its connection, unless somebody asks for that
+        self.assertEqual({p.connections for p in t.pairs}, {3})
+        self.assertEqual({p.connections for p in self.messages("incast.degree=20", "incast.connections=1")[2].pairs}, {1})
+        self.assertEqual({p.connections for p in self.messages()[2].pairs}, {1})
 
     def test_load_repeats(self):
         s, _, t = self.messages("incast.load=0.3", "duration=\"50ms\"")

@@ -222,8 +222,8 @@ def control(raw, qdiscs, net):
     def switch(counter):
         return sum(q.get(counter, 0) for q in qdiscs.values())
 
-    # the host's refusals are its Ctl* counters, one for each reason
-    rejected = {k[3:]: v for k, v in sorted(host.items()) if v and k.startswith("Ctl") and k != "CtlRx"}
+    # the host's refusals are its Ctl* counters, one for each reason; what was put off is no refusal
+    rejected = {k[3:]: v for k, v in sorted(host.items()) if v and k.startswith("Ctl") and k not in ("CtlRx", "CtlDeferred")}
 
     return {
         "src_packets": switch("src_sent"), "src_bytes": switch("src_sent") * SRC_BYTES[net.ip],

@@ -341,7 +341,7 @@ class Incast:
     sync: int = key(small_time, 0, "starts are uniform in this window; 0us is perfectly synchronized")
     load: float = key(number(0.0001, 2), None, "repeat at this share of the receiver's (to) or every host's link; absent: once")
     start: int = key(offset, 0, "of the first")
-    connections: int = key(integer(1, 256), 1, "opened beforehand per sender")
+    connections: int = key(integer(1, 256), None, "opened beforehand per sender; absent: one for each message at a time")
     trace: str = key(text, None, "HPCC flow list instead of a generator")
 
 
@@ -422,6 +422,11 @@ def parse_table(cls, data, where, path):
     return cls(**values)
 
 
+def is_index(part):
+    """Digits as int() and people read them; no list has a million items."""
+    return part.isascii() and part.isdigit() and len(part) < 7
+
+
 def set_path(data, assignment, option="--set"):
     """Carries out KEY.PATH=VALUE on parsed TOML; list items by index, one past the end appends."""
     path, eq, text_value = assignment.partition("=")
@@ -430,7 +435,7 @@ def set_path(data, assignment, option="--set"):
         raise ScenarioError(f"{option} {assignment}: is not KEY.PATH=VALUE")
     try:
         value = tomllib.loads(f"v = {text_value}")["v"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:      # not TOML, or a number of more digits than Python reads
         value = text_value
     parts = path.split(".")
     # a sysctl's name has dots of its own
@@ -442,7 +447,7 @@ def set_path(data, assignment, option="--set"):
         last = i == len(parts) - 1
         shown = ".".join(parts[:i + 1])
         if isinstance(node, list):
-            if not part.isdigit() or int(part) > len(node):
+            if not is_index(part) or int(part) > len(node):
                 raise ScenarioError(f"{option} {assignment}: {shown}: the list has items 0 to {len(node) - 1}")
             index = int(part)
             if index == len(node):
@@ -456,7 +461,7 @@ def set_path(data, assignment, option="--set"):
                 node[part] = value
             else:
                 following = parts[i + 1]
-                node = node.setdefault(part, [] if following.isdigit() else {})
+                node = node.setdefault(part, [] if is_index(following) else {})
         else:
             raise ScenarioError(f"{option} {assignment}: {'.'.join(parts[:i])} has no keys below it")
 
@@ -486,7 +491,7 @@ def parse_toml(path, text):
         return tomllib.loads(text.decode())
     except UnicodeDecodeError:
         raise ScenarioError(f"{path}: is not text in UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as e:
+    except (ValueError, RecursionError) as e:       # also a number of more digits than Python reads
         raise ScenarioError(f"{path}: is not TOML: {e}") from None
 
 
@@ -717,6 +722,9 @@ def check(s, where, idle=False):
                 bad(f"{k}.{i}", f"\"{one}\" is not a link; the links are {some}")
     if s.memory is not None and not re.fullmatch(r"[1-9]\d*[MG]", s.memory):
         bad("memory", f"\"{s.memory}\" is not a size such as \"512M\" or \"2G\"")
+    for i, epoch in enumerate(s.epochs):
+        if epoch % s.sample or epoch > s.duration:
+            bad(f"epochs.{i}", f"{units.format_time(epoch)} is not a multiple of sample ({units.format_time(s.sample)}) within the duration")
     if s.duration // s.sample > 20_000_000:
         bad("sample", f"would take {s.duration // s.sample} samples per port; at most 20000000")
     topology.expand_qdisc(s.switch.qdisc, s, where, "switch.qdisc")

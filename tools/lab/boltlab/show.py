@@ -88,10 +88,9 @@ def main(directories, begin=0, until=None):
         result = runner.load_result(directory)
         with runner.understood(directory):
             measured = units.format_time(result["runs"][0]["sim_ns"])
-            if begin or until:
-                end = until or result["runs"][0]["sim_ns"]
-                result = window.cut(result, directory, begin, end)
-                measured = f"{units.format_time(begin)} to {units.format_time(end)} of {measured}"
+            if begin or until is not None:
+                result = window.cut(result, directory, begin, until)
+                measured = f"{units.format_time(begin)} to {'the end' if until is None else units.format_time(until)} of {measured}"
             text = whole(result, measured)
         print(f"\n{text}" if n else text)
     return 0

@@ -7,6 +7,7 @@ Of several seeds the medians.  Both need nothing but Python, and are the same fo
 import math
 
 from . import plots, sizes
+from .guest import RunError
 
 WIDTH, HEIGHT = 800, 380
 LEFT, RIGHT, TOP, BOTTOM = 56, 160, 36, 48
@@ -20,10 +21,14 @@ def median(value):
     return value["median"] if isinstance(value, dict) else value
 
 
+def most(value):
+    return value["max"] if isinstance(value, dict) else value
+
+
 def queue_p99(result, entry):
     """Of the bottleneck while it was busy, bytes."""
     queue = entry.get("queue_bytes")
-    if queue is None:
+    if queue is None and "links" in entry:
         name = plots.queue_port(result, entry)
         queue = next((p["queue_bytes"] for p in entry.get("links", ()) if p["name"] == name), None)
     return median((queue or {}).get("busy_p99"))
@@ -34,16 +39,18 @@ def curve(fct, key):
 
 
 def curves(result):
-    """[(congestion control, [(name, largest message, {p50, p99})], p99 of the queue)]: the last row is of all messages.
+    """[(congestion control, [(name, largest message, {p50, p99})], p99 of the queue, messages that did not end)].
+
+    The last row is of all messages.
 
     Behind them what the same messages would have without any: the bounds are the same for all.
     """
     found, known = [], {}
     for entry in result.get("spread") or result["runs"]:
         fct = entry["fct"].get("kinds", {}).get("workload", entry["fct"])
-        found.append((entry["cc"], curve(fct, "ack"), queue_p99(result, entry)))
+        found.append((entry["cc"], curve(fct, "ack"), queue_p99(result, entry), most(fct["unfinished"])))
         known |= {key: fct for key, _ in BOUNDS.values() if key not in known and all(key in f for _, f in sizes.rows(fct))}
-    return found + [(name, curve(known[key], key), None) for name, (key, _) in BOUNDS.items() if key in known]
+    return found + [(name, curve(known[key], key), None, None) for name, (key, _) in BOUNDS.items() if key in known]
 
 
 def cell(of):
@@ -52,11 +59,13 @@ def cell(of):
 
 def markdown(found):
     """A row for each size that all of them have, all messages, and the queue."""
-    names = [name for name, _, _ in found[0][1] if all(name in (n for n, _, _ in rows) for _, rows, _ in found)]
-    lines = ["| message size | " + " | ".join(cc for cc, _, _ in found) + " |", "|---" * (len(found) + 1) + "|"]
+    names = [name for name, _, _ in found[0][1] if all(name in (n for n, _, _ in rows) for _, rows, *_ in found)]
+    lines = ["| message size | " + " | ".join(cc for cc, *_ in found) + " |", "|---" * (len(found) + 1) + "|"]
     for name in names:
-        lines.append(f"| {name} | " + " | ".join(cell(next(of for n, _, of in rows if n == name)) for _, rows, _ in found) + " |")
-    lines.append("| p99 of the queue | " + " | ".join("-" if q is None else f"{q / 1000:.0f} KB" for _, _, q in found) + " |")
+        lines.append(f"| {name} | " + " | ".join(cell(next(of for n, _, of in rows if n == name)) for _, rows, *_ in found) + " |")
+    if any(unfinished for *_, unfinished in found):
+        lines.append("| not finished | " + " | ".join("-" if n is None else f"{n:.0f}" for *_, n in found) + " |")
+    lines.append("| p99 of the queue | " + " | ".join("-" if q is None else f"{q / 1000:.0f} KB" for _, _, q, _ in found) + " |")
     return "\n".join(lines)
 
 
@@ -67,7 +76,9 @@ def scale(low, high, begin, end):
 
 
 def svg(found, title):
-    sized = [(cc, [(top, of) for _, top, of in rows if top and None not in of.values()]) for cc, rows, _ in found]
+    sized = [(cc, [(top, of) for _, top, of in rows if top and None not in of.values()]) for cc, rows, *_ in found]
+    if not any(rows for _, rows in sized):
+        raise RunError("no message ended, so there is nothing to draw")
     tops = sorted({top for _, rows in sized for top, _ in rows})
     most = max(of["p99"] for _, rows in sized for _, of in rows)
     x = scale(tops[0], max(tops[-1], 2 * tops[0]), LEFT, WIDTH - RIGHT)

@@ -2,6 +2,7 @@
 """Statistics of a run: plain functions on plain numbers."""
 
 import math
+import statistics
 
 # bytes: a packet, two jumbo frames, half a BDP (100 Gb/s, 10 us), a BDP, and what takes several
 BIN_EDGES = (1_000, 7_000, 62_500, 125_000, 300_000, 1_000_000)
@@ -136,7 +137,7 @@ def jain_epochs(flows, epoch, settle, duration):
 
     `flows`: (start, end or None, times, bytes acknowledged by then), sampled at equal times.
     """
-    if len(flows) < 2:
+    if len(flows) < 2 or len(flows[0][2]) < 2:
         return []
     times = flows[0][2]
     step = times[1] - times[0]
@@ -168,5 +169,4 @@ def spread(values):
         lists = [{item["above_bytes"]: item for item in v} for v in values]
         return [{"above_bytes": low} | {k: v for k, v in spread([one[low] for one in lists]).items() if k != "above_bytes"}
                 for low in lists[0] if all(low in one for one in lists)]
-    values.sort()
-    return {"median": percentile(values, 0.5), "min": values[0], "max": values[-1]}
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}

@@ -7,6 +7,7 @@ missing, a larger one what is new, and an edit of the scenario or of a source al
 """
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import json
@@ -19,7 +20,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from . import ask, build, modules, programs, schema, tables
+from . import ask, build, modules, programs, schema, tables, traffic
 from .build import RunError, progress
 from .guest import GONE_WITH_US
 from .output import Output
@@ -171,16 +172,25 @@ def described(path, cc, sets, seeds, find):
 # ---- cases ----
 
 def contents(s):
-    """Hashes of the files that a scenario names."""
+    """Hashes of the files that a scenario names, words of a program's command among them."""
     named = [v for table in (s.workload, s.incast) if table for v in (getattr(table, "cdf", None), table.trace) if v]
     files = [programs.beside(s, v) for v in (*named, *(p.stdin for p in s.program if p.stdin))]
+    files += [programs.directory(s, p) / word for p in s.program for word in p.command if len(word) < 256 and "\0" not in word]
     return [hashlib.sha256(f.read_bytes()).hexdigest() for f in files if f.is_file()]
+
+
+@functools.cache
+def lab_itself():
+    """A hash of what generates the arrivals and computes the figures, and of the workloads that come with it."""
+    here = Path(__file__).resolve().parent
+    files = sorted([*here.glob("*.py"), *traffic.WORKLOADS.glob("*.cdf")])
+    return hashlib.sha256(b"\0".join(f.read_bytes() for f in files)).hexdigest()
 
 
 def identity(s, cc, seed, built):
     """The name of a case: equal for equal results, whatever the file is called or how a value is written."""
     what = dataclasses.asdict(s) | {"seed": seed, "cc": cc, "name": None, "about": None}
-    whole = json.dumps([what, contents(s), built.kdir.name, built.sources, built.own], sort_keys=True, default=str)
+    whole = json.dumps([what, contents(s), lab_itself(), built.kdir.name, built.sources, built.own], sort_keys=True, default=str)
     return f"{cc}-{seed}-{hashlib.sha256(whole.encode()).hexdigest()[:12]}"
 
 
@@ -289,14 +299,14 @@ def run(path, out, find, cc=None, sets=(), seeds=(), kernel=None, jobs=None, for
         place.begin()
         (out / WORKFLOW).write_text(SNAKEFILE)
         (out / PLAN).write_text(json.dumps({"scenario": str(sweep.scenario), "set": sweep.sets, "cases": cases}, indent=1) + "\n")
-        there = sum(result_of(c, out).exists() for c in cases)
-        progress(f"{path.stem}: {len(cases)} cases{f', of which {there} are there' if there else ''}; results go to {out}")
+        there = {c["name"] for c in cases if result_of(c, out).exists()}
+        progress(f"{path.stem}: {len(cases)} cases{f', of which {len(there)} are there' if there else ''}; results go to {out}")
         began = time.time() - 1     # file systems' clocks are coarse
         status = carry_out(cases, out, jobs or os.cpu_count() or 1, rest)
         wrong = failures(cases, out, status, began, rest)
         done = [c for c in cases if result_of(c, out).exists()]
         if done:
-            tables.write(done, list(sweep.sets), out, sweep.scenario.read_bytes(), built.sources)
+            tables.write(done, list(sweep.sets), out, sweep.scenario.read_bytes(), built.sources, there)
         if wrong:
             raise RunError("\nlab: ".join(wrong))
         if len(done) < len(cases):

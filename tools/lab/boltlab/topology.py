@@ -191,7 +191,7 @@ def build(s, where):
 
 _EXPR = re.compile(r"\{\s*(?:(\d+(?:\.\d+)?)\s*\*\s*)?([a-z]+)\s*(?:([*/])\s*(\d+(?:\.\d+)?))?\s*\}")
 _LIMIT_IN_BYTES = ("bfifo", "red", "sfc")
-_LIMIT_IN_PACKETS = ("pfifo", "codel", "pie")
+_LIMIT_IN_PACKETS = ("pfifo", "codel", "pie", "fq_codel", "fq_pie", "choke", "dualpi2")
 
 
 def quantities(s):
@@ -211,8 +211,12 @@ def expand_qdisc(line, s, where, k):
         if what not in known:
             raise ScenarioError(f"{where}: {k}: {match.group()} is unknown; allowed are {', '.join(known)}")
         value = known[what] * float(factor or 1)
+        if op == "/" and not float(operand):
+            raise ScenarioError(f"{where}: {k}: {match.group()} divides by 0")
         if op:
             value = value * float(operand) if op == "*" else value / float(operand)
+        if value >= 2**63:
+            raise ScenarioError(f"{where}: {k}: {match.group()[:64]} is beyond what any qdisc takes")
         return str(max(1, round(value))) + ("ns" if what == "rtt" else "bit" if what == "rate" else "")
 
     result = _EXPR.sub(fill, line)

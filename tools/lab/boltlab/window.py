@@ -8,9 +8,9 @@ from .guest import RunError
 def cut(result, directory, begin, end):
     """Queues, utilization and Jain's index from `begin` to `end`, and the messages that started in it.
 
-    Drops, marks and retransmissions are those of the whole run: nobody noted when they were.
+    `end` None: until each run's own. Drops and retransmissions are those of the whole run, "of_whole_run": nobody noted when they were.
     """
-    runs = [cut_run(r, directory, begin, min(end, r["sim_ns"])) for r in result["runs"]]
+    runs = [cut_run(r, directory, begin, r["sim_ns"] if end is None else min(end, r["sim_ns"])) for r in result["runs"]]
     rest = {k: v for k, v in result.items() if k != "spread"}
     return rest | {"runs": runs}
 
@@ -18,13 +18,14 @@ def cut(result, directory, begin, end):
 def cut_run(r, directory, begin, end):
     if begin >= end:
         raise RunError(f"{directory}: nothing was measured from {begin} ns to {end} ns; the run measured {r['sim_ns']} ns")
+    whole = {"drops": sum(p["drops"] for p in r["links"]), "retransmits": sum(f["retransmits"] for f in r["flows"])}
     links = [cut_port(p, results.read_series(directory / p["series"]), begin, end) for p in r["links"] if p["series"]]
     busiest = max(links, key=lambda p: p["utilization"], default=None)
     flows = [f for f in r["flows"] if f["finite"] and begin <= f["start_ns"] < end]
     index = jain(r, directory, begin, end)
     epochs = [] if index is None else [{"epoch_ns": end - begin, "count": 1, "min": index, "min_at_ns": begin, "p50": index}]
     return r | {"sim_ns": end - begin, "links": links, "bottleneck": busiest and busiest["name"], "jain": index, "jain_epochs": epochs,
-                "flows": flows, "fct": stats.fct(flows, r["bins_bytes"])}
+                "flows": flows, "of_whole_run": whole, "fct": stats.fct(flows, r["bins_bytes"])}
 
 
 def inside(times, begin, end):
