@@ -68,6 +68,21 @@ class Forged(Flow):
         return ({k: after[k] - before[k] for k in COUNTED if after[k] != before[k]},
                 self.cwnd() - cwnd)
 
+    def beyond_first(self):
+        """The first window, which leaves without INC, is acknowledged; those in flight have it, but for the oldest"""
+        mss = 1436
+        self.sock.sendall(bytes(200 * mss))
+        poll(lambda: self.left(20), "a window")
+        end = (self.una + 10000 + 13 * mss) & 0xffffffff
+        self.segment(end)
+        poll(lambda: self.left(40), "another")
+        self.una, self.flight = end, self.flight[21:]
+
+    def left(self, n):
+        while self.received():
+            pass
+        return len(self.flight) == n
+
     def close(self):
         self.raw.close()
         super().close()
@@ -109,6 +124,7 @@ def empty():
 def corrupt():
     """TCP drops a segment whose checksum is wrong, after the hook: what its option says is not believed"""
     f = Forged(warm=False)
+    f.beyond_first()
     sh(f"ip netns exec {f.h1.name} ethtool -K eth0 rx off >/dev/null 2>&1")
     before = f.h1.stats()
     f.raw.sendto(f.packet(f.una + 1436, inc=1, off=1), f.to)
@@ -148,9 +164,13 @@ def super_packet():
 
 
 def first_inc():
-    """The peer counts from zero: what the first ACK of all brings is granted, however many were lost.  No
-    more than was delivered is, and nothing for packets that drew an SRC"""
+    """The peer counts from zero: what its first packets with INC bring is granted.  No more than was
+    delivered is, nothing for packets that drew an SRC, and nothing where no packet left with INC"""
     f = Forged(warm=False)
+    expect("of a first window", f.segment(f.una + 2 * 1436, inc=2), ({"OptRx": 1}, 0))
+    f.close()
+    f = Forged(warm=False)
+    f.beyond_first()
     f.believed("INC taken away", f.message())
     f.believed("INC left", f.message(flags=8))
     expect("first", f.segment(f.una + 2 * 1436, inc=2), ({"OptRx": 1, "IncGranted": 1}, 1))
