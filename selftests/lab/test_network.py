@@ -101,7 +101,8 @@ class Qdiscs(unittest.TestCase):
         self.assertEqual(self.expand("tbf rate 1gbit"), "tbf rate 1gbit")
 
     def test_what_is_no_number_for_a_qdisc(self):
-        for line in ("red min {bdp/0}", "red min {bdp/0.0}", f"red min {{{'9' * 400}*bdp}}", f"red min {{bdp*{'9' * 30}}}"):
+        for line in ("red min {bdp/0}", "red min {bdp/0.0}", f"red min {{{'9' * 400}*bdp}}", f"red min {{bdp*{'9' * 30}}}",
+                     f"red min {{{'9' * 400}*bdp/{'9' * 400}}}"):
             with self.assertRaisesRegex(topology.ScenarioError, "test.toml: switch.qdisc: "):
                 self.expand(line)
 

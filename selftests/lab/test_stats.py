@@ -155,7 +155,7 @@ class Spread(unittest.TestCase):
         self.assertEqual(stats.spread([None, 2]), {"median": 2, "min": 2, "max": 2})
         self.assertIsNone(stats.spread([None, None]))
         self.assertEqual(stats.spread([{"p50": 3}, None, {"p50": 5}]), {"p50": {"median": 4, "min": 3, "max": 5}})
-        self.assertEqual(stats.spread([8, 1, 9, 2])["median"], 5)
+        self.assertEqual([repr(stats.spread(v)["median"]) for v in ([8, 1, 9, 2], [1, 2], [0, 0], [0.0, 0])], ["5", "1.5", "0", "0.0"])
 
     def test_bins_are_matched_by_their_lower_end(self):
         runs = [stats.fct([flow(size, 10, slowdown=slow) for size, slow in flows])

@@ -105,6 +105,7 @@ class Poisson(unittest.TestCase):
             context.one(text.format(2, ""))
         context.one(text.format(2, 'to = "r0"\n'))
         context.one(text.format(8, ""))
+        context.one(text.format(8, "").replace("0.8", "1.2"))
 
     def test_load_of_all_to_all_is_per_host(self):
         _, net, _, offered = self.offered(0.2, "", ["topology.rate=\"10gbit\"", "duration=\"100ms\""])

@@ -25,7 +25,7 @@ def medians(named):
 
 
 def middle(values):
-    return stats.percentile(sorted(v for v in values if v is not None), 0.5)
+    return (stats.spread(values) or {"median": None})["median"]
 
 
 def others(rows, key, write, best):

@@ -269,8 +269,9 @@ class Plan:
 
     def _rule(self, pair, table, pref):
         net = self.net
+        # TCP by its number: minimal systems have no /etc/protocols
         return (f"{self.ip_cmd} rule add pref {pref} from {net.address(pair.src)} to {net.address(pair.dst)} "
-                f"ipproto tcp sport {pair.sport} lookup {table}")
+                f"ipproto 6 sport {pair.sport} lookup {table}")
 
     def _pins(self):
         """A flow that is rerouted later is held on its first path until then."""

@@ -326,7 +326,7 @@ class Program:
 @dataclass(kw_only=True)
 class Workload:
     cdf: str = key(text, None, "distribution of message sizes: a name under workloads/, or a file")
-    load: float = key(number(0.001, 2), 0.5, "of the receiver's (to=) or every host's link, headers counted")
+    load: float = key(number(0.001, 2), 0.5, "of the receiver's (to=) or the slowest host's link, headers counted")
     to: str = key(name, None, "one receiver; absent: all to all")
     messages: int = key(integer(1, 10**7), None, "how many; absent: until the duration ends")
     connections: int = key(integer(1, 256), 4, "opened beforehand between each two hosts; a message takes an idle one")
@@ -339,7 +339,7 @@ class Incast:
     bytes: int = key(message_size, None, "of each message")
     to: str = key(name, None, "receiver; absent: with load, any host, another for each")
     sync: int = key(small_time, 0, "starts are uniform in this window; 0us is perfectly synchronized")
-    load: float = key(number(0.0001, 2), None, "repeat at this share of the receiver's (to) or every host's link; absent: once")
+    load: float = key(number(0.0001, 2), None, "repeat at this share of the receiver's (to) or the slowest host's link; absent: once")
     start: int = key(offset, 0, "of the first")
     connections: int = key(integer(1, 256), None, "opened beforehand per sender; absent: one for each message at a time")
     trace: str = key(text, None, "HPCC flow list instead of a generator")
@@ -723,8 +723,8 @@ def check(s, where, idle=False):
     if s.memory is not None and not re.fullmatch(r"[1-9]\d*[MG]", s.memory):
         bad("memory", f"\"{s.memory}\" is not a size such as \"512M\" or \"2G\"")
     for i, epoch in enumerate(s.epochs):
-        if epoch % s.sample or epoch > s.duration:
-            bad(f"epochs.{i}", f"{units.format_time(epoch)} is not a multiple of sample ({units.format_time(s.sample)}) within the duration")
+        if epoch % s.sample:
+            bad(f"epochs.{i}", f"{units.format_time(epoch)} is not a multiple of sample, which is {units.format_time(s.sample)}")
     if s.duration // s.sample > 20_000_000:
         bad("sample", f"would take {s.duration // s.sample} samples per port; at most 20000000")
     topology.expand_qdisc(s.switch.qdisc, s, where, "switch.qdisc")

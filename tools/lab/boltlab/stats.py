@@ -169,4 +169,6 @@ def spread(values):
         lists = [{item["above_bytes"]: item for item in v} for v in values]
         return [{"above_bytes": low} | {k: v for k, v in spread([one[low] for one in lists]).items() if k != "above_bytes"}
                 for low in lists[0] if all(low in one for one in lists)]
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+    middle = statistics.median(values)
+    whole = all(isinstance(v, int) for v in values) and middle == int(middle)
+    return {"median": int(middle) if whole else middle, "min": min(values), "max": max(values)}

@@ -113,7 +113,7 @@ def as_set(value):
         return json.dumps(value)
     try:
         tomllib.loads(f"x = {value}")
-    except tomllib.TOMLDecodeError:
+    except ValueError:      # not TOML, or a number of more digits than Python reads
         return value
     return json.dumps(value)
 
@@ -171,12 +171,30 @@ def described(path, cc, sets, seeds, find):
 
 # ---- cases ----
 
+@functools.cache
+def digest(path, size, changed):
+    """Of a file that has this size and was changed then."""
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def digest_of(path):
+    """None of what is no file, cannot be read, or is another one in a guest."""
+    try:
+        if not path.is_file() or path.resolve().parts[:2] in [Path(top).parts for top in programs.NOT_THERE]:
+            return None
+        known = path.stat()
+        return digest(path, known.st_size, known.st_mtime_ns)
+    except (OSError, ValueError):
+        return None
+
+
 def contents(s):
     """Hashes of the files that a scenario names, words of a program's command among them."""
     named = [v for table in (s.workload, s.incast) if table for v in (getattr(table, "cdf", None), table.trace) if v]
     files = [programs.beside(s, v) for v in (*named, *(p.stdin for p in s.program if p.stdin))]
-    files += [programs.directory(s, p) / word for p in s.program for word in p.command if len(word) < 256 and "\0" not in word]
-    return [hashlib.sha256(f.read_bytes()).hexdigest() for f in files if f.is_file()]
+    files += [programs.directory(s, p) / word for p in s.program for word in p.command]
+    return [found for f in files if (found := digest_of(f))]
 
 
 @functools.cache
@@ -216,6 +234,15 @@ def cases_of(sweep, scenarios, built, kernel, own, out):
             words += ["--no-plots", "--out", str(out / CASES / name)]
             result.append({"name": name, "cc": cc, "seed": seed, "set": chosen, "command": f"(cd {shlex.quote(os.getcwd())} && {shlex.join(words)})"})
     return result
+
+
+def is_of(case, text, sweep, built):
+    """Does a scenario's text mean what the case is called for?"""
+    try:
+        loaded = schema.load(sweep.scenario, [case["cc"]], [f"{k}={v}" for k, v in case["set"].items()], text=text)
+    except schema.ScenarioError:
+        return False
+    return any(identity(s, cc, case["seed"], built) == case["name"] for cc, s in loaded)
 
 
 def shown(case):
@@ -299,14 +326,14 @@ def run(path, out, find, cc=None, sets=(), seeds=(), kernel=None, jobs=None, for
         place.begin()
         (out / WORKFLOW).write_text(SNAKEFILE)
         (out / PLAN).write_text(json.dumps({"scenario": str(sweep.scenario), "set": sweep.sets, "cases": cases}, indent=1) + "\n")
-        there = {c["name"] for c in cases if result_of(c, out).exists()}
-        progress(f"{path.stem}: {len(cases)} cases{f', of which {len(there)} are there' if there else ''}; results go to {out}")
+        there = sum(result_of(c, out).exists() for c in cases)
+        progress(f"{path.stem}: {len(cases)} cases{f', of which {there} are there' if there else ''}; results go to {out}")
         began = time.time() - 1     # file systems' clocks are coarse
         status = carry_out(cases, out, jobs or os.cpu_count() or 1, rest)
         wrong = failures(cases, out, status, began, rest)
         done = [c for c in cases if result_of(c, out).exists()]
         if done:
-            tables.write(done, list(sweep.sets), out, sweep.scenario.read_bytes(), built.sources, there)
+            tables.write(done, list(sweep.sets), out, lambda case, text: is_of(case, text, sweep, built), built.sources)
         if wrong:
             raise RunError("\nlab: ".join(wrong))
         if len(done) < len(cases):

@@ -36,15 +36,12 @@ def measures(result):
     return found
 
 
-def of_case(case, out, text, sources):
-    """Its result, if it is of this scenario and these sources: both may have been edited while the sweep ran.
-
-    A result that was there before is what its name says; a comment in the scenario may have changed since: `text` is None.
-    """
+def of_case(case, out, is_of, sources):
+    """Its result, if it is of this scenario, and of these sources: both may have been edited while the sweep ran."""
     directory = out / DIRECTORIES / case["name"]
     result = runner.load_result(directory)
     with runner.understood(directory):
-        if text is not None and (directory / "scenario.toml").read_bytes() != text or result["versions"]["sources"] != sources:
+        if not is_of(case, (directory / "scenario.toml").read_bytes()) or result["versions"]["sources"] != sources:
             raise RunError(f"{directory}: scenario or sources were edited while the sweep ran; remove it, and run the sweep again")
         return result, measures(result)
 
@@ -129,9 +126,9 @@ def text(cases, keys, results):
     return "\n".join("  " + "  ".join(c.ljust(w) if i < named else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
 
 
-def write(cases, keys, out, scenario, sources, there=()):
-    """The tables of these cases; `scenario` and `sources` are what they have to be of, but for those whose names were `there` before."""
-    both = [of_case(c, out, None if c["name"] in there else scenario, sources) for c in cases]
+def write(cases, keys, out, is_of, sources):
+    """The tables of these cases; is_of(case, text of a scenario) and `sources` say what they have to be of."""
+    both = [of_case(c, out, is_of, sources) for c in cases]
     results, measured = zip(*both)
     heads = ["case", "cc", "seed", *keys, *columns(measured)]
     lines = [[c["name"], c["cc"], c["seed"], *c["set"].values(), *(m.get(k) for k in heads[3 + len(keys):])] for c, m in zip(cases, measured)]

@@ -215,7 +215,7 @@ def expand_qdisc(line, s, where, k):
             raise ScenarioError(f"{where}: {k}: {match.group()} divides by 0")
         if op:
             value = value * float(operand) if op == "*" else value / float(operand)
-        if value >= 2**63:
+        if not value < 2**63:       # nor what is no number
             raise ScenarioError(f"{where}: {k}: {match.group()[:64]} is beyond what any qdisc takes")
         return str(max(1, round(value))) + ("ns" if what == "rtt" else "bit" if what == "rate" else "")
 

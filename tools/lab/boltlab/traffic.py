@@ -189,7 +189,7 @@ def build(s, net, where):
         # pairs of their own: an incast must not queue behind the background on one connection
         shared.clear()
         found = incasts(s, net)
-        connections = s.incast.connections or -(-s.incast.degree // senders_to(s, net, found[0][1]))
+        connections = s.incast.connections or -(-s.incast.degree // min(senders_to(s, net, to) for _, to, _ in found))
         for src, dst, start in found:
             send(shared_pair(src, dst, connections), start, s.incast.bytes, "incast")
     if not traffic.messages and not s.program and (s.workload or s.incast):
@@ -222,7 +222,7 @@ def link_rate(net, host):
 def check_sides(s, net, where):
     """Both sides of a dumbbell send as much as they receive: those of the smaller side more than their share."""
     sides = [sum(h[0] == side for h in net.hosts) for side in "sr"]
-    if s.topology.kind == "dumbbell" and not s.workload.to and s.workload.load * max(sides) > min(sides):
+    if s.topology.kind == "dumbbell" and not s.workload.to and sides[0] != sides[1] and s.workload.load * max(sides) > min(sides):
         raise ScenarioError(f"{where}: workload.load: between {sides[0]} senders and {sides[1]} receivers, each of the fewer ones would be offered "
                             f"{s.workload.load * max(sides) / min(sides):.2f} of its link; give workload.to, or as many receivers as senders")
 
