@@ -49,11 +49,14 @@ tools: | $(O) ## build the tc plugin, subrtt and the lab's programs into O/tools
 lab-tools: | $(O)
 	$(MAKE) -C tools O=$(O)/tools lab
 
+# as its modules' directory is called
+KREL	= $(if $(filter /lib/modules/%/build,$(KDIR)),$(patsubst /lib/modules/%/build,%,$(KDIR)),$(shell cat $(KDIR)/include/config/kernel.release))
+
 # a package's build (DESTDIR) leaves depmod to where the package is installed
 install: modules tools ## install modules for KDIR, the tc plugin, subrtt and manual pages (DESTDIR=)
-	+$(KBUILD) $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR) DEPMOD=true) modules_install
+	+$(KBUILD) $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true) modules_install
 	$(MAKE) -C tools O=$(O)/tools install
-	$(if $(DESTDIR),,depmod $$($(MAKE) -s -C $(KDIR) kernelrelease))
+	$(if $(DESTDIR),,depmod $(KREL))
 
 packages: | $(O) ## build the Debian packages subrtt-dkms, subrtt-tools and subrtt-lab into O/packages
 	tools/packages $(O)

@@ -254,9 +254,10 @@ void sfc_memory_settle(struct Qdisc *sch)
 		xa_erase(&sfc_switch_of_port(sch)->mem->devices, old->ifindex);
 		old->ifindex = 0;
 		sfc_pfc_end(old);
-		/* what waited for the end of a pause waits no more */
-		netif_tx_schedule_all(qdisc_dev(sch));
 	}
+	/* what waited for the end of a pause waits no more */
+	if (old && old != q->pfc)
+		netif_tx_schedule_all(qdisc_dev(sch));
 	if (!q->pfc)
 		return;
 	cfg = q->cfg.pfc;

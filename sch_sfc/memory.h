@@ -104,7 +104,6 @@ void sfc_pfc_end(struct sfc_pfc *pfc);
 u32 sfc_pfc_stopped(struct Qdisc *sch);
 void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio);
 void sfc_pfc_dropped(struct sfc_pfc *pfc);
-u64 sfc_pfc_left_ns(struct sfc_pfc *pfc, u8 prio, u64 now);
 bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
 bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		     u64 now);

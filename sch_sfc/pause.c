@@ -71,25 +71,6 @@ static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
 }
 
 /*
- * The queue that a packet meets.  A neighbour that paused the head of the band by PFC is a longer
- * queue: what the link would carry in the meantime (appendix A: BTS before the queue has built up).
- */
-static u32 sfc_pause_queue(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-			   u64 now)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-	const struct sk_buff *head = q->bands[pkt->band].head;
-	u64 queue = sfc_backlog_drain(sch, pkt->band), left_ns;
-
-	if (!q->pfc)
-		return queue;
-	left_ns = sfc_pfc_left_ns(q->pfc, head ? sfc_skb_cb(head)->prio : sfc_prio_of(skb, pkt),
-				  now);
-	queue += sfc_supply(&q->alg.rate, min(left_ns, SFC_IDLE_NS - 1)) >> SFC_TOKEN_SHIFT;
-	return min_t(u64, queue, U32_MAX);
-}
-
-/*
  * Lines 13-25: send a BTS to the sender of @skb, a packet of @flow, unless it was notified already.
  * @cached_ns is the pause from the cache for its destination, @local_ns that of the estimator.
  */
@@ -98,12 +79,12 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 			   u32 cached_ns, u32 local_ns, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u32 queue = sfc_pause_queue(sch, skb, pkt, now);	/* line 21: the newest */
+	u32 queue = sfc_backlog_drain(sch, pkt->band);	/* line 21: the newest */
 	struct bolt_msg msg = {
 		.type = BOLT_CTL_BTS,
 		.dscp = pkt->dscp,
 		.t_data_tx = pkt->t_data_tx ?: sfc_tsval(skb, pkt),
-		.queue_bytes = sfc_backlog_drain(sch, pkt->band),
+		.queue_bytes = queue,
 		.pause_ns = sfc_pause_ns(&q->alg.rate, queue, q->pause.qtg, q->pause.max_ns),
 	};
 	u64 hash = sfc_flow_hash(q, *flow);
@@ -195,8 +176,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	}
 	local_ns = sfc_pause_local(q, &key, qdisc_pkt_len(skb), now);
 	if (cached_ns || local_ns ||
-	    (q->pause.qth_in != SFC_QUEUE_NEVER &&				/* line 12 */
-	     sfc_pause_queue(sch, skb, pkt, now) > q->pause.qth_in))
+	    sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in))		/* line 12 */
 		sfc_pause_tell(sch, skb, pkt, &flow, cached_ns, local_ns, now);
 }
 

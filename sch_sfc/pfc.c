@@ -269,25 +269,12 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 	}
 	/* pauses that ran out while none of their packets waited */
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)
-		if (now >= q->pfc->rx[prio].until_ns)
+		if (test_bit(prio, &q->pfc->paused) && now >= q->pfc->rx[prio].until_ns)
 			clear_bit(prio, &q->pfc->paused);
 	spin_unlock(&q->pfc->lock);
 	if (stopped)
 		qdisc_watchdog_schedule_ns(&q->watchdog, wake_ns);
 	return stopped;
-}
-
-/* How long the neighbour still wants no packets of @prio, ns */
-u64 sfc_pfc_left_ns(struct sfc_pfc *pfc, u8 prio, u64 now)
-{
-	u64 until_ns;
-
-	if (!test_bit(prio, &pfc->paused))
-		return 0;
-	spin_lock(&pfc->lock);
-	until_ns = pfc->rx[prio].until_ns;
-	spin_unlock(&pfc->lock);
-	return until_ns > now ? until_ns - now : 0;
 }
 
 /* A packet of @prio leaves, so the priority is not stuck; SFC_PFC_NO_PRIO: it says nothing. */

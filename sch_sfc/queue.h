@@ -3,7 +3,6 @@
 #ifndef _SFC_QUEUE_H
 #define _SFC_QUEUE_H
 
-#include "memory.h"
 #include "packet.h"
 
 /* What the high band may send before it has to take turns with data: sfc_queue_remove() */
@@ -67,8 +66,7 @@ static inline bool sfc_pause_armed(struct Qdisc *sch, unsigned int band, u64 now
 
 	return unlikely(sfc_backlog_beyond(sch, band, q->pause.qth_in) ||	/* line 10 */
 			now < READ_ONCE(*q->until_ns) ||		/* line 11 */
-			q->dre.decay ||
-			(q->pfc && READ_ONCE(q->pfc->paused)));		/* appendix A */
+			q->dre.decay);
 }
 
 /*

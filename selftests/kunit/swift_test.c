@@ -616,6 +616,7 @@ static void swift_reported_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, swift_reported_ns(&t, now + 22 * US, 10 * US), 2 * US);
 	KUNIT_EXPECT_EQ(test, swift_reported_ns(&t, now + 33 * US, 10 * US), 0U);
 	/* newer than the time that TCP has */
+	t = (struct swift_reported){ };
 	swift_report_queue(&t, now + 40 * US, 10 * US, 10 * US);
 	KUNIT_EXPECT_EQ(test, swift_reported_ns(&t, now + 39 * US, 10 * US), 10 * US);
 	/* and after silence */

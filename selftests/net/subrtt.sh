@@ -27,6 +27,7 @@ test_usage() {
 		2|no option "-x"; see: subrtt qdisc --help|--json qdisc -ax
 		2|no option "--frob"; see: subrtt doctor --help|doctor --frob
 		2|--json takes no value|qdisc --json=5
+		2|no option "-x"; see: subrtt flows --help|flows --addr=192.0.2.1 -xj
 		2|-n: value missing|qdisc -n
 		2|--netns: value missing|--netns
 		2|--netns: "" is not a name|qdisc --netns=
@@ -176,6 +177,11 @@ test_qdisc_where() {
 	busywait test "$(readlink "/proc/$pid/ns/net")" != "$(readlink /proc/self/ns/net)"
 	ctl -j -n "$pid" qdisc
 	expect_eq "by process" "$(json '.[].options.switch_id')" 2
+	# digits that somebody has named a namespace by
+	ln -s "/run/netns/$H2" "/run/netns/$$"
+	ctl -j -n "$$" qdisc
+	rm "/run/netns/$$"
+	expect_eq "by a name of digits" "$(json '.[].options.switch_id')" 2
 	ctl -j -n "/run/netns/$H2" qdisc
 	expect_eq "by path" "$(json '.[].options.switch_id')" 2
 	ctl -j -n "$H3" qdisc

@@ -296,11 +296,15 @@ test_filter() {
 		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; } chain out { type filter hook output priority 0; udp dport 12311 accept; } }
 		note table inet f { chain in { type filter hook input priority 0; ip saddr 192.0.2.2 udp dport 12311 accept; udp dport 12311 counter drop; } }
 		note table inet f { chain in { type filter hook input priority 0; udp dport 12311 ip saddr != 192.0.2.0/24 drop; } }
-		note table inet f { set p { type inet_service; elements = { 12311 }; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport @p accept; } }
-		note table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport vmap { 12311 : accept }; } }
+		note table inet f { chain ctl { ip saddr 192.0.2.2 accept; drop; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport 12311 jump ctl; } }
+		none table inet f { set p { type inet_service; elements = { 53, 12311 }; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport @p accept; } }
+		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport vmap { 53 : drop, 12311 : accept }; } }
+		filter table inet f { set p { type inet_service; elements = { 53 }; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport @p accept; } }
+		port+filter table inet f { chain in { type filter hook input priority 0; udp dport vmap { 53 : accept, 12311 : drop }; } }
+		port+filter table inet f { chain in { type filter hook input priority 0; udp dport 12311 drop comment "accept @nobody"; } }
 	TABLE
 	# behind more chains than anybody reads
-	rules "table inet a { $(printf 'chain c%s { }; ' {1..70}) } table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; } }"
+	rules "table inet a { $(printf 'chain c%s { }; ' {1..70}) }"$'\n'"table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; } }"
 	doctor host
 	only filter
 	finds filter fix 'table inet f drops what no rule accepts'

@@ -272,7 +272,7 @@ KNOWN = {
     # the law reacts a part by each SRC, so none of them is spared
     "price of SRC": {"equation": 0.45, "share": 0.0075},
     # a BDP at line rate comes as a queue before anybody hears of it, and what is short waits behind it
-    "mixed messages": {"fair 62500": 0.49, "queue": 150e3},
+    "mixed messages": {"p99 1000": 2.45, "fair 62500": 0.5, "queue": 150e3},      # on the kernels of Debian 12 and of 13
     "mixed messages, 63 senders": {"p99 1000": 2.55, "p99 7000": 2.55, "fair 62500": 0.49, "dctcp 1000": 1.3, "dctcp 7000": 1.3, "queue": 152e3},
     "mixed messages, 16 senders": {"p99 1000": 2.47, "fair 62500": 0.5, "fair all": 0.75, "queue": 150e3},
     "mixed messages, 8 senders": {"fair 62500": 0.56, "fair all": 0.82, "queue": 145e3},

@@ -124,26 +124,15 @@ static void print_json(void)
 	js_end('}');
 }
 
-/* Without what a terminal takes for a command: devices may have such names */
-static const char *plain(char *s)
-{
-	char *c;
-
-	for (c = s; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	return s;
-}
-
 static void print_text(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < all.n; i++) {
 		printf("%-8s %-9s %s\n", finding_names[all.e[i].f], all.e[i].check,
-		       plain(all.e[i].text));
+		       tx_plain(all.e[i].text));
 		if (all.e[i].fix)
-			printf("%18s %s\n", all.e[i].f == D_FIX ? "->" : "", plain(all.e[i].fix));
+			printf("%18s %s\n", all.e[i].f == D_FIX ? "->" : "", tx_plain(all.e[i].fix));
 	}
 	if (all.count[D_FIX])
 		printf("%u to fix\n", all.count[D_FIX]);

@@ -5,7 +5,9 @@
  */
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/ethtool.h>
+#include <linux/pkt_sched.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -22,7 +24,10 @@
 /* Packets in a ring without byte queue limits that hide more of the queue than ccthresh */
 #define RING_MAX	128
 
-/* Ports; those on a device with another; those of these that are not one port with it */
+/*
+ * Ports; those on a device with another; those of these that are not one port with it; devices below a
+ * bridge
+ */
 static unsigned int ports, same, apart, bridged;
 static char last[IFNAMSIZ];
 
@@ -105,12 +110,15 @@ static void check_pfc(const struct qdisc_port *p)
 /* An address of this machine's own */
 static bool is_local(uint32_t addr4)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr = { addr4 } };
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool local = fd >= 0 && !bind(fd, (struct sockaddr *)&sin, sizeof(sin));
+	struct ifaddrs *list, *a;
+	bool local = false;
 
-	if (fd >= 0)
-		close(fd);
+	if (getifaddrs(&list))
+		return false;
+	for (a = list; a; a = a->ifa_next)
+		local |= a->ifa_addr && a->ifa_addr->sa_family == AF_INET &&
+			 ((struct sockaddr_in *)a->ifa_addr)->sin_addr.s_addr == addr4;
+	freeifaddrs(list);
 	return local;
 }
 
@@ -126,51 +134,62 @@ static bool accepts_local(const char *dev)
 	return of_dev || of_all;
 }
 
+/*
+ * The command that sets an option where the port is.  tc "replace" changes a qdisc of that kind, and
+ * finds one that the kernel made, which has no handle; below such a parent tc finds none.
+ */
+static char *set(const struct qdisc_port *p, const char *option)
+{
+	if (p->parent != TC_H_ROOT && !TC_H_MAJ(p->parent))
+		return words("sudo tc qdisc replace dev %s root handle 1: mq   # then: sudo subrtt doctor",
+			     p->dev);
+	return words("sudo tc qdisc replace dev %s %s sfc %s", p->dev, p->where, option);
+}
+
 static void check_port(const struct qdisc_port *p, void *arg)
 {
 	/* as ethtool -i has them: they hand a packet on at once, or drop it */
 	static const char * const queueless[] = {
 		"veth", "dummy", "tun", "bridge", "802.1Q VLAN Support", "macvlan", "ipvlan",
-		"vxlan", "geneve", "bonding", NULL
+		"vxlan", "geneve", "bonding", "team", "wireguard", NULL
 	};
 	struct ethtool_value tso = { .cmd = ETHTOOL_GTSO };
 
 	(void)arg;
 	ports++;
-	bridged += is_bridge_port(p->dev);
 	if (!strcmp(last, p->dev)) {
 		same++;
 		apart += p->st->queues < 2;
 		return;
 	}
 	snprintf(last, sizeof(last), "%s", p->dev);
+	bridged += is_bridge_port(p->dev);
 
 	if (!p->any->len)
-		found(D_FIX, "qdisc", "sudo rmmod sch_sfc; sudo modprobe sch_sfc",
+		found(D_FIX, "qdisc",
+		      words("sudo tc qdisc del dev %s root; sudo modprobe -r sch_sfc; sudo modprobe sch_sfc   # then its qdiscs anew",
+			    p->dev),
 		      "the loaded sch_sfc is of another version than this subrtt: its statistics cannot be read");
 	else if (!p->st->link_rate)
 		found(D_FIX, "speed",
-		      words("sudo tc qdisc %s dev %s %s sfc link 100gbit   # the rate of its link",
-			    p->verb, p->dev, p->where),
+		      set(p, "link 100gbit   # the rate of its link"),
 		      "%s does not report its speed, so sfc grants no tokens and sends no SRC",
 		      p->dev);
 	else if (!p->rate && driver_is(p->dev, queueless))
 		found(D_FIX, "queue",
-		      words("sudo tc qdisc %s dev %s %s sfc rate 10gbit   # less than the link behind it",
-			    p->verb, p->dev, p->where),
+		      set(p, "rate 10gbit   # less than the link behind it"),
 		      "%s has no queue of its own: packets pass at once, so sfc never sees a queue",
 		      p->dev);
 	check_ring(p);
 	check_pfc(p);
 	if (!(p->flags & TC_SFC_F_SPLIT_GSO) && ethtool(p->dev, &tso) && tso.data)
 		found(D_NOTE, "offload",
-		      words("sudo tc qdisc %s dev %s %s sfc split-gso", p->verb, p->dev, p->where),
+		      set(p, "split-gso"),
 		      "%s does not split super-packets, so one mark applies to up to 64 KB",
 		      p->dev);
 	if (p->udp_port != control_port() && module_loaded("tcp_bolt"))
 		found(D_NOTE, "sysctl",
-		      words("sudo tc qdisc %s dev %s %s sfc port %u", p->verb, p->dev,
-			    p->where, control_port()),
+		      set(p, words("port %u", control_port())),
 		      "%s sends control messages to UDP %u, but this host listens on %u", p->dev,
 		      p->udp_port, control_port());
 	if (p->addr4 && is_local(p->addr4) && !accepts_local(p->dev))
@@ -223,7 +242,7 @@ void doctor_devices(void)
 		found(D_NOTE, "qdisc", NULL,
 		      "several sfc on one device, below other qdiscs than mq: each assumes the full speed");
 	/* a bridge needs no routing */
-	if (ports - same > 1 && !bridged && !forwards())
+	if (ports - same - bridged > 1 && !forwards())
 		found(D_NOTE, "sysctl", "sudo sysctl -w net.ipv4.ip_forward=1",
 		      "this router does not forward packets, so control messages do not reach the senders");
 }

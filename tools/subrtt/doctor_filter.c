@@ -43,49 +43,17 @@ static bool has_port(const char *s, unsigned int port)
 	return false;
 }
 
-/* What a rule says of a destination port */
-enum about { NOT_THE_PORT, THE_PORT, SOME_OF_IT };
-
-/*
- * "udp dport 12311", "th dport { 53, 12311 }"; SOME_OF_IT if it depends on more than the port: an
- * address, a device, a named set ("@switches"), a verdict of a map
- */
-static enum about about_port(const char *rule, unsigned int port)
-{
-	static const char * const more[] = { "saddr ", "daddr ", "iif", "oif", "vmap ", "!= ", "@" };
-	const char *at = strstr(rule, "dport ");
-	char match[1024];
-	unsigned int i;
-	size_t n;
-
-	if (!at || strstr(rule, "tcp dport"))
-		return NOT_THE_PORT;
-	at += strlen("dport ");
-	while (*at == ' ')
-		at++;
-	if (!strncmp(at, "vmap ", 5))
-		at += 5;
-	if (!strncmp(at, "!=", 2))
-		return NOT_THE_PORT;
-	/* what is in a named set is not looked up */
-	if (*at == '@')
-		return SOME_OF_IT;
-	n = *at == '{' ? strcspn(at, "}") : strcspn(at, " ");
-	snprintf(match, sizeof(match), "%.*s", (int)n, at);
-	if (!has_port(match, port))
-		return NOT_THE_PORT;
-	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
-		if (strstr(rule, more[i]))
-			return SOME_OF_IT;
-	return THE_PORT;
-}
-
 static bool word_in(const char *rule, const char *word)
 {
-	const char *at = strstr(rule, word);
+	const char *at = rule;
 	size_t n = strlen(word);
 
-	return at && (at == rule || at[-1] == ' ') && (!at[n] || at[n] == ' ');
+	while ((at = strstr(at, word))) {
+		if ((at == rule || strchr(" {", at[-1])) && (!at[n] || strchr(" ,}", at[n])))
+			return true;
+		at += n;
+	}
+	return false;
 }
 
 static bool stops(const char *rule)
@@ -105,15 +73,91 @@ struct chain {
 	bool some_only;		/* a rule about the port depends on who sends */
 };
 
+/**
+ * struct ruleset - what has been read of it
+ * @chains:	@n of them, room for @room; those of the table begin with @first
+ * @sets:	names of the table's sets that have the port, each behind a blank
+ */
+struct ruleset {
+	unsigned int port;
+	struct chain *chains;
+	unsigned int n, room, first;
+	char table[128];
+	char sets[1024];
+};
+
 struct verdict {
 	bool blocked, some_only;
 };
+
+/* What a rule says of our destination port */
+enum about {
+	NOT_THE_PORT,
+	ACCEPTS, STOPS, NEITHER,
+	SOME_OF_IT,	/* it depends on who sends: an address, a device, another chain, a map */
+};
+
+/* "@name", of a set that has the port */
+static bool set_has_port(const struct ruleset *r, const char *at)
+{
+	char name[66];
+
+	snprintf(name, sizeof(name), " %.*s ", (int)strcspn(at + 1, " "), at + 1);
+	return strstr(r->sets, name);
+}
+
+/* "{ 22 : accept, 12311 : drop }": what the port's element says */
+static enum about of_map(const char *at, unsigned int port)
+{
+	char element[128];
+	size_t n;
+
+	for (at++; *at && *at != '}'; at += n + (at[n] == ',')) {
+		n = strcspn(at, ",}");
+		snprintf(element, sizeof(element), "%.*s", (int)n, at);
+		if (!strstr(element, " : ") || !has_port(element, port))
+			continue;
+		return word_in(element, "accept") ? ACCEPTS : stops(element) ? STOPS : SOME_OF_IT;
+	}
+	return NOT_THE_PORT;
+}
+
+static enum about about_port(const struct ruleset *r, const char *rule)
+{
+	static const char * const more[] = { "saddr ", "daddr ", "iif", "oif", "!= " };
+	const char *at = strstr(rule, "dport ");
+	char match[1024];
+	unsigned int i;
+	size_t n;
+
+	if (!at || strstr(rule, "tcp dport"))
+		return NOT_THE_PORT;
+	at += strlen("dport ");
+	at += strspn(at, " ");
+	if (!strncmp(at, "!= ", 3))
+		return NOT_THE_PORT;
+	/* a named map, or a set of ports with addresses, is not looked up */
+	if (*at == '.' || !strncmp(at, "vmap @", 6))
+		return SOME_OF_IT;
+	if (!strncmp(at, "vmap {", 6))
+		return of_map(at + 5, r->port);
+	n = *at == '{' ? strcspn(at, "}") : strcspn(at, " ");
+	snprintf(match, sizeof(match), "%.*s", (int)n, at);
+	if (*at == '@' ? !set_has_port(r, at) : !has_port(match, r->port))
+		return NOT_THE_PORT;
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		if (strstr(rule, more[i]))
+			return SOME_OF_IT;
+	if (word_in(rule, "jump") || word_in(rule, "goto"))
+		return SOME_OF_IT;
+	return word_in(rule, "accept") ? ACCEPTS : stops(rule) ? STOPS : NEITHER;
+}
 
 static void conclude(const struct chain *c, unsigned int port, struct verdict *v)
 {
 	if (!c->ours)
 		return;
-	if (!c->drops_port && (!c->drops || c->accepts_port)) {
+	if (!c->drops_port && (!c->drops || c->accepts_port || c->some_only)) {
 		if (!c->some_only)
 			return;
 		v->some_only = true;
@@ -131,41 +175,66 @@ static void conclude(const struct chain *c, unsigned int port, struct verdict *v
 	      c->name, c->table, port);
 }
 
-/* A rule of @c, which is the last of the @n chains; those of its table begin with @first */
-static void read_rule(struct chain *chains, unsigned int first, unsigned int n, const char *rule,
-		      unsigned int port)
+static void read_rule(struct ruleset *r, const char *rule)
 {
-	struct chain *c = &chains[n - 1];
-	enum about about = about_port(rule, port);
+	struct chain *c = &r->chains[r->n - 1];
+	enum about about = about_port(r, rule);
 	unsigned int i;
 
 	/* what another hook accepts does not help */
 	if (about != NOT_THE_PORT && c->base && !c->ours)
 		return;
-	if (about == SOME_OF_IT)
-		for (i = first; i < n; i++)
-			chains[i].some_only = true;
-	if (about != NOT_THE_PORT && strstr(rule, "accept")) {
-		for (i = first; i < n; i++)
-			chains[i].accepts_port = true;
-	} else if (about == THE_PORT) {
-		if (stops(rule) && !c->accepts_port)
-			c->drops_port = true;
-	} else if (about == NOT_THE_PORT) {
-		/* the last rule counts: what stands before it is for somebody else */
-		if (!strncmp(rule, "drop", 4) || !strncmp(rule, "reject", 6) ||
-		    (!strncmp(rule, "counter", 7) && stops(rule)))
-			c->drops = true;
+	for (i = r->first; i < r->n; i++) {
+		r->chains[i].some_only |= about == SOME_OF_IT;
+		r->chains[i].accepts_port |= about == ACCEPTS;
 	}
+	if (about == STOPS && !c->accepts_port && !c->some_only)
+		c->drops_port = true;
+	/* the last rule counts: what stands before it is for somebody else */
+	if (about == NOT_THE_PORT &&
+	    (!strncmp(rule, "drop", 4) || !strncmp(rule, "reject", 6) ||
+	     (!strncmp(rule, "counter", 7) && stops(rule))))
+		c->drops = true;
+}
+
+static void begin_chain(struct ruleset *r, const char *name)
+{
+	struct chain *c;
+
+	if (r->n == r->room) {
+		r->room = r->room ? 2 * r->room : 64;
+		c = realloc(r->chains, r->room * sizeof(*c));
+		if (!c)
+			exit(bc_error(BC_FAIL, "no memory"));
+		r->chains = c;
+	}
+	c = memset(&r->chains[r->n++], 0, sizeof(*c));
+	snprintf(c->table, sizeof(c->table), "%s", r->table);
+	snprintf(c->name, sizeof(c->name), "%.*s", (int)strcspn(name, " "), name);
+	/* what an earlier chain of the table says */
+	if (r->n - 1 > r->first) {
+		c->accepts_port = r->chains[r->first].accepts_port;
+		c->some_only = r->chains[r->first].some_only;
+	}
+}
+
+/* Comments and prefixes of a log may say anything. */
+static void strip_quotes(char *line)
+{
+	char *end;
+
+	while ((line = strchr(line, '"')) && (end = strchr(line + 1, '"')))
+		memmove(line, end + 1, strlen(end + 1) + 1);
 }
 
 /* A table may have several chains at the hook; what is accepted in one table another may drop. */
 static void read_nft(char *rules, const char *hook, unsigned int port, struct verdict *v)
 {
-	unsigned int n = 0, i, first = 0, room = 0;
-	char table[128] = "", want[32], *line, *next;
-	struct chain *chains = NULL, *c;
-	bool in_chain = false;
+	enum { NOWHERE, IN_SET, IN_ELEMENTS, IN_CHAIN } where = NOWHERE;
+	struct ruleset r = { .port = port };
+	char want[32], set[64], *line, *next;
+	struct chain *c;
+	unsigned int i;
 
 	snprintf(want, sizeof(want), "hook %s ", hook);
 	for (line = rules; line; line = next) {
@@ -173,41 +242,37 @@ static void read_nft(char *rules, const char *hook, unsigned int port, struct ve
 		if (next)
 			*next++ = '\0';
 		line += strspn(line, " \t");
+		strip_quotes(line);
 		if (!strncmp(line, "table ", 6)) {
 			line[strcspn(line, "{")] = '\0';
-			snprintf(table, sizeof(table), "%.*s", (int)strlen(line) - 7, line + 6);
-			first = n;
-			in_chain = false;
+			snprintf(r.table, sizeof(r.table), "%.*s", (int)strlen(line) - 7, line + 6);
+			r.first = r.n;
+			strcpy(r.sets, " ");
+			where = NOWHERE;
 		} else if (!strncmp(line, "chain ", 6)) {
-			if (n == room) {
-				room = room ? 2 * room : 64;
-				c = realloc(chains, room * sizeof(*chains));
-				if (!c)
-					exit(bc_error(BC_FAIL, "no memory"));
-				chains = c;
-			}
-			c = memset(&chains[n++], 0, sizeof(*c));
-			in_chain = true;
-			snprintf(c->table, sizeof(c->table), "%s", table);
-			snprintf(c->name, sizeof(c->name), "%.*s", (int)strcspn(line + 6, " "),
-				 line + 6);
-			/* what an earlier chain of the table accepts */
-			c->accepts_port = n - 1 > first && chains[first].accepts_port;
-			c->some_only = n - 1 > first && chains[first].some_only;
+			begin_chain(&r, line + 6);
+			where = IN_CHAIN;
+		} else if (!strncmp(line, "set ", 4)) {
+			snprintf(set, sizeof(set), "%.*s", (int)strcspn(line + 4, " "), line + 4);
+			where = IN_SET;
+		} else if (where == IN_ELEMENTS || (where == IN_SET && !strncmp(line, "elements", 8))) {
+			if (has_port(line, port) && strlen(r.sets) + strlen(set) + 2 < sizeof(r.sets))
+				strcat(strcat(r.sets, set), " ");
+			where = strchr(line, '}') ? IN_SET : IN_ELEMENTS;
 		} else if (*line == '}') {
-			in_chain = false;
-		} else if (in_chain && strstr(line, " hook ")) {
-			c = &chains[n - 1];
+			where = NOWHERE;
+		} else if (where == IN_CHAIN && strstr(line, " hook ")) {
+			c = &r.chains[r.n - 1];
 			c->base = true;
 			c->ours = strstr(line, "type filter") && strstr(line, want);
 			c->drops = strstr(line, "policy drop");
-		} else if (in_chain && *line) {
-			read_rule(chains, first, n, line, port);
+		} else if (where == IN_CHAIN && *line) {
+			read_rule(&r, line);
 		}
 	}
-	for (i = 0; i < n; i++)
-		conclude(&chains[i], port, v);
-	free(chains);
+	for (i = 0; i < r.n; i++)
+		conclude(&r.chains[i], port, v);
+	free(r.chains);
 }
 
 /* --- the older iptables --- */
@@ -215,6 +280,12 @@ static void read_nft(char *rules, const char *hook, unsigned int port, struct ve
 static bool ipt_stops(const char *rule)
 {
 	return strstr(rule, "-j DROP") || strstr(rule, "-j REJECT");
+}
+
+/* Of some senders, or by some device */
+static bool ipt_for_some(const char *rule)
+{
+	return strstr(rule, " -s ") || strstr(rule, " -i ");
 }
 
 /* For all packets: no protocol, address, device or match is named */
@@ -225,7 +296,8 @@ static bool ipt_for_all(const char *rule)
 }
 
 /* The rules of one chain, of iptables -S */
-static bool ipt_blocks(const char *command, const char *chain, unsigned int port)
+static bool ipt_blocks(const char *command, const char *chain, unsigned int port,
+		       struct verdict *v)
 {
 	char out[1 << 16], rule[512], *line, *save, *at;
 	bool drops = false, accepted = false, dropped = false;
@@ -241,7 +313,8 @@ static bool ipt_blocks(const char *command, const char *chain, unsigned int port
 			drops = strstr(rule, " DROP");
 		} else if (at && !strstr(rule, "-p tcp") && has_port(strchr(at, ' '), port)) {
 			accepted |= strstr(rule, "-j ACCEPT") && !dropped;
-			dropped |= ipt_stops(rule) && !accepted;
+			dropped |= ipt_stops(rule) && !accepted && !ipt_for_some(rule);
+			v->some_only |= ipt_for_some(rule);
 		} else if (ipt_for_all(rule) && ipt_stops(rule)) {
 			drops = true;
 		}
@@ -262,7 +335,7 @@ bool doctor_filter(bool host, bool router, unsigned int port)
 	};
 	const size_t room = 4 << 20;
 	char *out = malloc(room), *copy, s[64];
-	struct verdict v = { false, false };
+	struct verdict v = { false, false }, through = { false, false };
 	unsigned int i;
 	int status;
 
@@ -284,7 +357,7 @@ bool doctor_filter(bool host, bool router, unsigned int port)
 		if (host)
 			read_nft(out, "input", port, &v);
 		if (router)
-			read_nft(copy, "forward", port, &v);
+			read_nft(copy, "forward", port, &through);
 		free(copy);
 	}
 	free(out);
@@ -292,11 +365,11 @@ bool doctor_filter(bool host, bool router, unsigned int port)
 		if (bc_read_file(names[i], s, sizeof(s)) <= 0)
 			continue;
 		if (host)
-			v.blocked |= ipt_blocks(legacy[i], "INPUT", port);
+			v.blocked |= ipt_blocks(legacy[i], "INPUT", port, &v);
 		if (router)
-			v.blocked |= ipt_blocks(legacy[i], "FORWARD", port);
+			through.blocked |= ipt_blocks(legacy[i], "FORWARD", port, &through);
 	}
-	if (!v.blocked && !v.some_only && status != 127)
+	if (!v.blocked && !v.some_only && !through.blocked && !through.some_only && status != 127)
 		found(D_OK, "filter", NULL, "no filter of this machine drops UDP port %u", port);
 	return v.some_only;
 }

@@ -3,9 +3,9 @@
  * subrtt exporter: counters, ports and connections as OpenMetrics, over HTTP or once to stdout.
  *
  * One request after the other: who scrapes is one or two, and what is read costs less than a
- * thread.  A client has HEAD_MS for its request, and the kernel waits for the first bytes of it
- * before it hands us the connection, so that silent ones do not add up.  Nothing of a request but its
- * first line is looked at.
+ * thread.  The kernel hands us a connection when its first bytes have come, or after a second
+ * (TCP_DEFER_ACCEPT); who has said nothing by then is not waited for, and who has said something has
+ * HEAD_MS for the rest.  Nothing of a request but its first line is looked at.
  *
  * The counters of tcp_bolt are left out unless asked for: who can watch them, and send control
  * messages, finds out how close a guess was.
@@ -83,6 +83,16 @@ static bool read_head(int fd, char *buf, size_t *have, int64_t until)
 	return false;
 }
 
+/* What a client still sends would be answered by a reset, before it has read our answer. */
+static void drain(int fd, int64_t until)
+{
+	char buf[REQUEST_MAX];
+
+	shutdown(fd, SHUT_WR);
+	while (ready(fd, POLLIN, until) && recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+		;
+}
+
 static void write_all(int fd, const char *data, size_t len, int64_t until)
 {
 	ssize_t n;
@@ -145,8 +155,10 @@ static void serve(int fd)
 	size_t have;
 
 	if (!read_head(fd, buf, &have, now_ms() + HEAD_MS)) {
-		if (have == REQUEST_MAX)
+		if (have == REQUEST_MAX) {
 			say(fd, "431 Request Header Fields Too Large", "too long\n", false, until);
+			drain(fd, now_ms() + HEAD_MS);
+		}
 		return;
 	}
 	if (sscanf(buf, "%15s %255s HTTP/1.", method, path) != 2) {
@@ -225,7 +237,8 @@ static int serve_all(void)
 		fd = accept4(p.fd, NULL, NULL, SOCK_CLOEXEC);
 		if (fd < 0)
 			continue;
-		serve(fd);
+		if (ready(fd, POLLIN, now_ms() + 1))
+			serve(fd);
 		close(fd);
 	}
 	close(p.fd);

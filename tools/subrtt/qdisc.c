@@ -236,6 +236,15 @@ static int read_bands(struct nl_sock *sk, struct port *p)
 	return at_num(p->tb[TCA_SFC_BANDS]) > 1 ? bc_nl_dump(sk, &d) : BC_OK;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct port *x = a, *y = b;
+
+	if (x->ifindex != y->ifindex)
+		return x->ifindex < y->ifindex ? -1 : 1;
+	return x->parent < y->parent ? -1 : x->parent > y->parent;
+}
+
 static int read_ports(void)
 {
 	const struct bc_dump d = {
@@ -261,6 +270,9 @@ static int read_ports(void)
 			status = bc_error(BC_ABSENT, "no device %s", q.wanted[i]);
 	if (!status)
 		status = bc_nl_dump(sk, &d);
+	/* the kernel has children of one parent the other way round */
+	if (q.n)
+		qsort(q.p, q.n, sizeof(*q.p), by_place);
 	for (n = 0; n < q.n && !status; n++)
 		status = read_bands(sk, &q.p[n]);
 	nl_socket_free(sk);
@@ -319,8 +331,6 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 			.ifindex = p->ifindex,
 			.handle = p->handle,
 			.parent = p->parent,
-			/* tc finds no qdisc of handle 0 */
-			.verb = p->handle ? "change" : "replace",
 			.any = &p->any,
 			.st = &p->st,
 			.udp_port = at_num(p->tb[TCA_SFC_PORT]),
@@ -333,8 +343,7 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 			nla_memcpy(&flags, p->tb[TCA_SFC_FLAGS], sizeof(flags));
 		port.flags = flags.value;
 		dev_name(p->ifindex, port.dev, sizeof(port.dev));
-		/* what the kernel's own mq has below it can only be replaced together */
-		if (p->parent == TC_H_ROOT || !TC_H_MAJ(p->parent))
+		if (p->parent == TC_H_ROOT)
 			snprintf(port.where, sizeof(port.where), "root");
 		else
 			snprintf(port.where, sizeof(port.where), "parent %x:%x",
@@ -362,7 +371,7 @@ const struct bc_cmd cmd_qdisc = {
 "  subrtt -j qdisc | jq '.[] | {dev, src: .sfc.src_sent, drops}'\n"
 "\n"
 "What to look for:\n"
-"  link_rate unknown    the device does not report its speed: tc qdisc change dev DEV root sfc link RATE\n"
+"  link_rate unknown    the device does not report its speed: tc qdisc replace dev DEV root sfc link RATE\n"
 "  congested absent     if absent under load, the queue is elsewhere, for instance in the device's\n"
 "                       ring; see subrtt doctor\n"
 "  msg_limited          control messages that exceeded msgrate and were not sent\n",

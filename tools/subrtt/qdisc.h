@@ -48,7 +48,6 @@ struct qdisc_port {
 	uint64_t rate;
 	int ifindex;
 	uint32_t handle, parent;	/* the kernel's own children of one parent have handle 0 */
-	const char *verb;		/* of tc, to change it where it is */
 	const struct counts *any;
 	const struct tc_sfc_xstats *st;
 };

@@ -112,6 +112,7 @@ const char *tx_fixed(uint64_t q32);	/* a window */
 const char *tx_ns(uint64_t ns);
 /* A device's name, without what a terminal would take for a command */
 const char *tx_name(const char *name);
+char *tx_plain(char *s);	/* likewise any text, in place */
 /*
  * The character that @s begins with, and in @used its bytes;
  * U+FFFD for a byte of none.  Until the next call.

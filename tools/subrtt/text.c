@@ -55,15 +55,25 @@ const char *tx_ns(uint64_t ns)
 	return scaled(ns, units, 4);
 }
 
+char *tx_plain(char *s)
+{
+	unsigned char *c;
+
+	for (c = (unsigned char *)s; *c; c++) {
+		if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)	/* U+0080 to U+009F */
+			c[0] = c[1] = '?';
+		if (*c < ' ' || *c == 0x7f)
+			*c = '?';
+	}
+	return s;
+}
+
 const char *tx_name(const char *name)
 {
 	char *s = slot();
-	unsigned int i;
 
 	snprintf(s, 32, "%s", name);
-	for (i = 0; s[i]; i++)
-		if ((unsigned char)s[i] < ' ' || s[i] == 0x7f)
-			s[i] = '?';
+	tx_plain(s);
 	return s;
 }
 

@@ -277,11 +277,31 @@ static void port_text(const struct top_port *p)
 	       (unsigned long long)p->marks);
 }
 
+/* On a terminal an address of IPv6 leaves room for the numbers: its end, with the port. */
+static const char *fitting(const char *address, size_t room)
+{
+	static char ring[2][32];
+	static unsigned int next;
+	size_t n = strlen(address);
+	char *s;
+
+	if (opt.batch || n <= room)
+		return address;
+	s = ring[next++ % 2];
+	snprintf(s, sizeof(ring[0]), "..%s", address + n - room + 2);
+	return s;
+}
+
 static void flow_text(const struct top_flow *f)
 {
-	printf("%-21s %-21s %-6s %8s %6s %7s %5llu%s\n", f->g.local, f->g.remote, f->g.cc,
-	       f->known ? tx_rate(f->bit_ps) : "-", tx_fixed(f->g.window), tx_ns(f->g.srtt_ns),
-	       (unsigned long long)f->retransmits, f->g.paused ? " paused" : "");
+	char retransmits[24] = "-";
+
+	if (f->known)
+		snprintf(retransmits, sizeof(retransmits), "%llu",
+			 (unsigned long long)f->retransmits);
+	printf("%c%-20s %-21s %-6s %8s %6s %7s %5s\n", f->g.paused ? 'P' : ' ', fitting(f->g.local, 20),
+	       fitting(f->g.remote, 21), f->g.cc, f->known ? tx_rate(f->bit_ps) : "-",
+	       tx_fixed(f->g.window), tx_ns(f->g.srtt_ns), retransmits);
 }
 
 /* Lines that there is room for; all of them where it is no terminal's */
@@ -321,7 +341,7 @@ static void show_text(const struct look *l, const struct look *before, double se
 		port_text(&p);
 	}
 	if (l->n_flows && left > 1) {
-		printf("%-21s %-21s %-6s %8s %6s %7s %5s\n", "LOCAL", "REMOTE", "CC", "ACKED",
+		printf(" %-20s %-21s %-6s %8s %6s %7s %5s\n", "LOCAL", "REMOTE", "CC", "ACKED",
 		       "WINDOW", "SRTT", "RETR");
 		left--;
 	}
