@@ -61,8 +61,8 @@ class Refuses(unittest.TestCase):
 
     def test_options_of_backends(self):
         self.refused("run", "flow-join", "--backend", "xen", "--out", self.out, says="argument --backend: invalid choice: 'xen'")
-        self.refused("run", "flow-join", "--kernel", "5.10", "--out", self.out, says="argument --kernel: invalid choice: '5.10' (choose from '6.1', '6.12', '7.3')")
-        self.refused("sweep", "flow-join", "--kernel", "7.2", says="argument --kernel: invalid choice: '7.2' (choose from '6.1', '6.12', '7.3')")
+        self.refused("run", "flow-join", "--kernel", "5.10", "--out", self.out, says="argument --kernel: invalid choice: '5.10' (choose from ")
+        self.refused("sweep", "flow-join", "--kernel", "7.2", says="argument --kernel: invalid choice: '7.2' (choose from ")
         self.refused("build", "--kernel", "7.4", says="argument --kernel: invalid choice: '7.4'")
         self.refused("run", "flow-join", "--backend", "native", "--kernel", "6.1", "--out", self.out, says="--kernel 6.1: --backend native")
         self.refused("run", "flow-join", "--backend", "native", "--jobs", "2", "--out", self.out, says="--jobs 2")

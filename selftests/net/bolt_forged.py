@@ -69,14 +69,18 @@ class Forged(Flow):
                 self.cwnd() - cwnd)
 
     def beyond_first(self):
-        """The first window, which leaves without INC, is acknowledged; those in flight have it, but for the oldest"""
+        """The first window, of ten packets, leaves without INC, and is acknowledged; those in flight, of a smaller
+        window, have it, but for the oldest"""
         mss = 1436
+        self.sock.setsockopt(socket.SOL_SOCKET, 32, 1 << 20)     # SO_SNDBUFFORCE
         self.sock.sendall(bytes(200 * mss))
-        poll(lambda: self.left(20), "a window")
-        end = (self.una + 10000 + 13 * mss) & 0xffffffff
-        self.segment(end)
-        poll(lambda: self.left(40), "another")
-        self.una, self.flight = end, self.flight[21:]
+        poll(lambda: self.left(10), "a window")
+        self.believed("a smaller window", self.message(flags=8))
+        end = (self.una + 10000 + 3 * mss) & 0xffffffff
+        # with a round trip as long as this one, so that what leaves now is not taken for a new beginning
+        self.segment(end, echo=self.flight[0][1])
+        poll(lambda: self.left(9 + 9), "another")
+        self.una, self.flight = end, self.flight[9 + 1:]
 
     def left(self, n):
         while self.received():
@@ -123,7 +127,7 @@ def empty():
 
 def corrupt():
     """TCP drops a segment whose checksum is wrong, after the hook: what its option says is not believed"""
-    f = Forged(warm=False)
+    f = Forged(warm=False, cwnd=10)
     f.beyond_first()
     sh(f"ip netns exec {f.h1.name} ethtool -K eth0 rx off >/dev/null 2>&1")
     before = f.h1.stats()
@@ -169,7 +173,7 @@ def first_inc():
     f = Forged(warm=False)
     expect("of a first window", f.segment(f.una + 2 * 1436, inc=2), ({"OptRx": 1}, 0))
     f.close()
-    f = Forged(warm=False)
+    f = Forged(warm=False, cwnd=10)
     f.beyond_first()
     f.believed("INC taken away", f.message())
     f.believed("INC left", f.message(flags=8))

@@ -278,9 +278,9 @@ test_filter() {
 		only
 		finds filter ok 'no filter'
 	done <<-'TABLE'
-		port+filter table inet f { chain in { type filter hook input priority 0; udp dport 12311 drop; } }
-		port+filter table ip f { chain in { type filter hook input priority 0; udp dport { 53, 12311 } counter drop; } }
-		port+filter table inet f { chain in { type filter hook input priority 0; meta l4proto udp th dport 12000-13000 reject; } }
+		filter+port table inet f { chain in { type filter hook input priority 0; udp dport 12311 drop; } }
+		filter+port table ip f { chain in { type filter hook input priority 0; udp dport { 53, 12311 } counter drop; } }
+		filter+port table inet f { chain in { type filter hook input priority 0; meta l4proto udp th dport 12000-13000 reject; } }
 		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; tcp dport 22 accept; } }
 		filter table inet f { chain in { type filter hook input priority 0; iifname lo accept; tcp dport 22 accept; counter drop; } }
 		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; tcp dport 12311 accept; } }
@@ -300,8 +300,8 @@ test_filter() {
 		none table inet f { set p { type inet_service; elements = { 53, 12311 }; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport @p accept; } }
 		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport vmap { 53 : drop, 12311 : accept }; } }
 		filter table inet f { set p { type inet_service; elements = { 53 }; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport @p accept; } }
-		port+filter table inet f { chain in { type filter hook input priority 0; udp dport vmap { 53 : accept, 12311 : drop }; } }
-		port+filter table inet f { chain in { type filter hook input priority 0; udp dport 12311 drop comment "accept @nobody"; } }
+		filter+port table inet f { chain in { type filter hook input priority 0; udp dport vmap { 53 : accept, 12311 : drop }; } }
+		filter+port table inet f { chain in { type filter hook input priority 0; udp dport 12311 drop comment "accept @nobody"; } }
 	TABLE
 	# behind more chains than anybody reads
 	rules "table inet a { $(printf 'chain c%s { }; ' {1..70}) }"$'\n'"table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; } }"

@@ -344,7 +344,7 @@ test_top_text() {
 	expect_eq "status ($err)" "$status" 0
 	expect_eq "looks" "$(grep -c '^subrtt top - .* 1 flows, 0 paused; 1 ports$' "$tmp/out")" 2
 	expect "port" grep -qE '^eth0 +[0-9.]+[KMG]?bps +[0-9.]+%' "$tmp/out"
-	expect "flow" grep -qE "^$A1:[0-9]+ +$A2:5001 +bolt " "$tmp/out"
+	expect "flow" grep -qE "^ $A1:[0-9]+ +$A2:5001 +bolt " "$tmp/out"
 	expect_eq "no terminal, no commands for one" "$(grep -c $'\033' "$tmp/out")" 0
 	let_go
 	setup_ns H1
