@@ -78,8 +78,9 @@ static bool bolt_is_cwnd_limited(const struct sock *sk, const struct bolt_flow *
  *
  * A receiver that overstates inc_count would grow its window without bound.  So grant at most one
  * packet per packet delivered, and no more than left with INC, less those for which an SRC reported
- * that INC was cleared.  Unused credit is kept up to one window.  LOCAL_IN may read an inc_count before TCP processes the ACK
- * that delivers those packets; the difference is granted with a later ACK.
+ * that INC was cleared.  Unused credit is kept up to one window.  LOCAL_IN may read an inc_count
+ * before TCP processes the ACK that delivers those packets; the difference is granted with a later
+ * ACK.
  */
 static u32 bolt_grant_inc(struct bolt_flow *f, u32 delivered)
 {

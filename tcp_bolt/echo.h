@@ -5,8 +5,8 @@
  * The receiver chooses what it echoes.  It gains by a sample that is too short, which hides a queue
  * from Swift, and by one that is too long, for which an SRC takes less off the window.  So what it
  * echoes has to be a departure, and no older than that of the newest packet that TCP knows to have
- * arrived.  A departure that is not among those kept has to be that packet's, or of a packet that is
- * in flight.
+ * arrived.  A departure that is not among those kept has to be that packet's, or of a packet that
+ * is in flight.
  *
  * Pure: plain structs go in, a number comes out.  Times are on the wire's clock, in ns, modulo
  * 2^32.

@@ -47,7 +47,7 @@ static const struct echo_case echo_cases[] = {
 	{ "older than TCP says", 200, 0, 190 * GAP, 150 * GAP, true, 150 * GAP },
 	{ "older, and in flight", 200, 0, 140 * GAP, 150 * GAP, true, 140 * GAP, true },
 	{ "... of an ACK in the backlog", 200, 0, 140 * GAP, 150 * GAP, false, 140 * GAP, true },
-	{ "... and older than what has arrived", 200, 0, 150 * GAP, 140 * GAP, true, 140 * GAP, true },
+	{ "... and older than arrivals", 200, 0, 150 * GAP, 140 * GAP, true, 140 * GAP, true },
 	{ "left over from before the newest", 10, 0, 5 * GAP, -1, true, BOLT_ECHO_NONE },
 	{ "TCP knows of nothing for a second", 10, 0, 5 * GAP, 0x40000001, true, BOLT_ECHO_NONE },
 	{ "more than a second ago", 200, 0, 0x40000001, 0x40000001, true, BOLT_ECHO_NONE },

@@ -132,7 +132,8 @@ static void print_text(void)
 		printf("%-8s %-9s %s\n", finding_names[all.e[i].f], all.e[i].check,
 		       tx_plain(all.e[i].text));
 		if (all.e[i].fix)
-			printf("%18s %s\n", all.e[i].f == D_FIX ? "->" : "", tx_plain(all.e[i].fix));
+			printf("%18s %s\n", all.e[i].f == D_FIX ? "->" : "",
+			       tx_plain(all.e[i].fix));
 	}
 	if (all.count[D_FIX])
 		printf("%u to fix\n", all.count[D_FIX]);

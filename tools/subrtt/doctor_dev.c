@@ -25,8 +25,8 @@
 #define RING_MAX	128
 
 /*
- * Ports; those on a device with another; those of these that are not one port with it; devices below a
- * bridge
+ * Ports; those on a device with another; those of these that are not one port with it; devices
+ * below a bridge
  */
 static unsigned int ports, same, apart, bridged;
 static char last[IFNAMSIZ];
@@ -135,8 +135,8 @@ static bool accepts_local(const char *dev)
 }
 
 /*
- * The command that sets an option where the port is.  tc "replace" changes a qdisc of that kind, and
- * finds one that the kernel made, which has no handle; below such a parent tc finds none.
+ * The command that sets an option where the port is.  tc "replace" changes a qdisc of that kind,
+ * and finds one that the kernel made, which has no handle; below such a parent tc finds none.
  */
 static char *set(const struct qdisc_port *p, const char *option)
 {

@@ -218,6 +218,14 @@ static void begin_chain(struct ruleset *r, const char *name)
 	}
 }
 
+static void add_set(struct ruleset *r, const char *name)
+{
+	size_t n = strlen(r->sets);
+
+	if (n + strlen(name) + 2 < sizeof(r->sets))
+		sprintf(r->sets + n, "%s ", name);
+}
+
 /* Comments and prefixes of a log may say anything. */
 static void strip_quotes(char *line)
 {
@@ -247,7 +255,7 @@ static void read_nft(char *rules, const char *hook, unsigned int port, struct ve
 			line[strcspn(line, "{")] = '\0';
 			snprintf(r.table, sizeof(r.table), "%.*s", (int)strlen(line) - 7, line + 6);
 			r.first = r.n;
-			strcpy(r.sets, " ");
+			snprintf(r.sets, sizeof(r.sets), " ");
 			where = NOWHERE;
 		} else if (!strncmp(line, "chain ", 6)) {
 			begin_chain(&r, line + 6);
@@ -255,9 +263,10 @@ static void read_nft(char *rules, const char *hook, unsigned int port, struct ve
 		} else if (!strncmp(line, "set ", 4)) {
 			snprintf(set, sizeof(set), "%.*s", (int)strcspn(line + 4, " "), line + 4);
 			where = IN_SET;
-		} else if (where == IN_ELEMENTS || (where == IN_SET && !strncmp(line, "elements", 8))) {
-			if (has_port(line, port) && strlen(r.sets) + strlen(set) + 2 < sizeof(r.sets))
-				strcat(strcat(r.sets, set), " ");
+		} else if (where == IN_ELEMENTS ||
+			   (where == IN_SET && !strncmp(line, "elements", 8))) {
+			if (has_port(line, port))
+				add_set(&r, set);
 			where = strchr(line, '}') ? IN_SET : IN_ELEMENTS;
 		} else if (*line == '}') {
 			where = NOWHERE;
@@ -311,7 +320,7 @@ static bool ipt_blocks(const char *command, const char *chain, unsigned int port
 			at = strstr(rule, "--dport ");
 		if (!strncmp(rule, "-P ", 3)) {
 			drops = strstr(rule, " DROP");
-		} else if (at && !strstr(rule, "-p tcp") && has_port(strchr(at, ' '), port)) {
+		} else if (at && !strstr(rule, "-p tcp") && has_port(at + strcspn(at, " "), port)) {
 			accepted |= strstr(rule, "-j ACCEPT") && !dropped;
 			dropped |= ipt_stops(rule) && !accepted && !ipt_for_some(rule);
 			v->some_only |= ipt_for_some(rule);

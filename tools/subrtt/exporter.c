@@ -4,8 +4,8 @@
  *
  * One request after the other: who scrapes is one or two, and what is read costs less than a
  * thread.  The kernel hands us a connection when its first bytes have come, or after a second
- * (TCP_DEFER_ACCEPT); who has said nothing by then is not waited for, and who has said something has
- * HEAD_MS for the rest.  Nothing of a request but its first line is looked at.
+ * (TCP_DEFER_ACCEPT); who has said nothing by then is not waited for, and who has said something
+ * has HEAD_MS for the rest.  Nothing of a request but its first line is looked at.
  *
  * The counters of tcp_bolt are left out unless asked for: who can watch them, and send control
  * messages, finds out how close a guess was.
@@ -64,7 +64,7 @@ static bool ready(int fd, short events, int64_t until)
 	return left > 0 && poll(&p, 1, left) == 1;
 }
 
-/* The head of a request; false when it does not come in time, or is too long (*have is REQUEST_MAX) */
+/* The head of a request; false when it does not come in time, or is too long: REQUEST_MAX */
 static bool read_head(int fd, char *buf, size_t *have, int64_t until)
 {
 	ssize_t n;

@@ -119,7 +119,8 @@ static int bad_option(int c, char **argv, const struct option *longs)
 	if (c == ':')
 		return bc_error(BC_USAGE, "-%c: value missing", optopt);
 	/* a cluster of short ones: the word before is not what is wrong, unless optopt is its */
-	if (optopt && !strncmp(word, "--", 2) && strchr(word, '=') && long_takes_none(longs, optopt))
+	if (optopt && !strncmp(word, "--", 2) && strchr(word, '=') &&
+	    long_takes_none(longs, optopt))
 		return bc_error(BC_USAGE, "%.*s takes no value", (int)strcspn(word, "="), word);
 	if (optopt)
 		return bc_error(BC_USAGE, "no option \"-%c\"; see: subrtt %s%s", optopt,

@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 /*
- * Ports and connections as OpenMetrics, or as Prometheus's older text format 0.0.4, which is all that
- * node_exporter's textfile collector reads; @counters: those of the namespace, too; @each_flow: each
- * connection by itself as well
+ * Ports and connections as OpenMetrics, or as Prometheus's older text format 0.0.4, which is all
+ * that node_exporter's textfile collector reads; @counters: those of the namespace, too;
+ * @each_flow: each connection by itself as well
  */
 enum metrics_format { METRICS_OPEN, METRICS_TEXT };
 void metrics_write(FILE *out, enum metrics_format format, bool counters, bool each_flow);

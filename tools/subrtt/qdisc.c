@@ -68,7 +68,8 @@ static void print_text(const struct port *p, const char *dev)
 {
 	char handle[32], parent[32];
 
-	printf("%s sfc %s %s%s\n ", tx_name(dev), rtnl_tc_handle2str(p->handle, handle, sizeof(handle)),
+	printf("%s sfc %s %s%s\n ", tx_name(dev),
+	       rtnl_tc_handle2str(p->handle, handle, sizeof(handle)),
 	       p->parent == TC_H_ROOT ? "root" : "parent ",
 	       p->parent == TC_H_ROOT ? "" :
 	       rtnl_tc_handle2str(p->parent, parent, sizeof(parent)));

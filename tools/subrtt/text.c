@@ -60,10 +60,12 @@ char *tx_plain(char *s)
 	unsigned char *c;
 
 	for (c = (unsigned char *)s; *c; c++) {
-		if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)	/* U+0080 to U+009F */
-			c[0] = c[1] = '?';
-		if (*c < ' ' || *c == 0x7f)
+		if (*c < ' ' || *c == 0x7f) {
 			*c = '?';
+		} else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) {	/* U+0080 to U+009F */
+			c[0] = '?';
+			c[1] = '?';
+		}
 	}
 	return s;
 }

@@ -299,9 +299,10 @@ static void flow_text(const struct top_flow *f)
 	if (f->known)
 		snprintf(retransmits, sizeof(retransmits), "%llu",
 			 (unsigned long long)f->retransmits);
-	printf("%c%-20s %-21s %-6s %8s %6s %7s %5s\n", f->g.paused ? 'P' : ' ', fitting(f->g.local, 20),
-	       fitting(f->g.remote, 21), f->g.cc, f->known ? tx_rate(f->bit_ps) : "-",
-	       tx_fixed(f->g.window), tx_ns(f->g.srtt_ns), retransmits);
+	printf("%c%-20s %-21s %-6s %8s %6s %7s %5s\n", f->g.paused ? 'P' : ' ',
+	       fitting(f->g.local, 20), fitting(f->g.remote, 21), f->g.cc,
+	       f->known ? tx_rate(f->bit_ps) : "-", tx_fixed(f->g.window), tx_ns(f->g.srtt_ns),
+	       retransmits);
 }
 
 /* Lines that there is room for; all of them where it is no terminal's */

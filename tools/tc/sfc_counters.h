@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * C(NAME, GROUP, a new line begins), of struct tc_sfc_xstats, behind link_rate; S: a state, which is so
- * when asked, and no count of what happened
+ * C(NAME, GROUP, a new line begins), of struct tc_sfc_xstats, behind link_rate; S: a state, which
+ * is so when asked, and no count of what happened
  */
 #define SFC_COUNTERS(C, S) \
 	S(ccthresh, "port", false) S(mtu, "port", false) S(backlog_peak, "port", false) \
