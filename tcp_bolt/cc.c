@@ -77,18 +77,15 @@ static bool bolt_is_cwnd_limited(const struct sock *sk, const struct bolt_flow *
  * Algorithm 2 lines 10-11, for all ACKs since the last call: inc_count is cumulative.
  *
  * A receiver that overstates inc_count would grow its window without bound.  So grant at most one
- * packet per packet delivered, and no more than left with INC, less those for which an SRC reported
- * that INC was cleared.  Unused credit is kept up to one window.  LOCAL_IN may read an inc_count
- * before TCP processes the ACK that delivers those packets; the difference is granted with a later
- * ACK.
+ * packet per packet delivered, less those for which an SRC reported that INC was cleared.  Unused
+ * credit is kept up to one window.  LOCAL_IN may read an inc_count before TCP processes the ACK
+ * that delivers those packets; the difference is granted with a later ACK.
  */
 static u32 bolt_grant_inc(struct bolt_flow *f, u32 delivered)
 {
-	s64 room = max_t(s64, (s64)f->cwnd - f->inc_room, 0);
-	u32 n = min_t(s64, min(delivered, f->inc_sent - f->inc_credited), room);
+	u32 n;
 
-	f->inc_credited += n;
-	f->inc_room = min_t(s64, (s64)f->inc_room + n, f->cwnd);
+	f->inc_room = min_t(s64, (s64)f->inc_room + delivered, f->cwnd);
 	if (f->inc_room <= 0)
 		return 0;
 	n = min_t(u32, bolt_inc_delta(READ_ONCE(f->ack_inc), f->last_inc), f->inc_room);

@@ -126,8 +126,6 @@ struct bolt_flow {
 	u32			recover_fs;	/* struct bolt_recovery: prior */
 	u8			last_inc;	/* inc_count up to which INC was granted */
 	s32			inc_room;	/* packets that may have arrived with INC */
-	u32			inc_sent;	/* packets that have left with INC, and */
-	u32			inc_credited;	/* ... those that are or were in inc_room */
 	u32			nic_kbps;	/* rate of the outgoing device; 0: unknown */
 	u32			ns_per_byte;	/* of nic_kbps, see bolt_core_ns_per_byte() */
 	u32			link_bytes;	/* bytes per packet on that link besides IP */

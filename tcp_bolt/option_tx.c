@@ -96,8 +96,6 @@ static void bolt_out_data(struct sock *sk, struct bolt_flow *f, struct sk_buff *
 	opt->flags |= BOLT_F_DATA;
 	opt->flags |= f->ctl->on_src ? bolt_data_flags(sk, f, seq, seq + payload, now_ns) :
 				       BOLT_F_DEC;
-	if (opt->flags & BOLT_F_INC)
-		f->inc_sent += max_t(u32, skb_shinfo(skb)->gso_segs, 1);
 	opt->t_data_tx = bolt_wire_clock(f, now_ns);
 	opt->rq_delay = bolt_out_level(sk, f, skb);
 	bolt_departures_add(&f->sent, opt->t_data_tx, seq);
