@@ -12,6 +12,8 @@ SRCC = "srcc_delay 2us rtt 10us"    # of the scenario's links, on average
 SRCC_PAUSES = 0.2                   # of those without it, at most
 SRCC_SEEDS = (1, 2, 3)
 SRCC_DYNAMIC, SRCC_CONSTANT = ("equation", "measured"), ("275kb", "412kb")     # 40 and 60 % of xoff, as in its Figure 8
+SRCC_INCAST = {20: "2500KB", 160: "312500B"}     # servers: what each sends, 50 MB in all
+SRCC_GOODPUT = 0.95                 # of what the client's link can carry
 SRCC_FCT = 1.05                     # mean FCT, of that without, at most
 SRCC_USED = 0.95                    # of the congested link, at least
 SFC_P_FEEDBACK_NS = 6000            # T_F of the scenario: to b and back
@@ -93,6 +95,22 @@ def srcc_bursts(lab, j):
             j.must(max(pauses[t] for t in SRCC_DYNAMIC) < pauses[threshold], f"{what}: more than with a computed threshold")
 
 
+def srcc_incast(lab, j):
+    """50 MB from 20 and from 160 servers at once over lossless links: the client's link stays full with SRCC (SRCC, Figure 11)"""
+    for servers, size in SRCC_INCAST.items():
+        for cc in ("swift", "dctcp"):
+            for threshold in (None, *SRCC_DYNAMIC):
+                qdisc = "sfc nobolt pfc prio 0x01 xoff 687kb" + (f" srcc {threshold} rtt 32us" if threshold else "") + (" ecn 65kb" if cc == "dctcp" else "")
+                r = lab.run("srcc-incast", "--cc", cc, "--set", f"incast.degree={servers}", "--set", f"incast.bytes={size}",
+                            "--set", f"switch.qdisc={qdisc}")[0][cc].r
+                drops = sum(l["drops"] for l in r["links"])
+                goodput = 1 / r["fct"]["makespan_over_ideal"]
+                what = f"{servers} servers, {cc}, SRCC {threshold or 'off'}: goodput {goodput:.3f} of the link, {r['control']['pfc']['xoff']} pauses by PFC"
+                j.must(drops == 0 and not r["fct"]["unfinished"], f"{what}, {drops} dropped, {r['fct']['unfinished']} unfinished")
+                if threshold:
+                    j.goal(f"goodput, {servers} {cc} {threshold}", goodput, SRCC_GOODPUT, f"{what} (at least {SRCC_GOODPUT})", least=True)
+
+
 def sfc_p(lab, j):
     """SFC-P: hosts without SFC, paused by PFC at their switch; its Figure 5"""
     qth = 2 * SFC_P_FEEDBACK_NS * RATE_BPS / 8e9
@@ -157,17 +175,20 @@ KNOWN = {
     "SRCC: head-of-line blocking": {"used, dctcp equation": 0.93},
     # a burst of 640 KB is on its way before the first CNM is heard, and two together exceed xoff
     "SRCC: bursts beside a mixed load": {"pauses, equation": 0.22, "pauses, measured": 0.28},
+    # 20 windows that both marks and CNM have cut do not fill the link
+    "SRCC: incast": {"goodput, 20 dctcp equation": 0.78},
     # its marks keep the queue shorter without SFC as well
     "shared buffer: SFC over cubic and dctcp": {"less, dctcp": 2.3},
 }
 
 # minutes each: only when named, or by --long
-ON_DEMAND = ("SRCC: bursts beside a mixed load",)
+ON_DEMAND = ("SRCC: bursts beside a mixed load", "SRCC: incast")
 
 CHECKS = {
     "PFC: head-of-line blocking (SFC, 5.2)": pfc_hol,
     "SRCC: head-of-line blocking": srcc,
     "SRCC: bursts beside a mixed load": srcc_bursts,
+    "SRCC: incast": srcc_incast,
     "SFC-P (SFC, Figure 5)": sfc_p,
     "shared buffer": shared_buffer,
     "shared buffer: SFC over cubic and dctcp": shared_buffer_sfc,
