@@ -125,6 +125,15 @@ test_modules() {
 	finds module fix '^tcp_bolt is not installed '
 }
 
+# After an upgrade of the tools
+test_other_version() {
+	local as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_NLFAULT=16:ver:1000"
+	setup_host
+	doctor host
+	only module
+	finds module fix '^the loaded tcp_bolt is of another version than this subrtt'
+}
+
 # The kernel loads signed modules only, for either reason; and the log of one that was refused
 test_secure_boot() {
 	local as='' efi='printf "\6\0\0\0\1" >/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c'
@@ -476,4 +485,4 @@ test_user() {
 	expect_eq "to fix" "$(json '"\(.fix) \(.unknown > 0)"')" "0 true"
 }
 
-run_tests healthy kernel modules secure_boot tc sysctls hooks port filter peers devices user json
+run_tests healthy kernel modules other_version secure_boot tc sysctls hooks port filter peers devices user json

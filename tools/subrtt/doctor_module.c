@@ -3,6 +3,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/bolt_netlink.h>
+#include <linux/netlink.h>
+#include <netlink/socket.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/klog.h>
@@ -189,13 +192,30 @@ static char *how_to_install(bool dkms)
 		     IN_SOURCES, headers);
 }
 
+/* After an upgrade the old module stays until somebody unloads it. */
+static bool speaks_our_netlink(void)
+{
+	int status, family;
+	struct nl_sock *sk = bc_nl_open(NETLINK_GENERIC, &status);
+
+	if (!sk)
+		return true;
+	family = bc_nl_family(sk, BOLT_FAMILY_NAME, BOLT_FAMILY_VERSION, "tcp_bolt", true);
+	nl_socket_free(sk);
+	return family >= 0;
+}
+
 static void doctor_module(const char *name, enum finding absent, const char *purpose)
 {
 	const char *why;
 	char *other, *fix;
 
 	if (module_loaded(name)) {
-		found(D_OK, "module", NULL, "%s is loaded", name);
+		if (!strcmp(name, "tcp_bolt") && !speaks_our_netlink())
+			found(D_FIX, "module", "sudo modprobe -r tcp_bolt; sudo modprobe tcp_bolt",
+			      "the loaded %s is of another version than this subrtt", name);
+		else
+			found(D_OK, "module", NULL, "%s is loaded", name);
 		return;
 	}
 	if (installed_for(host.release, name)) {

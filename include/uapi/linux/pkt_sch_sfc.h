@@ -156,7 +156,7 @@ struct tc_sfc_xstats {
 
 	/* control messages */
 	__u64	src_sent;	/* SRC handed to the stack */
-	__u64	msg_limited;	/* SRC or BTS not sent: msgrate */
+	__u64	msg_limited;	/* SRC, BTS or CNM not sent: msgrate */
 	__u64	msg_nomem;	/* ... no memory */
 	__u64	msg_dropped;	/* ... the CPU's input queue was full */
 	__u64	msg_unfit;	/* ... packet too short, not quotable, or must not be answered */
