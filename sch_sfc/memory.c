@@ -250,14 +250,15 @@ void sfc_memory_settle(struct Qdisc *sch)
 	if (q->pfc && q->pfc != old && !q->pfc->users++)
 		sfc_pfc_begin(q->pfc, qdisc_dev(sch));
 	q->pfc_joined = q->pfc;
-	if (old && old != q->pfc && !--old->users) {
-		xa_erase(&sfc_switch_of_port(sch)->mem->devices, old->ifindex);
-		old->ifindex = 0;
-		sfc_pfc_end(old);
-	}
-	/* what waited for the end of a pause waits no more */
-	if (old && old != q->pfc)
+	if (old && old != q->pfc) {
+		if (!--old->users) {
+			xa_erase(&sfc_switch_of_port(sch)->mem->devices, old->ifindex);
+			old->ifindex = 0;
+			sfc_pfc_end(old);
+		}
+		/* what waited for the end of a pause waits no more */
 		netif_tx_schedule_all(qdisc_dev(sch));
+	}
 	if (!q->pfc)
 		return;
 	cfg = q->cfg.pfc;

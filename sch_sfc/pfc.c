@@ -237,9 +237,8 @@ static bool sfc_pfc_must_wait(struct Qdisc *sch, u8 prio, u64 now, u64 *wake_ns)
 		net_warn_ratelimited("sch_sfc: %s: watchdog: priority %u was paused for %u ms\n",
 				     qdisc_dev(sch)->name, prio,
 				     q->pfc->cfg.stuck_ns / (u32)NSEC_PER_MSEC);
-		fallthrough;
+		break;
 	case SFC_PAUSED_NOT:
-		clear_bit(prio, &q->pfc->paused);
 		break;
 	}
 	return false;
@@ -267,7 +266,7 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 		    sfc_pfc_must_wait(sch, sfc_skb_cb(skb)->prio, now, &wake_ns))
 			stopped |= BIT(band - SFC_BAND_DATA);
 	}
-	/* pauses that ran out while none of their packets waited */
+	/* what is over, also where none of its packets waited */
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)
 		if (test_bit(prio, &q->pfc->paused) && now >= q->pfc->rx[prio].until_ns)
 			clear_bit(prio, &q->pfc->paused);

@@ -3,6 +3,7 @@
 
 import struct
 import tempfile
+import types
 import unittest
 from pathlib import Path
 
@@ -112,6 +113,13 @@ class Window(unittest.TestCase):
     def test_no_time_at_all(self):
         for begin, end in ((2000, 3000), (500, 500), (1950, 2000)):
             self.assertRaises(RunError, self.cut, begin, end)
+
+
+class Control(unittest.TestCase):
+    def test_what_was_put_off_is_no_refusal(self):
+        raw = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        (raw / "bolt.txt").write_text("ns h0\nCtlRx 9\nCtlDeferred 7\nCtlTime 2\nCtlSeq 0\n")
+        self.assertEqual(results.control(raw, {}, types.SimpleNamespace(ip=4))["rejected"], {"Time": 2})
 
 
 class Fct(unittest.TestCase):

@@ -31,21 +31,21 @@ SIZE = 1514
 SLACK = 20 * US
 
 
+def ipv4(length, proto, tos, dst="198.51.100.1", ttl=64):
+    """The header of a packet of H1, with so many bytes in all"""
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, length, 0, 0x4000, ttl, proto, 0, socket.inet_aton("192.0.2.1"), socket.inet_aton(dst))
+    return head[:10] + struct.pack("!H", checksum(head)) + head[12:]
+
+
 def udp(tos=0, size=SIZE, sport=1000, dport=2000):
     """A packet of H1 to H2, as frame"""
     length = size - 14
-    head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, length, 0, 0x4000, 64, 17, 0, socket.inet_aton("192.0.2.1"),
-                       socket.inet_aton("198.51.100.1"))
-    head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
-    return head + struct.pack("!HHHH", sport, dport, length - 20, 0) + bytes(length - 28)
+    return ipv4(length, 17, tos) + struct.pack("!HHHH", sport, dport, length - 20, 0) + bytes(length - 28)
 
 
 def bare_ack(tos=0):
     """A pure ACK of H1 to H2, as packet"""
-    head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, 40, 0, 0x4000, 64, 6, 0, socket.inet_aton("192.0.2.1"),
-                       socket.inet_aton("198.51.100.1"))
-    head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
-    return head + struct.pack("!HHIIBBHHH", 1000, 2000, 1, 1, 5 << 4, 0x10, 60000, 0, 0)
+    return ipv4(40, 6, tos) + struct.pack("!HHIIBBHHH", 1000, 2000, 1, 1, 5 << 4, 0x10, 60000, 0, 0)
 
 
 def pause(quanta, prios=(3,), opcode=0x0101, length=46):

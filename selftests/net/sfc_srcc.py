@@ -8,15 +8,14 @@
 H1 sends TCP data by hand, with timestamps, and hears every frame of its link.  All times are of the guest's virtual clock.
 """
 
-import socket
 import struct
 import subprocess
 import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import checksum, expect, poll
-from sfc_pfc import SIZE, Router
+from bolt_ctl import expect, poll
+from sfc_pfc import SIZE, Router, ipv4
 
 FAR, OTHER = "198.51.100.1", "203.0.113.1"
 RATE_KBPS = 1000
@@ -26,10 +25,8 @@ CNM = 3
 def tcp(dst=FAR, sport=1000, tsval=77, ttl=64, tos=96, size=SIZE):
     """Data of H1, as frame"""
     length = size - 14
-    head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, length, 0, 0x4000, ttl, 6, 0, socket.inet_aton("192.0.2.1"), socket.inet_aton(dst))
-    head = head[:10] + struct.pack("!H", checksum(head)) + head[12:]
     options = struct.pack("!BBBBII", 1, 1, 8, 10, tsval, 0)
-    return head + struct.pack("!HHIIBBHHH", sport, 2000, 1, 1, 8 << 4, 16, 1000, 0, 0) + options + bytes(length - 52)
+    return ipv4(length, 6, tos, dst, ttl) + struct.pack("!HHIIBBHHH", sport, 2000, 1, 1, 8 << 4, 16, 1000, 0, 0) + options + bytes(length - 52)
 
 
 class Switch(Router):

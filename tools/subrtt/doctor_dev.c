@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
-#include <linux/pkt_sched.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -140,7 +139,7 @@ static bool accepts_local(const char *dev)
  */
 static char *set(const struct qdisc_port *p, const char *option)
 {
-	if (p->parent != TC_H_ROOT && !TC_H_MAJ(p->parent))
+	if (!strncmp(p->parent, "0:", 2))
 		return words("sudo tc qdisc replace dev %s root handle 1: mq   # then: sudo subrtt doctor",
 			     p->dev);
 	return words("sudo tc qdisc replace dev %s %s sfc %s", p->dev, p->where, option);

@@ -7,9 +7,9 @@
  *   - a base chain that drops what it does not know (its policy, or its last rule), in a table
  *     where no rule accepts the port.
  *
- * A rule about the port that looks at addresses or devices as well, or at a named set, may let in
- * just the switches: that is told, and is nothing to fix.  A rule that accepts by address or device
- * alone is not understood.
+ * A rule about the port that looks at addresses or devices as well, at another chain or at a named
+ * map, may let in just the switches: that is told, and is nothing to fix.  A rule that accepts by
+ * address or device alone is not understood.
  */
 
 #include <ctype.h>

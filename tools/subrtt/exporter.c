@@ -70,7 +70,6 @@ static bool read_head(int fd, char *buf, size_t *have, int64_t until)
 	ssize_t n;
 
 	*have = 0;
-
 	while (*have < REQUEST_MAX && ready(fd, POLLIN, until)) {
 		n = recv(fd, buf + *have, REQUEST_MAX - *have, MSG_DONTWAIT);
 		if (n <= 0)

@@ -7,7 +7,6 @@
  */
 
 #include <ctype.h>
-#include <linux/pkt_sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,9 +140,8 @@ static void of_port(const struct qdisc_port *p, void *arg)
 	(void)arg;
 	n = snprintf(labels, sizeof(labels), "device=\"%s\",handle=\"%x:\"", quoted(p->dev),
 		     p->handle >> 16);
-	if (p->parent != TC_H_ROOT)
-		snprintf(labels + n, sizeof(labels) - n, ",parent=\"%x:%x\"",
-			 TC_H_MAJ(p->parent) >> 16, TC_H_MIN(p->parent));
+	if (*p->parent)
+		snprintf(labels + n, sizeof(labels) - n, ",parent=\"%s\"", p->parent);
 	count("port_sent_bytes", labels, p->any->bytes);
 	count("port_sent_packets", labels, p->any->packets);
 	count("port_drops", labels, p->any->queue.drops);

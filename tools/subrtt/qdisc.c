@@ -331,7 +331,6 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 		struct qdisc_port port = {
 			.ifindex = p->ifindex,
 			.handle = p->handle,
-			.parent = p->parent,
 			.any = &p->any,
 			.st = &p->st,
 			.udp_port = at_num(p->tb[TCA_SFC_PORT]),
@@ -344,11 +343,11 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 			nla_memcpy(&flags, p->tb[TCA_SFC_FLAGS], sizeof(flags));
 		port.flags = flags.value;
 		dev_name(p->ifindex, port.dev, sizeof(port.dev));
-		if (p->parent == TC_H_ROOT)
-			snprintf(port.where, sizeof(port.where), "root");
-		else
-			snprintf(port.where, sizeof(port.where), "parent %x:%x",
+		if (p->parent != TC_H_ROOT)
+			snprintf(port.parent, sizeof(port.parent), "%x:%x",
 				 TC_H_MAJ(p->parent) >> 16, TC_H_MIN(p->parent));
+		snprintf(port.where, sizeof(port.where), "%s%s",
+			 *port.parent ? "parent " : "root", port.parent);
 		fn(&port, arg);
 	}
 	return status;

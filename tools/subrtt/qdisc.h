@@ -47,7 +47,8 @@ struct qdisc_port {
 	uint8_t pfc;		/* priorities */
 	uint64_t rate;
 	int ifindex;
-	uint32_t handle, parent;	/* the kernel's own children of one parent have handle 0 */
+	uint32_t handle;		/* 0: the kernel made it */
+	char parent[16];		/* "1:2"; "" at the root */
 	const struct counts *any;
 	const struct tc_sfc_xstats *st;
 };

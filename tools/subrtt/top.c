@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <linux/pkt_sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -26,7 +25,8 @@ struct top_flow {
 struct top_port {
 	char dev[16];
 	int ifindex;
-	uint32_t handle, parent;
+	uint32_t handle;
+	char parent[16];
 	uint64_t bytes, drops, src, bts, marks;
 	uint64_t queue, peak, link_bps;
 	uint64_t bit_ps;
@@ -94,7 +94,7 @@ static void add_port(const struct qdisc_port *port, void *arg)
 	snprintf(p->dev, sizeof(p->dev), "%s", port->dev);
 	p->ifindex = port->ifindex;
 	p->handle = port->handle;
-	p->parent = port->parent;
+	memcpy(p->parent, port->parent, sizeof(p->parent));
 	p->bytes = port->any->bytes;
 	p->drops = port->any->queue.drops;
 	p->queue = port->any->queue.backlog;
@@ -170,7 +170,7 @@ static const struct top_port *same_port(const struct look *l, const struct top_p
 
 	for (i = 0; i < l->n_ports; i++)
 		if (l->port[i].ifindex == p->ifindex && l->port[i].handle == p->handle &&
-		    l->port[i].parent == p->parent)
+		    !strcmp(l->port[i].parent, p->parent))
 			return &l->port[i];
 	return NULL;
 }
@@ -240,15 +240,10 @@ static void flow_json(const struct top_flow *f)
 
 static void port_json(const struct top_port *p)
 {
-	char parent[16];
-
 	js_begin(NULL, '{');
 	js_str("dev", p->dev);
-	if (p->parent != TC_H_ROOT) {
-		snprintf(parent, sizeof(parent), "%x:%x", TC_H_MAJ(p->parent) >> 16,
-			 TC_H_MIN(p->parent));
-		js_str("parent", parent);
-	}
+	if (*p->parent)
+		js_str("parent", p->parent);
 	js_u64("rate_bps", p->bit_ps);
 	js_u64("link_bps", p->link_bps);
 	js_u64("queue_bytes", p->queue);
@@ -266,11 +261,7 @@ static void port_text(const struct top_port *p)
 
 	if (p->link_bps)
 		snprintf(used, sizeof(used), "%.1f%%", 100.0 * p->bit_ps / p->link_bps);
-	if (p->parent == TC_H_ROOT)
-		snprintf(name, sizeof(name), "%s", tx_name(p->dev));
-	else
-		snprintf(name, sizeof(name), "%s %x:%x", tx_name(p->dev),
-			 TC_H_MAJ(p->parent) >> 16, TC_H_MIN(p->parent));
+	snprintf(name, sizeof(name), "%s%s%s", tx_name(p->dev), *p->parent ? " " : "", p->parent);
 	printf("%-16s %9s %6s %7s %7s %7llu %7llu %6llu %6llu\n", name, tx_rate(p->bit_ps), used,
 	       tx_bytes(p->queue), tx_bytes(p->peak), (unsigned long long)p->drops,
 	       (unsigned long long)p->src, (unsigned long long)p->bts,

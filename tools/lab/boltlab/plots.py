@@ -285,9 +285,8 @@ def headline(result):
             "max_fct_us": max((f["fct_ns"] / 1000 for f in done), default=None),
             "last_over_ideal": r["fct"].get("makespan_over_ideal"),
             "unfinished": len(finite) - len(done),
-            "drops": r.get("of_whole_run", {}).get("drops", sum(p["drops"] for p in r["links"])),
+            **results.sums(r),
             "marks": sum(p["marks"] for p in r["links"]),
-            "retransmits": r.get("of_whole_run", {}).get("retransmits", sum(f["retransmits"] for f in r["flows"])),
             "jain": r["jain"],
             "src": r["control"]["src_packets"],
         })

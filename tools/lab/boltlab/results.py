@@ -64,6 +64,11 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
     }
 
 
+def sums(r):
+    """Of a run; of a part of its time, those of the whole, which window.cut() has kept."""
+    return r.get("of_whole_run") or {"drops": sum(p["drops"] for p in r["links"]), "retransmits": sum(f["retransmits"] for f in r["flows"])}
+
+
 def buffers(qdiscs):
     """What the ports of a switch held together, where they share a buffer: each of them says so."""
     nodes = {node: q for (node, _), q in sorted(qdiscs.items()) if q.get("options", {}).get("buffer", "off") != "off"}

@@ -189,7 +189,7 @@ def build(s, net, where):
         # pairs of their own: an incast must not queue behind the background on one connection
         shared.clear()
         found = incasts(s, net)
-        connections = s.incast.connections or -(-s.incast.degree // min(senders_to(s, net, to) for _, to, _ in found))
+        connections = s.incast.connections or -(-s.incast.degree // min(len(senders_to(s, net, to)) for _, to, _ in found))
         for src, dst, start in found:
             send(shared_pair(src, dst, connections), start, s.incast.bytes, "incast")
     if not traffic.messages and not s.program and (s.workload or s.incast):
@@ -250,7 +250,7 @@ def poisson(s, net, where):
 
 
 def senders_to(s, net, to):
-    return sum(h != to and (s.topology.kind != "dumbbell" or h[0] != to[0]) for h in net.hosts)
+    return [h for h in net.hosts if h != to and (s.topology.kind != "dumbbell" or h[0] != to[0])]
 
 
 def incasts(s, net):
@@ -264,9 +264,7 @@ def incasts(s, net):
     result = []
     while start < s.duration:
         to = g.to or rng.choice(net.hosts)
-        others = [h for h in net.hosts if h != to]
-        if s.topology.kind == "dumbbell":
-            others = [h for h in others if h[0] != to[0]]
+        others = senders_to(s, net, to)
         # every sender once before any twice
         senders = others * (g.degree // len(others)) + rng.sample(others, g.degree % len(others))
         for src in senders:

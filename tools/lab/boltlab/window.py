@@ -18,14 +18,13 @@ def cut(result, directory, begin, end):
 def cut_run(r, directory, begin, end):
     if begin >= end:
         raise RunError(f"{directory}: nothing was measured from {begin} ns to {end} ns; the run measured {r['sim_ns']} ns")
-    whole = {"drops": sum(p["drops"] for p in r["links"]), "retransmits": sum(f["retransmits"] for f in r["flows"])}
     links = [cut_port(p, results.read_series(directory / p["series"]), begin, end) for p in r["links"] if p["series"]]
     busiest = max(links, key=lambda p: p["utilization"], default=None)
     flows = [f for f in r["flows"] if f["finite"] and begin <= f["start_ns"] < end]
     index = jain(r, directory, begin, end)
     epochs = [] if index is None else [{"epoch_ns": end - begin, "count": 1, "min": index, "min_at_ns": begin, "p50": index}]
     return r | {"sim_ns": end - begin, "links": links, "bottleneck": busiest and busiest["name"], "jain": index, "jain_epochs": epochs,
-                "flows": flows, "of_whole_run": whole, "fct": stats.fct(flows, r["bins_bytes"])}
+                "flows": flows, "of_whole_run": results.sums(r), "fct": stats.fct(flows, r["bins_bytes"])}
 
 
 def inside(times, begin, end):
