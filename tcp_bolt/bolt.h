@@ -78,10 +78,10 @@ struct bolt_rx {
 /* handshake.c: what one softirq passes from LOCAL_IN to LOCAL_OUT or to CC init */
 enum bolt_hs { BOLT_HS_NONE, BOLT_HS_SYN, BOLT_HS_ESTABLISHED };
 
-void bolt_hs_note_packet(enum bolt_hs what, struct bolt_net *bn, const struct sk_buff *skb,
-			 const struct tcphdr *th, const struct bolt_rx *rx, bool ip6);
-void bolt_hs_out(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk,
-		 const struct tcphdr *th, bool ip6);
+void bolt_hs_note_packet(enum bolt_hs what, const struct bolt_net *bn, const struct tcphdr *th,
+			 const struct bolt_rx *rx);
+void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
+void bolt_hs_accept(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
 bool bolt_is_fastopen(const struct sock *sk);
 struct bolt_flow *bolt_negotiated(struct sock *sk);
 bool bolt_hs_armed(void);
@@ -97,6 +97,7 @@ static inline bool bolt_mss_has_room(const struct net *net, u32 mss)
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 void bolt_rx_data(struct bolt_flow *f, const struct bolt_rx *rx);
+int bolt_thoff(const struct sk_buff *skb);
 struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *saddr, __be16 sport,
 			    const void *daddr, __be16 dport, bool ip6);
 u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns);
@@ -105,8 +106,8 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);
 void bolt_reserve_again(struct sock *sk, struct bolt_flow *f);
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
-u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff, unsigned int need,
-	      bool ip6);
+u8 *bolt_grow(struct sk_buff *skb, int delta, unsigned int stay);
+u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int need);
 
 /* attach.c: common to the controllers.  Context: socket locked */
 int bolt_controllers_register(void);
@@ -239,9 +240,10 @@ static inline void bolt_skb_leaves_now(struct sk_buff *skb)
 	skb_set_delivery_time(skb, 0, 0);
 }
 
-/* The addresses of a packet, of either family */
-#define BOLT_SADDR(skb, ip6)	((ip6) ? (void *)&ipv6_hdr(skb)->saddr : &ip_hdr(skb)->saddr)
-#define BOLT_DADDR(skb, ip6)	((ip6) ? (void *)&ipv6_hdr(skb)->daddr : &ip_hdr(skb)->daddr)
+static inline bool bolt_is_ip6(const struct sk_buff *skb)
+{
+	return skb->protocol == htons(ETH_P_IPV6);
+}
 
 /* TCP signs before our hook sees the packet (RFC 2385, RFC 5925), so nothing may be added to it */
 static inline bool bolt_sk_is_signed(const struct sock *sk)

@@ -87,7 +87,8 @@ static bool bolt_first_is_dsack(const u8 *opts, unsigned int len, u32 ack_seq)
 
 /*
  * BIG TCP over IPv6: the length of a super-packet beyond 64 KB is in the last bytes of a hop-by-hop
- * header (RFC 2675).  Linux 7.x omits that header and only sets a length of 0; then this is NULL.
+ * header (RFC 2675).  Linux 7.x omits that header and only sets a length of 0; then this is NULL,
+ * as for any other packet.
  */
 #define BOLT_JUMBO_LEN	8
 
@@ -95,25 +96,26 @@ static __be32 *bolt_jumbo_len(const struct sk_buff *skb)
 {
 	struct ipv6hdr *ip6h = ipv6_hdr(skb);
 
-	if (ip6h->payload_len || ip6h->nexthdr != NEXTHDR_HOP)
+	if (!bolt_is_ip6(skb) || ip6h->payload_len || ip6h->nexthdr != NEXTHDR_HOP)
 		return NULL;
 	return (__be32 *)((u8 *)(ip6h + 1) + BOLT_JUMBO_LEN) - 1;
 }
 
 /*
- * Update the lengths after the header has grown by @delta.  The checksum is still only the sum of
- * the pseudo header, of which only the length changes.  (It cannot be computed anew: with a source
- * route its destination is not that of the IP header.)
+ * Update the lengths after the header has grown by @delta.  The checksum of a packet that is sent
+ * is still only the sum of the pseudo header, of which only the length changes.  (It cannot be
+ * computed anew: with a source route its destination is not that of the IP header.)
  */
-static void bolt_fix_lengths(struct sk_buff *skb, struct tcphdr *th, int delta, bool ip6)
+static void bolt_fix_lengths(struct sk_buff *skb, int delta)
 {
-	__be32 *jumbo = ip6 ? bolt_jumbo_len(skb) : NULL;
-	struct iphdr *iph = (struct iphdr *)skb->data;
+	__be32 *jumbo = bolt_jumbo_len(skb);
 	u32 len = skb->len - sizeof(struct ipv6hdr);
+	struct tcphdr *th = tcp_hdr(skb);
+	struct iphdr *iph = ip_hdr(skb);
 
 	if (jumbo) {
 		be32_add_cpu(jumbo, delta);
-	} else if (ip6) {
+	} else if (bolt_is_ip6(skb)) {
 		ipv6_hdr(skb)->payload_len = htons(len <= IPV6_MAXPLEN ? len : 0);
 	} else {
 		__be16 was = iph->tot_len;
@@ -132,11 +134,8 @@ static void bolt_fix_lengths(struct sk_buff *skb, struct tcphdr *th, int delta, 
  * Grow the TCP header by @delta bytes (shrink it, if negative).  The first @stay bytes of all
  * headers are kept and moved.  Returns a pointer to the byte after them.
  */
-static u8 *bolt_grow(struct sk_buff *skb, unsigned int thoff, int delta, unsigned int stay,
-		     bool ip6)
+u8 *bolt_grow(struct sk_buff *skb, int delta, unsigned int stay)
 {
-	struct tcphdr *th;
-
 	/* adjust the skb as __skb_push() does, or __skb_pull() for a negative @delta */
 	memmove(skb->data - delta, skb->data, stay);
 	skb->data -= delta;
@@ -144,9 +143,8 @@ static u8 *bolt_grow(struct sk_buff *skb, unsigned int thoff, int delta, unsigne
 	skb->network_header -= delta;
 	skb->transport_header -= delta;
 	skb->csum_start -= delta;
-	th = (struct tcphdr *)(skb->data + thoff);
-	th->doff += delta / 4;
-	bolt_fix_lengths(skb, th, delta, ip6);
+	tcp_hdr(skb)->doff += delta / 4;
+	bolt_fix_lengths(skb, delta);
 	return skb->data + stay;
 }
 
@@ -162,11 +160,10 @@ static unsigned int bolt_opt_bytes(const u8 *opts, unsigned int len)
 }
 
 /* bolt_push() if the options leave less than @need bytes: shorten or remove some of them. */
-static u8 *bolt_push_crowded(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff,
-			     unsigned int need, bool ip6)
+static u8 *bolt_push_crowded(struct bolt_net *bn, struct sk_buff *skb, unsigned int need)
 {
-	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
-	unsigned int optlen = th->doff * 4 - sizeof(*th);
+	struct tcphdr *th = tcp_hdr(skb);
+	unsigned int optlen = tcp_optlen(skb);
 	u8 opts[BOLT_TCPOPT_SPACE];
 	int room;
 
@@ -180,18 +177,20 @@ static u8 *bolt_push_crowded(struct bolt_net *bn, struct sk_buff *skb, unsigned 
 	if ((unsigned int)room < bolt_opt_bytes((const u8 *)(th + 1), optlen))
 		BOLT_INC_STATS(bn, SackTrimmed);
 	memcpy(th + 1, opts, room);
-	return bolt_grow(skb, thoff, room + need - optlen, thoff + sizeof(*th) + room, ip6);
+	return bolt_grow(skb, room + need - optlen, (u8 *)(th + 1) + room - skb->data);
 }
 
 /* Would a segment of this packet still fit the path? */
-static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int need, bool ip6)
+static bool bolt_fits(const struct sk_buff *skb, unsigned int need)
 {
-	unsigned int size = skb_is_gso(skb) ? hlen + skb_shinfo(skb)->gso_size : skb->len;
+	unsigned int size = skb->len;
 
-	if (ip6 && bolt_jumbo_len(skb)) {
+	if (skb_is_gso(skb))
+		size = skb_tcp_all_headers(skb) + skb_shinfo(skb)->gso_size;
+	if (bolt_jumbo_len(skb)) {
 		/* segments are sent without the hop-by-hop header */
 		size -= BOLT_JUMBO_LEN;
-	} else if (ip6 && ipv6_hdr(skb)->payload_len &&
+	} else if (bolt_is_ip6(skb) && ipv6_hdr(skb)->payload_len &&
 		   skb->len + need > sizeof(struct ipv6hdr) + IPV6_MAXPLEN) {
 		/* the length would no longer fit 16 bits */
 		return false;
@@ -201,16 +200,13 @@ static bool bolt_fits(const struct sk_buff *skb, unsigned int hlen, unsigned int
 }
 
 /*
- * Grow the TCP header at @thoff by @need bytes at its end.  Returns a pointer to them, or NULL if
- * there is no room.  The headers move towards the front of the buffer, so the payload, with its
- * fragments and the segments of a TSO burst, stays in place.
+ * Grow the TCP header by @need bytes at its end.  Returns a pointer to them, or NULL if there is no
+ * room.  The headers move towards the front of the buffer, so the payload, with its fragments and
+ * the segments of a TSO burst, stays in place.
  */
-u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff, unsigned int need,
-	      bool ip6)
+u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int need)
 {
-	unsigned int thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
-
-	if (!bolt_fits(skb, thoff + thlen, need, ip6)) {
+	if (!bolt_fits(skb, need)) {
 		BOLT_INC_STATS(bn, OptNoMtu);
 		return NULL;
 	}
@@ -218,7 +214,7 @@ u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff, unsi
 		BOLT_INC_STATS(bn, OptNoMem);
 		return NULL;
 	}
-	if (thlen + need > sizeof(struct tcphdr) + BOLT_TCPOPT_SPACE)
-		return bolt_push_crowded(bn, skb, thoff, need, ip6);
-	return bolt_grow(skb, thoff, need, thoff + thlen, ip6);
+	if (tcp_optlen(skb) + need > BOLT_TCPOPT_SPACE)
+		return bolt_push_crowded(bn, skb, need);
+	return bolt_grow(skb, need, skb_tcp_all_headers(skb));
 }

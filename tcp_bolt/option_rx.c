@@ -123,14 +123,17 @@ static unsigned int bolt_rx_segs(const struct sk_buff *skb, u32 payload)
  * corrupt segment is not believed, and TCP drops it.  By ip_summed alone: csum_valid may be of an
  * outer header, and TCP clears it.
  */
-static bool bolt_rx_is_intact(struct sk_buff *skb, unsigned int thoff, bool ip6)
+static bool bolt_rx_is_intact(struct sk_buff *skb, const struct tcphdr *th)
 {
+	unsigned int thoff = (u8 *)th - skb->data;
+
 	if (likely(skb->ip_summed == CHECKSUM_UNNECESSARY))
 		return true;
 	/* sent by this machine, and not computed yet */
 	if (skb->ip_summed == CHECKSUM_PARTIAL)
 		return skb_checksum_start_offset(skb) >= 0;
-	if (nf_checksum(skb, NF_INET_LOCAL_IN, thoff, IPPROTO_TCP, ip6 ? AF_INET6 : AF_INET))
+	if (nf_checksum(skb, NF_INET_LOCAL_IN, thoff, IPPROTO_TCP,
+			bolt_is_ip6(skb) ? AF_INET6 : AF_INET))
 		return false;
 	/* TCP does not verify it once more, and could not without the option */
 	skb->ip_summed = CHECKSUM_UNNECESSARY;
@@ -138,12 +141,12 @@ static bool bolt_rx_is_intact(struct sk_buff *skb, unsigned int thoff, bool ip6)
 }
 
 static struct bolt_rx bolt_rx_read(const struct sk_buff *skb, const struct tcphdr *th,
-				   unsigned int off, bool ip6)
+				   unsigned int off)
 {
 	struct bolt_rx rx = {
 		.at_ns = ktime_get_ns(),
 		.payload = skb->len - ((u8 *)th - skb->data) - th->doff * 4,
-		.ttl = ip6 ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl,
+		.ttl = bolt_is_ip6(skb) ? ipv6_hdr(skb)->hop_limit : ip_hdr(skb)->ttl,
 	};
 
 	bolt_opt_read((const u8 *)(th + 1) + off, &rx.opt);
@@ -153,11 +156,11 @@ static struct bolt_rx bolt_rx_read(const struct sk_buff *skb, const struct tcphd
 
 /* Returns true if the option was accepted, so that it may be removed from the packet. */
 static bool bolt_rx_full(struct bolt_flow *f, struct sk_buff *skb, const struct tcphdr *th,
-			 unsigned int off, bool ip6)
+			 unsigned int off)
 {
-	const struct bolt_rx rx = bolt_rx_read(skb, th, off, ip6);
+	const struct bolt_rx rx = bolt_rx_read(skb, th, off);
 
-	if (!bolt_rx_is_intact(skb, (u8 *)th - skb->data, ip6))
+	if (!bolt_rx_is_intact(skb, th))
 		return false;
 	if (!bolt_in_window(tcp_sk(f->sk), ntohl(th->seq), ntohl(th->ack_seq))) {
 		BOLT_INC_STATS(f->bn, OptWindow);
@@ -174,31 +177,14 @@ static bool bolt_rx_full(struct bolt_flow *f, struct sk_buff *skb, const struct 
 /*
  * Remove the option, which is at the end of the header, after it was read.  TCP's header prediction
  * needs exactly the header that TCP itself sends, and the socket's backlog merges ACKs only if
- * their options are equal.  Leave the option in a packet whose header is shared (captures); TCP
- * then skips it as an unknown option.
+ * their options are equal.  Leave the option in a packet whose header is shared (captures), and in
+ * BIG TCP over IPv6; TCP then skips it as an unknown option.
  */
-static void bolt_rx_strip(struct sk_buff *skb, unsigned int thoff, unsigned int off, bool ip6)
+static void bolt_rx_strip(struct sk_buff *skb)
 {
-	struct tcphdr *th = (struct tcphdr *)(skb->data + thoff);
-	struct ipv6hdr *ip6h = (struct ipv6hdr *)skb->data;
-	struct iphdr *iph = (struct iphdr *)skb->data;
-
-	if (skb_shared(skb) || skb_header_cloned(skb) || (ip6 && !ip6h->payload_len))
-		return;
-	th->doff -= BOLT_TCPOPT_LEN / 4;
-	if (ip6) {
-		be16_add_cpu(&ip6h->payload_len, -BOLT_TCPOPT_LEN);
-	} else if (likely(iph->tot_len)) {
-		/* not BIG TCP */
-		be16_add_cpu(&iph->tot_len, -BOLT_TCPOPT_LEN);
-		iph->check = csum16_add(iph->check, htons(BOLT_TCPOPT_LEN));
-	}
-	memmove(skb->data + BOLT_TCPOPT_LEN, skb->data, thoff + sizeof(*th) + off);
-	__skb_pull(skb, BOLT_TCPOPT_LEN);
-	skb->network_header += BOLT_TCPOPT_LEN;
-	skb->transport_header += BOLT_TCPOPT_LEN;
-	if (skb->ip_summed == CHECKSUM_PARTIAL)
-		skb->csum_start += BOLT_TCPOPT_LEN;
+	if (!skb_shared(skb) && !skb_header_cloned(skb) &&
+	    (!bolt_is_ip6(skb) || ipv6_hdr(skb)->payload_len))
+		bolt_grow(skb, -BOLT_TCPOPT_LEN, skb_tcp_all_headers(skb) - BOLT_TCPOPT_LEN);
 }
 
 /* The object of a socket that negotiated the option, or NULL; also NULL if not a full socket */
@@ -227,8 +213,11 @@ static bool bolt_rx_syn_has_room(const struct bolt_net *bn, const struct tcphdr 
  */
 static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 				       const struct tcphdr *th, enum bolt_opt_form form,
-				       unsigned int off, bool ip6)
+				       unsigned int off)
 {
+	bool ip6 = bolt_is_ip6(skb);
+	const void *saddr = ip6 ? (void *)&ipv6_hdr(skb)->saddr : &ip_hdr(skb)->saddr;
+	const void *daddr = ip6 ? (void *)&ipv6_hdr(skb)->daddr : &ip_hdr(skb)->daddr;
 	struct bolt_flow *f;
 	struct bolt_rx rx;
 	struct sock *sk;
@@ -236,7 +225,7 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
 		BOLT_INC_STATS(bn, SynRx);
 		if (bolt_rx_syn_has_room(bn, th))
-			bolt_hs_note_packet(BOLT_HS_SYN, bn, skb, th, NULL, ip6);
+			bolt_hs_note_packet(BOLT_HS_SYN, bn, th, NULL);
 		return NULL;
 	}
 	/* the short form is for SYN and SYN-ACK, the full one for all other packets */
@@ -245,13 +234,12 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 		return NULL;
 	}
 
-	sk = skb->sk ?: bolt_find_sock(bn->net, skb, BOLT_SADDR(skb, ip6), th->source,
-				       BOLT_DADDR(skb, ip6), th->dest, ip6);
+	sk = skb->sk ?: bolt_find_sock(bn->net, skb, saddr, th->source, daddr, th->dest, ip6);
 	if (sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN) {
 		f = form == BOLT_OPT_FULL ? bolt_flow_usable(sk) : NULL;
 		if (f)
 			return f;
-		if (form == BOLT_OPT_SYN && bolt_rx_is_intact(skb, (u8 *)th - skb->data, ip6))
+		if (form == BOLT_OPT_SYN && bolt_rx_is_intact(skb, th))
 			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
 		/* in these states another CPU is creating the socket, or has just closed it */
 		else if (form == BOLT_OPT_FULL &&
@@ -259,8 +247,8 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 			BOLT_INC_STATS(bn, OptUnexpected);
 	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
 		/* a request, or a SYN cookie: TCP creates the child from this packet */
-		rx = bolt_rx_read(skb, th, off, ip6);
-		bolt_hs_note_packet(BOLT_HS_ESTABLISHED, bn, skb, th, &rx, ip6);
+		rx = bolt_rx_read(skb, th, off);
+		bolt_hs_note_packet(BOLT_HS_ESTABLISHED, bn, th, &rx);
 	}
 	if (sk && sk != skb->sk)
 		sock_gen_put(sk);
@@ -268,10 +256,8 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 }
 
 /* A TCP header that may have the option */
-static unsigned int bolt_rx_packet(struct sk_buff *skb, const struct nf_hook_state *state,
-				   unsigned int thoff)
+static unsigned int bolt_rx_packet(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff)
 {
-	bool ip6 = state->pf == NFPROTO_IPV6;
 	struct bolt_flow *f = NULL;
 	enum bolt_opt_form form;
 	const struct tcphdr *th;
@@ -292,15 +278,15 @@ static unsigned int bolt_rx_packet(struct sk_buff *skb, const struct nf_hook_sta
 			return NF_ACCEPT;
 		/* after a verdict of NFQUEUE, this is process context */
 		local_bh_disable();
-		f = bolt_rx_other(bolt_net(state->net), skb, th, form, off, ip6);
+		f = bolt_rx_other(bn, skb, th, form, off);
 		local_bh_enable();
 		if (!f)
 			return NF_ACCEPT;
 	}
 	/* only at the end of the header, and not behind IPv6 extension headers */
-	if (bolt_rx_full(f, skb, th, off, ip6) &&
-	    sizeof(*th) + off + BOLT_TCPOPT_LEN == thlen && skb_network_header_len(skb) == thoff)
-		bolt_rx_strip(skb, thoff, off, ip6);
+	if (bolt_rx_full(f, skb, th, off) && sizeof(*th) + off + BOLT_TCPOPT_LEN == thlen &&
+	    skb_transport_offset(skb) == thoff)
+		bolt_rx_strip(skb);
 	if (f->sk != skb->sk)
 		sock_gen_put(f->sk);
 	return NF_ACCEPT;
@@ -318,13 +304,16 @@ static bool bolt_rx_no_option(const struct sk_buff *skb, unsigned int thoff)
 		bolt_opt_at_ts(th + 1));
 }
 
-/* Offset of the TCP header of an IPv6 packet; negative: there is none */
-static int bolt_rx_ip6_thoff(const struct sk_buff *skb)
+/* Offset of the TCP header; negative: there is none */
+int bolt_thoff(const struct sk_buff *skb)
 {
-	u8 proto = ipv6_hdr(skb)->nexthdr;
-	__be16 frag = 0;
 	int thoff = sizeof(struct ipv6hdr);
+	__be16 frag = 0;
+	u8 proto;
 
+	if (!bolt_is_ip6(skb))
+		return ip_hdr(skb)->protocol == IPPROTO_TCP ? ip_hdrlen(skb) : -1;
+	proto = ipv6_hdr(skb)->nexthdr;
 	if (proto != IPPROTO_TCP)
 		thoff = ipv6_skip_exthdr(skb, thoff, &proto, &frag);
 	return proto == IPPROTO_TCP && !frag ? thoff : -1;
@@ -333,16 +322,12 @@ static int bolt_rx_ip6_thoff(const struct sk_buff *skb)
 /* The hook, for IPv4 and IPv6 */
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
-	int thoff;
+	int thoff = bolt_thoff(skb);
 
-	if (state->pf == NFPROTO_IPV6)
-		thoff = bolt_rx_ip6_thoff(skb);
-	else
-		thoff = ip_hdr(skb)->protocol == IPPROTO_TCP ? ip_hdrlen(skb) : -1;
 	if (thoff < 0)
 		return NF_ACCEPT;
 	bolt_hs_forget();
 	if (bolt_rx_no_option(skb, thoff))
 		return NF_ACCEPT;
-	return bolt_rx_packet(skb, state, thoff);
+	return bolt_rx_packet(priv, skb, thoff);
 }

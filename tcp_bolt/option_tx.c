@@ -48,7 +48,7 @@ static void bolt_out_dscp(const struct sock *sk, const struct bolt_net *bn, stru
 			  u32 sent)
 {
 	const struct bolt_level_dscp *map = rcu_dereference(bn->level_dscp);
-	bool ip6 = skb->protocol == htons(ETH_P_IPV6);
+	bool ip6 = bolt_is_ip6(skb);
 	u8 own = ip6 ? ipv6_get_dsfield(ipv6_hdr(skb)) : ip_hdr(skb)->tos;
 	unsigned int i;
 
@@ -133,12 +133,11 @@ static u64 bolt_stamp_ns(const struct sock *sk, const struct sk_buff *skb)
 	return sent ? sent->skb_mstamp_ns : tcp_sk(sk)->tcp_clock_cache;
 }
 
-/* Data or an ACK, whose TCP header without the option has @thlen bytes at @thoff */
-static void bolt_out_established(struct sk_buff *skb, struct sock *sk, unsigned int thoff,
-				 unsigned int thlen, bool ip6)
+/* Data or an ACK */
+static void bolt_out_established(struct sk_buff *skb, struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
-	u32 payload = skb->len - thoff - thlen;
+	u32 payload = skb->len - skb_tcp_all_headers(skb);
 	struct bolt_flow *f = bolt_flow_locked(sk);
 	struct bolt_opt opt = {};
 	u8 *p;
@@ -157,7 +156,7 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk, unsigned 
 	/* before options are moved: it changes TSval where TCP has put it */
 	if (unlikely(f->pace_ns))
 		bolt_tx_bypass_gap(sk, f, skb, tcp_hdr(skb), payload || tcp_hdr(skb)->fin);
-	p = bolt_push(f->bn, skb, thoff, BOLT_TCPOPT_LEN, ip6);
+	p = bolt_push(f->bn, skb, BOLT_TCPOPT_LEN);
 
 	opt.inc_count = atomic_read(&f->rx_inc);
 	opt.flags = BOLT_F_ACK;
@@ -173,50 +172,38 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk, unsigned 
 		bolt_depart(sk, f, skb);
 }
 
-/* IPv6 with extension headers: is @thoff the offset of a TCP header? */
-static bool bolt_out_ip6_tcp(const struct sk_buff *skb, unsigned int thoff)
-{
-	u8 proto = ipv6_hdr(skb)->nexthdr;
-	__be16 frag;
-
-	return ipv6_skip_exthdr(skb, sizeof(struct ipv6hdr), &proto, &frag) == thoff &&
-	       proto == IPPROTO_TCP;
-}
-
 /* The TCP header of a packet that TCP built, linear; NULL if it is any other packet */
-static struct tcphdr *bolt_out_th(const struct sk_buff *skb, bool ip6)
+static struct tcphdr *bolt_out_th(const struct sk_buff *skb)
 {
 	struct tcphdr *th = tcp_hdr(skb);
-	unsigned int thoff = (u8 *)th - skb->data;
+	int thoff = bolt_thoff(skb);
 
 	/* a tunnel may send its outer packet with the socket of the inner one */
-	if (!ip6 ? ip_hdr(skb)->protocol != IPPROTO_TCP :
-		   ipv6_hdr(skb)->nexthdr != IPPROTO_TCP && !bolt_out_ip6_tcp(skb, thoff))
+	if (thoff < 0 || thoff != skb_transport_offset(skb) ||
+	    thoff + sizeof(*th) > skb_headlen(skb) || th->doff * 4 < sizeof(*th))
 		return NULL;
-	if (thoff < sizeof(struct iphdr) || thoff + sizeof(*th) > skb_headlen(skb))
-		return NULL;
-	return th->doff * 4 >= sizeof(*th) && thoff + th->doff * 4 <= skb_headlen(skb) ? th : NULL;
+	return skb_tcp_all_headers(skb) <= skb_headlen(skb) ? th : NULL;
 }
 
 /* The answer to a SYN: @sk is a listener, a request, or NULL */
-static unsigned int bolt_out_reply(struct sk_buff *skb, struct net *net, struct sock *sk, bool ip6)
+static unsigned int bolt_out_reply(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 {
 	const struct tcphdr *th;
 
 	if (!bolt_hs_armed() && !bolt_is_fastopen(sk))
 		return NF_ACCEPT;
-	th = bolt_out_th(skb, ip6);
+	th = bolt_out_th(skb);
 	if (th && !th->rst && th->syn && th->ack && skb->ip_summed == CHECKSUM_PARTIAL)
-		bolt_hs_out(bolt_net(net), skb, sk, th, ip6);
+		bolt_hs_accept(bn, skb, sk);
 	return NF_ACCEPT;
 }
 
 /* A packet of a bolt or swift socket.  Not inlined, so that a test can probe it. */
-static noinline unsigned int bolt_out_flow(const struct bolt_net *bn, struct sk_buff *skb,
-					   struct sock *sk, bool ip6)
+static noinline unsigned int bolt_out_flow(struct bolt_net *bn, struct sk_buff *skb,
+					   struct sock *sk)
 {
-	unsigned int thlen, verdict;
 	bool lent = skb_dst_is_noref(skb);
+	unsigned int verdict;
 	struct tcphdr *th;
 
 	/*
@@ -225,10 +212,9 @@ static noinline unsigned int bolt_out_flow(const struct bolt_net *bn, struct sk_
 	 */
 	if (!lent && !bolt_is_fastopen(sk))
 		return NF_ACCEPT;
-	th = bolt_out_th(skb, ip6);
+	th = bolt_out_th(skb);
 	if (!th)
 		return NF_ACCEPT;
-	thlen = th->doff * 4;
 	if (bolt_pause_any(bn)) {
 		verdict = bolt_pause_out(skb, sk, th);
 		if (verdict != NF_ACCEPT)
@@ -236,26 +222,27 @@ static noinline unsigned int bolt_out_flow(const struct bolt_net *bn, struct sk_
 	}
 	if (th->rst || skb->ip_summed != CHECKSUM_PARTIAL)
 		return NF_ACCEPT;
-	if (th->syn)
-		bolt_hs_out(bolt_net(sock_net(sk)), skb, sk, th, ip6);
+	if (th->syn && th->ack)
+		bolt_hs_accept(bn, skb, sk);
+	else if (th->syn)
+		bolt_hs_offer(bn, skb, sk);
 	/* a VRF calls LOCAL_OUT twice: the second time the option is there, as the last one */
-	else if (lent && (thlen < sizeof(*th) + BOLT_TCPOPT_LEN ||
-			  !bolt_opt_at_full((u8 *)th + thlen - BOLT_TCPOPT_LEN)))
-		bolt_out_established(skb, sk, (u8 *)th - skb->data, thlen, ip6);
+	else if (lent && (tcp_optlen(skb) < BOLT_TCPOPT_LEN ||
+			  !bolt_opt_at_full((u8 *)th + tcp_hdrlen(skb) - BOLT_TCPOPT_LEN)))
+		bolt_out_established(skb, sk);
 	return NF_ACCEPT;
 }
 
 /* The hook, of IPv4 and of IPv6 */
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
-	bool ip6 = state->pf == NFPROTO_IPV6;
-	const struct bolt_net *bn = priv;
 	struct sock *sk = state->sk;
+	struct bolt_net *bn = priv;
 	struct tcphdr *th;
 
 	/* RST and TIME-WAIT replies have raw control sockets: check before inet_csk() */
 	if (!sk || !sk_fullsock(sk))
-		return bolt_out_reply(skb, state->net, sk, ip6);
+		return bolt_out_reply(bn, skb, sk);
 	if (!sk_is_tcp(sk))
 		return NF_ACCEPT;
 	/*
@@ -265,11 +252,11 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	if (unlikely(state->out != skb_dst(skb)->dev))
 		return NF_ACCEPT;
 	if (sk->sk_state == TCP_LISTEN)
-		return bolt_out_reply(skb, state->net, sk, ip6);
+		return bolt_out_reply(bn, skb, sk);
 	/* the only check of the congestion control; all below may rely on icsk_ca_priv */
 	if (bolt_sk_controller(sk))
-		return bolt_out_flow(bn, skb, sk, ip6);
+		return bolt_out_flow(bn, skb, sk);
 	/* other congestion controls: only a pause matters.  Noref: see bolt_out_flow() */
-	th = bolt_pause_any(bn) && skb_dst_is_noref(skb) ? bolt_out_th(skb, ip6) : NULL;
+	th = bolt_pause_any(bn) && skb_dst_is_noref(skb) ? bolt_out_th(skb) : NULL;
 	return th ? bolt_pause_out(skb, sk, th) : NF_ACCEPT;
 }
