@@ -47,12 +47,15 @@ static void bolt_write_cwnd(struct sock *sk, struct bolt_flow *f, u32 cwnd)
 	tcp_snd_cwnd_set(tp, cwnd);
 }
 
-/* Set TCP's window and, for a window below one packet, the time between two departures. */
+/*
+ * Set TCP's window and, for a window below one packet, the time between two departures.  The next
+ * is not before the newest packet: fq may still hold that one, which must not be overtaken.
+ */
 void bolt_set_window(struct sock *sk, struct bolt_flow *f, u32 cwnd, u32 gap_ns)
 {
 	bolt_write_cwnd(sk, f, cwnd);
 	f->gap_ns = gap_ns;
-	bolt_update_gap(sk, f);
+	bolt_move_gap(sk, f, f->last_tx_ns + gap_ns);
 }
 
 /*
@@ -71,35 +74,14 @@ static void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
 							READ_ONCE(bn->max_bdp_pct))));
 }
 
-/* Read the route's initcwnd, which is the path's BDP if set. */
-static void bolt_refresh_route(struct sock *sk, struct bolt_flow *f)
-{
-	struct dst_entry *dst = __sk_dst_get(sk);
-
-	f->route_cwnd = dst ? min_t(u32, dst_metric(dst, RTAX_INITCWND), 1U << 16) : 0;
-	f->route_rtt_ns = bolt_core_window_ns(f->route_cwnd, bolt_pkt_bytes(sk), f->nic_kbps);
-}
-
-/*
- * The paper's flows start at line rate: one BDP, by net.bolt.base_rtt_ns or by the route's
- * initcwnd, whichever is larger.
- */
-static void bolt_refresh_init_cwnd(struct sock *sk, struct bolt_flow *f)
-{
-	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns);
-
-	if (rtt_ns && f->nic_kbps)
-		f->init_cwnd = max(f->route_cwnd,
-				   bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, bolt_pkt_bytes(sk),
-						      100));
-}
-
 /*
  * The flow's outgoing device or that device's rate has changed.  The rate may also become known
  * only now: the first flow after a device came up may start before.
  */
 void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *dev)
 {
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns), pkt = bolt_pkt_bytes(sk), route_cwnd;
 	struct bolt_net *bn = f->bn;
 
 	f->dev_ifindex = dev->ifindex;
@@ -107,9 +89,12 @@ void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *
 	WRITE_ONCE(f->nic_kbps, bolt_rate_kbps(bn, dev->ifindex));
 	f->link_bytes = ETH_HLEN + bolt_rate_overhead(bn, dev);
 	f->ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
-	bolt_refresh_route(sk, f);
-	if (f->speaks)
-		bolt_refresh_init_cwnd(sk, f);
+	/* the route's initcwnd is the path's BDP if set */
+	route_cwnd = dst ? min_t(u32, dst_metric(dst, RTAX_INITCWND), 1U << 16) : 0;
+	f->route_rtt_ns = bolt_core_window_ns(route_cwnd, pkt, f->nic_kbps);
+	/* the paper's flows start at line rate: one BDP, the larger of the two */
+	if (f->speaks && rtt_ns && f->nic_kbps)
+		f->init_cwnd = max(route_cwnd, bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, pkt, 100));
 	bolt_update_max_cwnd(sk, f);
 }
 
@@ -173,9 +158,9 @@ static bool bolt_echo_in_flight(const struct tcp_sock *tp, const struct bolt_flo
 	return false;
 }
 
-/* Take the RTT sample of the newest ACK, in ns, and its arrival; 0: there is none */
-u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
-			 u32 *arrived)
+/* Take the RTT sample of the newest ACK. */
+static struct bolt_rtt bolt_take_rtt(const struct sock *sk, struct bolt_flow *f,
+				     const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 ack = atomic64_xchg(&f->ack_echo, 0);
@@ -192,16 +177,13 @@ u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struc
 	s32 rtt_ns;
 
 	if (!ack)
-		return 0;
+		return (struct bolt_rtt){};
 	/* without SACK, which the receiver may not offer, TCP does not know what has arrived */
-	if (!tp->rack.mstamp) {
-		*arrived = tp->tcp_clock_cache;
-		return bolt_rtt_of_tcp(rs);
-	}
+	if (!tp->rack.mstamp)
+		return (struct bolt_rtt){ bolt_rtt_of_tcp(rs), tp->tcp_clock_cache };
 	/* it may be left over from before a silence; all of these times are modulo 4.3 s */
 	if (tp->tcp_mstamp - tp->rack.mstamp > 2 * USEC_PER_SEC)
-		return 0;
-	*arrived = ack >> 32;
+		return (struct bolt_rtt){};
 	if (bolt_echo_is_older(&f->sent, &e))
 		e.in_flight = bolt_echo_in_flight(tp, f, e.t_data_tx);
 	rtt_ns = bolt_echo_rtt_ns(&f->sent, &e);
@@ -209,7 +191,7 @@ u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struc
 		BOLT_INC_STATS(f->bn, OptEcho);
 	if (rtt_ns == BOLT_ECHO_LATER)
 		atomic64_cmpxchg(&f->ack_echo, 0, ack);
-	return max(rtt_ns, 0);
+	return (struct bolt_rtt){ max(rtt_ns, 0), ack >> 32 };
 }
 
 /* An RTT sample in ns, from the option or from TCP */
@@ -269,24 +251,12 @@ static void bolt_go_without_option(struct sock *sk, struct bolt_flow *f)
 
 /* --- start and end --- */
 
-/* The option was negotiated. */
-static void bolt_attach_option(struct sock *sk, struct bolt_flow *f)
-{
-	BOLT_INC_STATS(f->bn, Negotiated);
-	bolt_refresh_init_cwnd(sk, f);
-	f->max_cwnd = max(f->max_cwnd, f->init_cwnd);
-	bolt_write_cwnd(sk, f, bolt_clamp_cwnd(sk, f, f->init_cwnd));
-	bolt_pacing_begin(sk, f);
-	f->ack_stamp = tcp_jiffies32;
-	inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
-	WRITE_ONCE(f->speaks, 1);
-}
-
 static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 {
 	struct dst_entry *dst = __sk_dst_get(sk);
 
 	bolt_flow_set_locked(sk, f);
+	WRITE_ONCE(f->speaks, speaks);
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* the route's initcwnd, or ten */
 	bolt_reduction_begin(sk, f);
@@ -299,10 +269,15 @@ static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 	else
 		bolt_update_max_cwnd(sk, f);
 	bolt_set_limits(sk, f);
-	if (speaks)
-		bolt_attach_option(sk, f);
-	else
+	if (!speaks) {
 		bolt_go_without_option(sk, f);
+		return;
+	}
+	BOLT_INC_STATS(f->bn, Negotiated);
+	bolt_write_cwnd(sk, f, bolt_clamp_cwnd(sk, f, f->init_cwnd));
+	bolt_pacing_begin(sk, f);
+	f->ack_stamp = tcp_jiffies32;
+	inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
 }
 
 /* Undo bolt_attach().  The next congestion control gets the window, not what recovery allows */
@@ -348,6 +323,7 @@ static void bolt_init(struct sock *sk)
 BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 {
 	struct bolt_flow *f = bolt_flow_locked(sk);
+	struct bolt_rtt rtt;
 
 	if (unlikely(!f)) {
 		/* the ACK of our SYN comes before init(): let init() run, see bolt_hs_offer() */
@@ -366,7 +342,10 @@ BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	if (unlikely(tcp_in_cwnd_reduction(sk)))
 		tcp_sk(sk)->prr_delivered += max(rs->acked_sacked, 0);
 	if (likely(!f->speaks || !bolt_peer_silent(sk, f))) {
-		f->ctl->on_ack(sk, f, rs);
+		rtt = bolt_take_rtt(sk, f, rs);
+		if (rtt.ns)
+			bolt_rtt_sample(sk, f, rtt.ns);
+		f->ctl->on_ack(sk, f, rs, &rtt);
 		if (unlikely(f->recovery))
 			bolt_write_cwnd(sk, f, f->cwnd);
 		return;
@@ -391,16 +370,6 @@ static u32 bolt_ssthresh(struct sock *sk)
 	return tcp_sk(sk)->snd_ssthresh;
 }
 
-/*
- * RACK's timer retransmits without an ACK, so without cong_control().  tcp_rack_reo_timeout() then
- * counts one packet as delivered; where it was an ACK, that is one more than it delivers.
- */
-static void bolt_recovery_begin(struct sock *sk, struct bolt_flow *f)
-{
-	tcp_sk(sk)->prr_delivered++;
-	bolt_end_gap(sk, f);
-}
-
 /* icsk_ca_state is still the state before. */
 static void bolt_set_state(struct sock *sk, u8 state)
 {
@@ -411,8 +380,15 @@ static void bolt_set_state(struct sock *sk, u8 state)
 		return;
 	recovered = f->recovery && state != TCP_CA_Recovery;
 	f->recovery = state == TCP_CA_Recovery;
-	if (f->recovery)
-		bolt_recovery_begin(sk, f);
+	if (f->recovery) {
+		/*
+		 * RACK's timer retransmits without an ACK, so without cong_control(), but
+		 * tcp_rack_reo_timeout() counts one packet as delivered.  Where it was an ACK, that
+		 * is one more than it delivers.
+		 */
+		tcp_sk(sk)->prr_delivered++;
+		bolt_move_gap(sk, f, 0);
+	}
 	switch (state) {
 	case TCP_CA_CWR:
 	case TCP_CA_Recovery:
@@ -455,46 +431,35 @@ static const struct tcp_congestion_ops bolt_tcp_ops = {
 	.owner		= THIS_MODULE,
 };
 
-static struct bolt_controller *const bolt_controllers[] = { &bolt_cc_bolt, &bolt_cc_swift };
-
 /* Does the route select bolt or swift (congctl)? */
 bool bolt_route_speaks(const struct dst_entry *dst)
 {
 	u32 key = dst_metric(dst, RTAX_CC_ALGO);
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bolt_controllers); i++)
-		if (key == bolt_controllers[i]->tcp.key)
-			return true;
-	return false;
+	return key == bolt_cc_bolt.tcp.key || key == bolt_cc_swift.tcp.key;
 }
 
-static void bolt_controllers_drop(unsigned int n)
+static int bolt_controller_register(struct bolt_controller *ctl)
 {
-	while (n--)
-		tcp_unregister_congestion_control(&bolt_controllers[n]->tcp);
+	ctl->tcp = bolt_tcp_ops;
+	strscpy(ctl->tcp.name, ctl->name, sizeof(ctl->tcp.name));
+	return tcp_register_congestion_control(&ctl->tcp);
 }
 
 int bolt_controllers_register(void)
 {
-	struct bolt_controller *ctl;
-	unsigned int i;
-	int err;
+	int err = bolt_controller_register(&bolt_cc_bolt);
 
-	for (i = 0; i < ARRAY_SIZE(bolt_controllers); i++) {
-		ctl = bolt_controllers[i];
-		ctl->tcp = bolt_tcp_ops;
-		strscpy(ctl->tcp.name, ctl->name, sizeof(ctl->tcp.name));
-		err = tcp_register_congestion_control(&ctl->tcp);
-		if (err) {
-			bolt_controllers_drop(i);
-			return err;
-		}
-	}
-	return 0;
+	if (err)
+		return err;
+	err = bolt_controller_register(&bolt_cc_swift);
+	if (err)
+		tcp_unregister_congestion_control(&bolt_cc_bolt.tcp);
+	return err;
 }
 
 void bolt_controllers_unregister(void)
 {
-	bolt_controllers_drop(ARRAY_SIZE(bolt_controllers));
+	tcp_unregister_congestion_control(&bolt_cc_swift.tcp);
+	tcp_unregister_congestion_control(&bolt_cc_bolt.tcp);
 }

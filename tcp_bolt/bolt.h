@@ -17,13 +17,19 @@
 
 extern struct workqueue_struct *bolt_wq;
 
+/* The RTT sample of an ACK, from the option */
+struct bolt_rtt {
+	u32	ns;		/* 0: there is none */
+	u32	arrived;	/* when LOCAL_IN saw the ACK, low bits of the clock in ns */
+};
+
 /**
  * struct bolt_controller - a congestion control that uses the option
  * @name:	the name for TCP_CONGESTION and net.ipv4.tcp_congestion_control
  * @no_option:	also works on a connection without the option; if false, such a connection
  *		falls back to net.bolt.fallback
  * @start:	take over the initial window, which the caller has set
- * @on_ack:	an ACK arrived
+ * @on_ack:	an ACK arrived; @rtt is in the flow's minimum and smoothed RTT already
  * @on_src:	an SRC arrived at @now_ns.  NULL: the controller does not use SRC, so data is sent
  *		with DEC set and switches send none
  * @remember:	a loss episode begins: save the windows, in case it proves spurious
@@ -39,7 +45,7 @@ struct bolt_controller {
 	bool			no_option;
 	void			(*start)(struct sock *sk, struct bolt_flow *f);
 	void			(*on_ack)(struct sock *sk, struct bolt_flow *f,
-					  const struct rate_sample *rs);
+					  const struct rate_sample *rs, const struct bolt_rtt *rtt);
 	enum bolt_src_verdict	(*on_src)(struct sock *sk, struct bolt_flow *f, u64 now_ns,
 					  u32 rtt_src_ns, u32 queue_bytes, u32 link_kbps);
 	void			(*remember)(struct sock *sk, struct bolt_flow *f);
@@ -100,7 +106,6 @@ void bolt_rx_data(struct bolt_flow *f, const struct bolt_rx *rx);
 int bolt_thoff(const struct sk_buff *skb);
 struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *saddr, __be16 sport,
 			    const void *daddr, __be16 dport, bool ip6);
-u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns);
 
 /* option_push.c: header space for the option */
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);
@@ -120,11 +125,10 @@ void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *
 bool bolt_more_to_come(const struct sock *sk);
 void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
 u32 bolt_rtt_of_tcp(const struct rate_sample *rs);
-u32 bolt_take_rtt_sample(const struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
-			 u32 *arrived);
 
 /* swift.c: Swift's cap on Bolt's window.  Context: socket locked */
-void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs);
+void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
+			const struct bolt_rtt *rtt);
 
 /*
  * departure.c: when the next packet may leave.
@@ -132,8 +136,7 @@ void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
  */
 u32 bolt_wire_bytes(const struct sk_buff *skb, u32 link_bytes);
 void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb);
-void bolt_update_gap(struct sock *sk, struct bolt_flow *f);
-void bolt_end_gap(struct sock *sk, struct bolt_flow *f);
+void bolt_move_gap(struct sock *sk, struct bolt_flow *f, u64 end_ns);
 void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			struct tcphdr *th, bool data);
 void bolt_pacing_limit(struct sock *sk);
@@ -150,7 +153,7 @@ void bolt_tx_bypass_pause(struct sock *sk, const struct bolt_flow *f, struct sk_
 			  struct tcphdr *th, bool data);
 
 /* cc.c: Bolt's controller.  Context: socket locked */
-void bolt_cc_set(struct sock *sk, struct bolt_flow *f, u64 cwnd_q32);
+u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns);
 
 /* feedback.c: verify control messages.  Context: socket locked, or its spinlock held */
 

@@ -28,6 +28,8 @@
 
 /* Swift, Algorithm 1: RETX_RESET_THRESHOLD */
 #define BOLT_RTO_RESET		5
+/* A window of at most so many packets is small: see bolt_data_flags() */
+#define BOLT_SMALL_CWND		16
 
 /* --- the window --- */
 
@@ -48,7 +50,7 @@ static u64 bolt_cwnd_floor_q32(const struct bolt_flow *f)
 }
 
 /* Set Bolt's window, clamped to its bounds. */
-void bolt_cc_set(struct sock *sk, struct bolt_flow *f, u64 cwnd_q32)
+static void bolt_cc_set(struct sock *sk, struct bolt_flow *f, u64 cwnd_q32)
 {
 	u64 most_q32 = (u64)min(f->max_cwnd, tcp_sk(sk)->snd_cwnd_clamp) << 32;
 
@@ -136,21 +138,18 @@ static void bolt_adopt_cwnd(struct sock *sk, struct bolt_flow *f)
 		bolt_cc_set(sk, f, (u64)tcp_snd_cwnd(tcp_sk(sk)) << 32);
 }
 
-static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
+static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
+			const struct bolt_rtt *rtt)
 {
 	const struct bolt_net *bn = f->bn;
-	u32 inc, rtt_ns, arrived;
 	bool new_round;
+	u32 inc;
 
 	bolt_adopt_cwnd(sk, f);
-	if (READ_ONCE(bn->brownfield) && READ_ONCE(bn->base_rtt_ns)) {
-		bolt_swift_cap_ack(sk, f, rs);
-	} else {
+	if (READ_ONCE(bn->brownfield) && READ_ONCE(bn->base_rtt_ns))
+		bolt_swift_cap_ack(sk, f, rs, rtt);
+	else
 		swift_cap_start(&f->swift);
-		rtt_ns = bolt_take_rtt_sample(sk, f, rs, &arrived);
-		if (rtt_ns)
-			bolt_rtt_sample(sk, f, rtt_ns);
-	}
 	new_round = bolt_new_round(sk, f);
 	inc = bolt_grant_inc(f, max(rs->acked_sacked, 0));
 	/* INC grants a whole packet, so the window becomes at least one */
@@ -197,32 +196,103 @@ static u64 bolt_src_window(struct sock *sk, struct bolt_flow *f, u64 w_q32,
 	return bolt_core_on_src(&f->core, w_q32, s);
 }
 
-/*
- * HandleSrc, Algorithm 2 lines 1-8; @now_ns is when the SRC arrived.
- */
+/* HandleSrc, Algorithm 2 lines 1-8; @now_ns is when the SRC arrived. */
 static enum bolt_src_verdict bolt_on_src(struct sock *sk, struct bolt_flow *f, u64 now_ns,
 					 u32 rtt_src_ns, u32 queue_bytes, u32 link_kbps)
 {
 	struct bolt_core_src s = { .now_ns = now_ns, .rtt_src_ns = rtt_src_ns };
 	u64 was_q32 = bolt_effective_cwnd_q32(f), floor_q32 = bolt_cwnd_floor_q32(f), new_q32;
-	struct bolt_net *bn = f->bn;
+	enum bolt_src_verdict verdict = BOLT_SRC_VERDICT_HELD;
 
-	BOLT_INC_STATS(bn, SrcRx);
 	s.queue_ns = bolt_core_queue_ns(queue_bytes, link_kbps);
 	swift_report_queue(&f->reported, now_ns, max(f->swift.rtt_ns, rtt_src_ns), s.queue_ns);
 	was_q32 = max(was_q32, floor_q32);
 	new_q32 = max(bolt_src_window(sk, f, was_q32, &s, queue_bytes, link_kbps), floor_q32);
 	bolt_cc_set(sk, f, new_q32);
-	if (new_q32 < was_q32) {
-		BOLT_INC_STATS(bn, SrcDec);
-		return BOLT_SRC_VERDICT_DEC;
+	if (new_q32 < was_q32)
+		verdict = BOLT_SRC_VERDICT_DEC;
+	else if (new_q32 == floor_q32)
+		verdict = BOLT_SRC_VERDICT_FLOOR;
+	BOLT_INC_STATS(f->bn, SrcRx);
+	/* its counters are in the order of the verdicts */
+	this_cpu_inc(f->bn->mib->v[BOLT_MIB_SrcDec + verdict]);
+	return verdict;
+}
+
+/* --- flags of a data packet (sections 3.2 and 4.2): FIRST, LAST or INC --- */
+
+/*
+ * LAST (section 3.2): the data from @seq on fits in the window, so the flow has nothing to send in
+ * the next RTT.  This cannot be told from a bulk sender between two writes.
+ */
+static bool bolt_is_last(const struct sock *sk, const struct bolt_flow *f, u32 seq)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tp->write_seq - seq <= (u64)f->cwnd * tp->mss_cache &&
+	       !bolt_more_to_come(sk);
+}
+
+/* A new flow, or one that resumes after it was idle for more than a round trip */
+static bool bolt_is_first(const struct sock *sk, const struct bolt_flow *f, u64 now_ns)
+{
+	u64 due_ns = max(f->last_tx_ns, f->pace_ns);
+
+	if (!f->last_tx_ns)
+		return true;
+	return !tcp_sk(sk)->packets_out && now_ns > due_ns + 2ULL * f->core.min_rtt_ns &&
+	       now_ns > f->last_ack_ns + f->gap_ns + f->core.min_rtt_ns;
+}
+
+/*
+ * The flags of data from @seq to @end_seq.  INC is never set together with FIRST or LAST (sections
+ * 3.2 and 4.2).
+ */
+u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns)
+{
+	struct bolt_net *bn = f->bn;
+	u8 flags = 0;
+
+	if (bolt_is_first(sk, f, now_ns)) {
+		/* the smoothed RTT is from before the idle time */
+		WRITE_ONCE(f->core.srtt_ns, 0);
+		if (READ_ONCE(bn->idle_restart))
+			bolt_cc_set(sk, f, (u64)f->init_cwnd << 32);
+		/*
+		 * A small window gets no credit for the time it was idle (bolt_core_next_tx()): a
+		 * second packet at once would queue in the NIC, where no SRC can take it back.  A
+		 * large window keeps the credit of one packet, which hardly matters there and makes
+		 * up for the serialization times that base_rtt_ns leaves out of the BDP.
+		 */
+		if (f->cwnd <= BOLT_SMALL_CWND)
+			f->next_tx_ns = now_ns;
+		f->in_first = 1;
+		f->first_end = seq + min_t(u64, (u64)f->cwnd * tcp_sk(sk)->mss_cache, 1U << 30);
+		f->last_open = 0;
 	}
-	if (new_q32 == floor_q32) {
-		BOLT_INC_STATS(bn, SrcFloor);
-		return BOLT_SRC_VERDICT_FLOOR;
+	if (f->in_first) {
+		if (before(seq, f->first_end)) {
+			flags |= BOLT_F_FIRST;
+			BOLT_INC_STATS(bn, FirstTx);
+		} else {
+			f->in_first = 0;
+		}
 	}
-	BOLT_INC_STATS(bn, SrcHeld);
-	return BOLT_SRC_VERDICT_HELD;
+	if (bolt_is_last(sk, f, seq)) {
+		flags |= BOLT_F_LAST;
+		BOLT_INC_STATS(bn, LastTx);
+		f->last_open = 1;
+		f->last_seq = end_seq;
+	} else if (f->last_open && after(seq, f->last_seq)) {
+		BOLT_INC_STATS(bn, LastFalse);
+		f->last_open = 0;
+	}
+	/* do not request INC at the maximum window, or while Swift's window is the smaller one */
+	if (!(flags & (BOLT_F_FIRST | BOLT_F_LAST)) &&
+	    bolt_core_packets(&f->core) <= f->cwnd &&
+	    bolt_core_packets(&f->core) < f->max_cwnd)
+		flags |= BOLT_F_INC;
+	return flags;
 }
 
 /* --- loss, as in Swift --- */

@@ -143,8 +143,7 @@ u32 bolt_wire_bytes(const struct sk_buff *skb, u32 link_bytes)
 	u32 len = skb->len + link_bytes;
 
 	if (skb_is_gso(skb))
-		len += (skb_shinfo(skb)->gso_segs - 1) *
-		       (skb_transport_offset(skb) + tcp_hdrlen(skb) + link_bytes);
+		len += (skb_shinfo(skb)->gso_segs - 1) * (skb_tcp_all_headers(skb) + link_bytes);
 	return len;
 }
 
@@ -163,24 +162,12 @@ void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb
 	bolt_write_departure(sk, f, max(tcp_sk(sk)->tcp_wstamp_ns, bolt_flow_departure(f)));
 }
 
-/*
- * The window has changed: move the end of the gap.  Not before the newest packet: fq may still hold
- * that one, and a later packet must not overtake it.
- */
-void bolt_update_gap(struct sock *sk, struct bolt_flow *f)
+/* Move the end of the gap, if the next packet waits for one; 0: it does not wait any more. */
+void bolt_move_gap(struct sock *sk, struct bolt_flow *f, u64 end_ns)
 {
 	if (likely(!f->pace_ns))
 		return;
-	f->pace_ns = f->last_tx_ns + f->gap_ns;
-	bolt_move_departure(sk, f, tcp_send_head(sk));
-}
-
-/* The next packet does not wait for the end of the gap. */
-void bolt_end_gap(struct sock *sk, struct bolt_flow *f)
-{
-	if (!f->pace_ns)
-		return;
-	f->pace_ns = 0;
+	f->pace_ns = end_ns;
 	bolt_move_departure(sk, f, tcp_send_head(sk));
 }
 
@@ -247,7 +234,7 @@ void bolt_pacing_begin(struct sock *sk, struct bolt_flow *f)
  */
 void bolt_pacing_end(struct sock *sk, struct bolt_flow *f)
 {
-	bolt_end_gap(sk, f);
+	bolt_move_gap(sk, f, 0);
 	/* keep it for a pause that ends early: the flow's own constraints are cleared */
 	f->pause.edt.own_ns = bolt_departure_without_pause(f);
 	f->next_tx_ns = 0;

@@ -130,8 +130,7 @@ struct bolt_flow {
 	u32			ns_per_byte;	/* of nic_kbps, see bolt_core_ns_per_byte() */
 	u32			link_bytes;	/* bytes per packet on that link besides IP */
 	u32			init_cwnd;	/* packets; the path's BDP as configured */
-	u32			route_cwnd;	/* the route's initcwnd; 0: it has none */
-	u32			route_rtt_ns;	/* serialization time of route_cwnd at nic_kbps */
+	u32			route_rtt_ns;	/* in which nic_kbps sends the route's initcwnd */
 	u32			max_cwnd;	/* packets */
 	u32			queue_ns;	/* swift: queueing delay that its target allows */
 	u64			next_tx_ns;	/* the link has sent the newest packet by then */

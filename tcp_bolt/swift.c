@@ -52,30 +52,30 @@ static void bolt_swift_apply(struct sock *sk, struct bolt_flow *f)
 			swift_pace_ns(&f->swift));
 }
 
-/* With the option: a sample from the ACK.  ACKs with payload have none. */
-static bool bolt_swift_sample(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
-			      struct swift_ack *a)
+/* What an ACK says of the delay, in *@a.  Returns false if it has no sample. */
+static bool bolt_swift_acked(const struct sock *sk, const struct bolt_flow *f,
+			     const struct rate_sample *rs, const struct bolt_rtt *rtt,
+			     struct swift_ack *a)
 {
-	u32 arrived, rtt_ns = bolt_take_rtt_sample(sk, f, rs, &arrived);
+	u32 slack = READ_ONCE(f->bn->burst_segs) + 1;
+	u16 rq = READ_ONCE(f->ack_rq);
 	s32 local_ns;
-	u16 rq;
 
-	if (!rtt_ns)
-		return false;
-	bolt_rtt_sample(sk, f, rtt_ns);
-	local_ns = (u32)a->now_ns - arrived;
-	rq = READ_ONCE(f->ack_rq);
-	a->local_ns = max(local_ns, 0);
-	a->rtt_ns = rtt_ns + a->local_ns;
-	a->remote_ns = bolt_rq_delay_ns(rq);
-	a->hops = bolt_rq_hops(rq);
-	return true;
-}
-
-/* Otherwise use TCP's RTT, unless the ACK may have been delayed. */
-static bool bolt_swift_sample_tcp(const struct bolt_flow *f, const struct rate_sample *rs,
-				  struct swift_ack *a)
-{
+	*a = (struct swift_ack) {
+		.now_ns = tcp_sk(sk)->tcp_clock_cache,
+		.acked = max(rs->acked_sacked, 0),
+		/* do not grow a window that does not limit the flow */
+		.limited = rs->prior_in_flight + slack >= f->cwnd,
+	};
+	if (rtt->ns) {
+		local_ns = (u32)a->now_ns - rtt->arrived;
+		a->local_ns = max(local_ns, 0);
+		a->rtt_ns = rtt->ns + a->local_ns;
+		a->remote_ns = bolt_rq_delay_ns(rq);
+		a->hops = bolt_rq_hops(rq);
+		return true;
+	}
+	/* without the option, or with payload: TCP's RTT, unless the ACK may have been delayed */
 	a->rtt_ns = bolt_rtt_of_tcp(rs);
 	if (!a->rtt_ns || rs->is_ack_delayed)
 		return false;
@@ -83,29 +83,16 @@ static bool bolt_swift_sample_tcp(const struct bolt_flow *f, const struct rate_s
 	return true;
 }
 
-static struct swift_ack bolt_swift_acked(const struct sock *sk, const struct bolt_flow *f,
-					 const struct rate_sample *rs)
+static void bolt_swift_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
+			      const struct bolt_rtt *rtt)
 {
-	u32 slack = READ_ONCE(f->bn->burst_segs) + 1;
-
-	return (struct swift_ack) {
-		.now_ns = tcp_sk(sk)->tcp_clock_cache,
-		.acked = max(rs->acked_sacked, 0),
-		/* do not grow a window that does not limit the flow */
-		.limited = rs->prior_in_flight + slack >= f->cwnd,
-	};
-}
-
-static void bolt_swift_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
-{
-	struct swift_ack a = bolt_swift_acked(sk, f, rs);
 	struct swift_bounds b;
+	struct swift_ack a;
 
-	if (!bolt_swift_sample(sk, f, rs, &a)) {
-		if (!bolt_swift_sample_tcp(f, rs, &a))
-			return;
+	if (!bolt_swift_acked(sk, f, rs, rtt, &a))
+		return;
+	if (!rtt->ns)
 		bolt_rtt_sample(sk, f, a.rtt_ns);
-	}
 	b = bolt_swift_bounds(sk, f);
 	if (swift_on_ack(&f->swift, &f->bn->swift, &b, &a))
 		BOLT_INC_STATS(f->bn, SwiftDec);
@@ -165,9 +152,10 @@ struct bolt_controller bolt_cc_swift __read_mostly = {
  * An ACK of a bolt socket, before Bolt's reaction to it.  Only with a configured base RTT: the
  * minimum RTT may be that of a packet which overtook others.
  */
-void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs)
+void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
+			const struct bolt_rtt *rtt)
 {
-	struct swift_ack a = bolt_swift_acked(sk, f, rs);
+	struct swift_ack a;
 	u32 reported_ns;
 	struct swift_bounds b = {
 		.rtt_ns = bolt_path_rtt_ns(f),
@@ -175,7 +163,7 @@ void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		.max_q32 = (u64)f->max_cwnd << 32,
 	};
 
-	if (!bolt_swift_sample(sk, f, rs, &a) && !bolt_swift_sample_tcp(f, rs, &a))
+	if (!bolt_swift_acked(sk, f, rs, rtt, &a))
 		return;
 	reported_ns = swift_reported_ns(&f->reported, a.now_ns, a.rtt_ns);
 	if (swift_cap_ack(&f->swift, &f->bn->swift, &b, &a, (u64)f->cwnd << 32,
