@@ -218,7 +218,7 @@ void bolt_sysctl_exit(struct bolt_net *bn);
 /* fallback.c: the congestion control of connections without the option */
 void bolt_fallback_begin(struct sock *sk);
 int bolt_fallback_set(struct bolt_net *bn, char *name);
-void bolt_fallback_name(struct bolt_net *bn, char *name, size_t size);
+void bolt_fallback_name(struct bolt_net *bn, char *name);
 void bolt_fallback_init(struct bolt_net *bn);
 void bolt_fallback_exit(struct bolt_net *bn);
 int bolt_fallback_module_init(void);

@@ -22,23 +22,16 @@ static const struct tcp_congestion_ops *bolt_fallback_default;
 
 /* --- one socket --- */
 
-static const struct tcp_congestion_ops *bolt_fallback_get(struct bolt_net *bn)
-{
-	const struct tcp_congestion_ops *ca;
-
-	rcu_read_lock();
-	ca = rcu_dereference(bn->fallback);
-	__module_get(ca->owner);
-	rcu_read_unlock();
-	return ca;
-}
-
 /* Like tcp_reinit_congestion_control().  Context: socket locked, its object released */
 void bolt_fallback_begin(struct sock *sk)
 {
-	const struct tcp_congestion_ops *ca = bolt_fallback_get(bolt_net(sock_net(sk)));
 	struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct tcp_congestion_ops *ca;
 
+	rcu_read_lock();
+	ca = rcu_dereference(bolt_net(sock_net(sk))->fallback);
+	__module_get(ca->owner);
+	rcu_read_unlock();
 	WRITE_ONCE(icsk->icsk_ca_ops, ca);
 	memset(icsk->icsk_ca_priv, 0, sizeof(icsk->icsk_ca_priv));
 	tcp_sk(sk)->prior_ssthresh = 0;
@@ -63,7 +56,7 @@ static bool bolt_fallback_fits(const struct tcp_congestion_ops *ca)
  * Find a congestion control by name, with a reference on its module.  It is loaded only if the
  * calling process has the right to load it; otherwise -ENOENT.
  */
-static const struct tcp_congestion_ops *bolt_fallback_find(struct net *net, char *name)
+static const struct tcp_congestion_ops *bolt_fallback_find(struct net *net, const char *name)
 {
 	const struct tcp_congestion_ops *ca;
 	struct socket *sock;
@@ -73,7 +66,7 @@ static const struct tcp_congestion_ops *bolt_fallback_find(struct net *net, char
 	if (err)
 		return ERR_PTR(err);
 	err = sock->sk->sk_prot->setsockopt(sock->sk, SOL_TCP, TCP_CONGESTION,
-					    KERNEL_SOCKPTR(name), strlen(name));
+					    KERNEL_SOCKPTR((void *)name), strlen(name));
 	ca = inet_csk(sock->sk)->icsk_ca_ops;
 	if (!err && !bolt_fallback_fits(ca))
 		err = -EINVAL;
@@ -95,10 +88,10 @@ int bolt_fallback_set(struct bolt_net *bn, char *name)
 	return 0;
 }
 
-void bolt_fallback_name(struct bolt_net *bn, char *name, size_t size)
+void bolt_fallback_name(struct bolt_net *bn, char *name)
 {
 	rcu_read_lock();
-	strscpy(name, rcu_dereference(bn->fallback)->name, size);
+	strscpy(name, rcu_dereference(bn->fallback)->name, TCP_CA_NAME_MAX);
 	rcu_read_unlock();
 }
 
@@ -117,11 +110,9 @@ void bolt_fallback_exit(struct bolt_net *bn)
 /* The default is cubic, or Reno, which all kernels have, if there is no cubic. */
 int bolt_fallback_module_init(void)
 {
-	char cubic[] = "cubic", reno[] = "reno";
-
-	bolt_fallback_default = bolt_fallback_find(&init_net, cubic);
+	bolt_fallback_default = bolt_fallback_find(&init_net, "cubic");
 	if (IS_ERR(bolt_fallback_default))
-		bolt_fallback_default = bolt_fallback_find(&init_net, reno);
+		bolt_fallback_default = bolt_fallback_find(&init_net, "reno");
 	return PTR_ERR_OR_ZERO(bolt_fallback_default);
 }
 

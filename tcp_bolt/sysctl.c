@@ -9,14 +9,18 @@
 
 #include "bolt.h"
 
+/* Longest text of a setting: eight FROM:DSCP, or two keys */
+#define BOLT_TEXT_MAX	128
+
 struct bolt_setting {
 	const char	*name;
 	size_t		offset;		/* in struct bolt_net */
 	int		def, least, most;
 	/* applies and stores a new value, or refuses it; NULL: just store it */
 	int		(*apply)(struct bolt_net *bn, int value);
-	proc_handler	*handler;	/* of a setting that is not an int */
-	bool		of_link;	/* existing flows read their link's rate again */
+	/* of a setting that is text, likewise, and the current one */
+	int		(*store)(struct bolt_net *bn, char *text);
+	void		(*show)(struct bolt_net *bn, char *text);
 };
 
 static int *bolt_setting_at(struct bolt_net *bn, const struct bolt_setting *s)
@@ -38,21 +42,30 @@ static int bolt_sysctl_set(BOLT_CTL_TABLE *table, int write, void *buf, size_t *
 	if (s->apply)
 		return s->apply(bn, value);
 	WRITE_ONCE(*bolt_setting_at(bn, s), value);
-	if (s->of_link)
-		WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
+	/* existing flows read their link's rate again, which the setting may be about */
+	WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
 	return 0;
 }
 
-/* With xchg(), concurrent writers each free a different key. */
-static void bolt_replace_keys(struct bolt_net *bn, struct bolt_keys *keys)
+static int bolt_sysctl_text(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
 {
-	keys = unrcu_pointer(xchg(&bn->tag_key, RCU_INITIALIZER(keys)));
-	if (keys)
-		synchronize_rcu();
-	kfree_sensitive(keys);
+	const struct bolt_setting *s = container_of(table->extra1, struct bolt_setting, least);
+	struct bolt_net *bn = (struct bolt_net *)((char *)table->data - s->offset);
+	char text[BOLT_TEXT_MAX] = "off";
+	struct ctl_table tmp = { .data = text, .maxlen = sizeof(text), .mode = table->mode };
+	int ret;
+
+	s->show(bn, text);
+	ret = proc_dostring(&tmp, write, buf, len, pos);
+	/* full: the rest was cut off */
+	if (!ret && write)
+		ret = strlen(text) == sizeof(text) - 1 ? -EINVAL : s->store(bn, text);
+	/* it may have been a key */
+	memzero_explicit(text, sizeof(text));
+	return ret;
 }
 
-/* Parse one or two keys of 32 hexadecimal digits.  Returns the bytes written to @raw, or 0. */
+/* One or two keys of 32 hexadecimal digits.  Returns the bytes written to @raw, or 0. */
 static unsigned int bolt_parse_keys(char *text, u8 raw[sizeof(struct bolt_keys)])
 {
 	unsigned int len = 0;
@@ -67,39 +80,40 @@ static unsigned int bolt_parse_keys(char *text, u8 raw[sizeof(struct bolt_keys)]
 	return len;
 }
 
-/* "NEW", or "NEW,OLD" while keys are replaced; "off": no key.  Keys are never shown. */
-static int bolt_sysctl_key(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
+/* "NEW", or "NEW,OLD" while keys are replaced; "off": no key */
+static int bolt_store_keys(struct bolt_net *bn, char *text)
 {
-	struct bolt_net *bn = container_of(table->data, struct bolt_net, tag_key);
 	struct bolt_keys *keys = NULL;
-	char text[72] = "";
-	struct ctl_table tmp = { .data = text, .maxlen = sizeof(text), .mode = table->mode };
 	u8 raw[sizeof(*keys)];
-	int ret;
+	bool valid;
 
-	if (!write) {
-		strscpy(text, rcu_access_pointer(bn->tag_key) ? "set" : "off", sizeof(text));
-		return proc_dostring(&tmp, write, buf, len, pos);
+	if (strcmp(text, "off")) {
+		keys = kmalloc(sizeof(*keys), GFP_KERNEL);
+		if (!keys)
+			return -ENOMEM;
+		valid = bolt_keys_set(keys, raw, bolt_parse_keys(text, raw));
+		memzero_explicit(raw, sizeof(raw));
+		if (!valid) {
+			kfree_sensitive(keys);
+			return -EINVAL;
+		}
 	}
-	ret = proc_dostring(&tmp, write, buf, len, pos);
-	if (ret || !strcmp(text, "off"))
-		goto out;
-	ret = -ENOMEM;
-	keys = kmalloc(sizeof(*keys), GFP_KERNEL);
-	if (!keys)
-		goto out;
-	ret = bolt_keys_set(keys, raw, bolt_parse_keys(text, raw)) ? 0 : -EINVAL;
-out:
-	if (ret)
-		kfree_sensitive(keys);
-	else
-		bolt_replace_keys(bn, keys);
-	memzero_explicit(text, sizeof(text));
-	memzero_explicit(raw, sizeof(raw));
-	return ret;
+	/* with xchg(), concurrent writers each free a different key */
+	keys = unrcu_pointer(xchg(&bn->tag_key, RCU_INITIALIZER(keys)));
+	if (keys)
+		synchronize_rcu();
+	kfree_sensitive(keys);
+	return 0;
 }
 
-/* "off", or FROM:DSCP,...: @row and @n.  False: it is neither */
+/* Keys are never shown. */
+static void bolt_show_keys(struct bolt_net *bn, char *text)
+{
+	if (rcu_access_pointer(bn->tag_key))
+		strscpy(text, "set", BOLT_TEXT_MAX);
+}
+
+/* A list of FROM:DSCP */
 static bool bolt_parse_level_dscp(char *text, struct bolt_level_dscp *to)
 {
 	char *word, *dscp;
@@ -117,20 +131,6 @@ static bool bolt_parse_level_dscp(char *text, struct bolt_level_dscp *to)
 	return true;
 }
 
-static void bolt_show_level_dscp(struct bolt_net *bn, char *text, size_t size)
-{
-	const struct bolt_level_dscp *map;
-	unsigned int i, len = 0;
-
-	rcu_read_lock();
-	map = rcu_dereference(bn->level_dscp);
-	strscpy(text, "off", size);
-	for (i = 0; map && i < map->n; i++)
-		len += scnprintf(text + len, size - len, "%s%u:%u", i ? "," : "",
-				 map->row[i].from, map->row[i].dscp);
-	rcu_read_unlock();
-}
-
 static void bolt_replace_level_dscp(struct bolt_net *bn, struct bolt_level_dscp *map)
 {
 	map = unrcu_pointer(xchg(&bn->level_dscp, RCU_INITIALIZER(map)));
@@ -138,23 +138,10 @@ static void bolt_replace_level_dscp(struct bolt_net *bn, struct bolt_level_dscp 
 		kfree_rcu(map, rcu);
 }
 
-/* A list of FROM:DSCP, or "off" */
-static int bolt_sysctl_level_dscp(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len,
-				  loff_t *pos)
+static int bolt_store_level_dscp(struct bolt_net *bn, char *text)
 {
-	struct bolt_net *bn = container_of(table->data, struct bolt_net, level_dscp);
-	char text[BOLT_LEVEL_DSCPS * sizeof("4294967295:63,") + 1];
-	struct ctl_table tmp = { .data = text, .maxlen = sizeof(text), .mode = table->mode };
 	struct bolt_level_dscp *map = NULL;
-	int ret;
 
-	bolt_show_level_dscp(bn, text, sizeof(text));
-	ret = proc_dostring(&tmp, write, buf, len, pos);
-	if (ret || !write)
-		return ret;
-	/* full: the rest was cut off */
-	if (strlen(text) == sizeof(text) - 1)
-		return -EINVAL;
 	if (strcmp(text, "off")) {
 		map = kzalloc(sizeof(*map), GFP_KERNEL);
 		if (!map)
@@ -168,18 +155,17 @@ static int bolt_sysctl_level_dscp(BOLT_CTL_TABLE *table, int write, void *buf, s
 	return 0;
 }
 
-/* The name of a congestion control */
-static int bolt_sysctl_fallback(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len,
-				loff_t *pos)
+static void bolt_show_level_dscp(struct bolt_net *bn, char *text)
 {
-	struct bolt_net *bn = container_of(table->data, struct bolt_net, fallback);
-	char name[TCP_CA_NAME_MAX];
-	struct ctl_table tmp = { .data = name, .maxlen = sizeof(name), .mode = table->mode };
-	int ret;
+	const struct bolt_level_dscp *map;
+	unsigned int i, len = 0;
 
-	bolt_fallback_name(bn, name, sizeof(name));
-	ret = proc_dostring(&tmp, write, buf, len, pos);
-	return ret || !write ? ret : bolt_fallback_set(bn, name);
+	rcu_read_lock();
+	map = rcu_dereference(bn->level_dscp);
+	for (i = 0; map && i < map->n; i++)
+		len += scnprintf(text + len, BOLT_TEXT_MAX - len, "%s%u:%u", i ? "," : "",
+				 map->row[i].from, map->row[i].dscp);
+	rcu_read_unlock();
 }
 
 #define BOLT_SET(_name, _def, _least, _most, ...) {			\
@@ -194,8 +180,8 @@ static int bolt_sysctl_fallback(BOLT_CTL_TABLE *table, int write, void *buf, siz
 static const struct bolt_setting bolt_settings[] = {
 	BOLT_SET(port,			BOLT_CTL_PORT, 1, 65535, .apply = bolt_control_rebind),
 	BOLT_SET(base_rtt_ns,		0, 0, 1000000000),
-	BOLT_SET(rate_mbps,		0, 0, 4000000, .of_link = true),
-	BOLT_SET(overhead,		-1, -1, 256, .of_link = true),
+	BOLT_SET(rate_mbps,		0, 0, 4000000),
+	BOLT_SET(overhead,		-1, -1, 256),
 	BOLT_SET(burst_segs,		1, 1, 64),
 	BOLT_SET(brownfield,		1, 0, 1),
 	BOLT_SET(sfc,			0, 0, 1, .apply = bolt_sfc_set),
@@ -205,9 +191,11 @@ static const struct bolt_setting bolt_settings[] = {
 	BOLT_SET(watchdog_interval_us,	200000, 1000, 60000000),
 	BOLT_SET(watchdog_recovery_us,	200000, 1000, 60000000),
 	BOLT_SET(min_ttl,		0, 0, 255),
-	BOLT_SET(tag_key,		0, 0, 0, .handler = bolt_sysctl_key),
-	BOLT_SET(level_dscp,		0, 0, 0, .handler = bolt_sysctl_level_dscp),
-	BOLT_SET(fallback,		0, 0, 0, .handler = bolt_sysctl_fallback),
+	BOLT_SET(tag_key,		0, 0, 0, .store = bolt_store_keys, .show = bolt_show_keys),
+	BOLT_SET(level_dscp,		0, 0, 0, .store = bolt_store_level_dscp,
+						 .show = bolt_show_level_dscp),
+	BOLT_SET(fallback,		0, 0, 0, .store = bolt_fallback_set,
+						 .show = bolt_fallback_name),
 	BOLT_SET_SWIFT(base_ns,		10000, 0, 1000000000),
 	BOLT_SET_SWIFT(hop_ns,		1000, 0, 10000000),
 	BOLT_SET_SWIFT(fs_range_ns,	100000, 0, 1000000000),
@@ -237,11 +225,11 @@ static struct ctl_table_header *bolt_sysctl_add(struct bolt_net *bn, const char 
 		t->procname = s->name;
 		t->data = bolt_setting_at(bn, s);
 		t->maxlen = sizeof(int);
-		t->mode = s->handler == bolt_sysctl_key ? 0600 : 0644;
-		t->proc_handler = s->handler ?: bolt_sysctl_set;
+		t->mode = s->store == bolt_store_keys ? 0600 : 0644;
+		t->proc_handler = s->store ? bolt_sysctl_text : bolt_sysctl_set;
 		t->extra1 = (void *)&s->least;
 		t->extra2 = (void *)&s->most;
-		if (!s->handler)
+		if (!s->store)
 			*bolt_setting_at(bn, s) = s->def;
 	}
 	header = bolt_register_net_sysctl(bn->net, path, table, n);
