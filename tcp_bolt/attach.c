@@ -309,7 +309,7 @@ static void bolt_init(struct sock *sk)
 	f = bolt_negotiated(sk);
 	speaks = f;
 	if (!f && ctl->no_option)
-		f = bolt_flow_create(sk);
+		f = bolt_flow_get(sk, BOLT_FLOW_CC);
 	if (!f) {
 		bolt_fall_back(sk, BOLT_MIB_Fallback);
 		return;

@@ -156,21 +156,11 @@ void bolt_tx_bypass_pause(struct sock *sk, const struct bolt_flow *f, struct sk_
 u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns);
 
 /* feedback.c: verify control messages.  Context: socket locked, or its spinlock held */
-
-/* When a control message arrived, and snd_una at that time */
-struct bolt_arrival {
-	u64	ns;
-	u32	snd_una;
-};
-
 struct bolt_msg;
 void bolt_deferred_run(struct bolt_flow *f, struct sock *sk);
 void bolt_deferred_drop(struct bolt_flow *f);
 struct sk_buff *bolt_sent_segment(const struct sock *sk, u32 seq);
-bool bolt_seen_before(struct bolt_seen_ring *ring, const struct bolt_seen *new);
-enum bolt_mib_item bolt_verify_echo(const struct sock *sk, const struct bolt_flow *f,
-				    const struct bolt_msg *m, const struct bolt_arrival *a);
-enum bolt_mib_item bolt_feedback(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m);
+enum bolt_mib_item bolt_feedback(struct sock *sk, const struct bolt_msg *m);
 
 /* control.c: the UDP sockets on which SRC, BTS and CNM arrive */
 void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
@@ -186,10 +176,9 @@ void bolt_control_exit(struct bolt_net *bn);
 /* pause.c: SFC's pause and SRCC's limit, of any TCP socket */
 bool bolt_pause_sends(const struct sock *sk);
 unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr *th);
-enum bolt_mib_item bolt_bts_apply(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m,
-				  const struct bolt_arrival *a);
-enum bolt_mib_item bolt_cnm_apply(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m,
-				  const struct bolt_arrival *a);
+enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m,
+				  u64 now_ns);
+void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m, u64 now_ns);
 u64 bolt_pause_left(struct sock *sk, struct bolt_flow *f);
 void bolt_pause_end(struct sock *sk, struct bolt_flow *f);
 

@@ -76,7 +76,7 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 		return BOLT_MIB_CtlNoSocket;
 	*about = sk;
 	bh_lock_sock(sk);
-	ret = bolt_feedback(bn, sk, &m);
+	ret = bolt_feedback(sk, &m);
 	bh_unlock_sock(sk);
 	return ret;
 }

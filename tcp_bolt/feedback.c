@@ -23,6 +23,12 @@
 /* Deferred messages per socket: more than arrive while one packet is sent */
 #define BOLT_DEFERRED_MAX	64
 
+/* When a control message arrived, and snd_una at that time */
+struct bolt_arrival {
+	u64	ns;
+	u32	snd_una;
+};
+
 struct bolt_deferred_msg {
 	struct llist_node	node;
 	struct bolt_arrival	arrival;
@@ -89,17 +95,12 @@ static bool bolt_was_in_flight(const struct sock *sk, const struct bolt_flow *f,
 	return false;
 }
 
-/**
- * bolt_verify_echo() - has the sender of a message seen a packet of @sk that is in flight?
- * @sk:		the socket that the message is about
- * @f:		the object of @sk, or NULL
- * @m:		the message
- * @a:		when the message arrived; the packet must have been in flight then
- *
- * Returns BOLT_MIB_CtlRx, or the counter of the refusal.
+/*
+ * Has the sender of a message seen a packet that was in flight when the message arrived?  Returns
+ * BOLT_MIB_CtlRx, or the counter of the refusal.
  */
-enum bolt_mib_item bolt_verify_echo(const struct sock *sk, const struct bolt_flow *f,
-				    const struct bolt_msg *m, const struct bolt_arrival *a)
+static enum bolt_mib_item bolt_verify_echo(const struct sock *sk, const struct bolt_flow *f,
+					   const struct bolt_msg *m, const struct bolt_arrival *a)
 {
 	const struct sk_buff *skb = bolt_sent_segment(sk, m->seq);
 
@@ -110,67 +111,76 @@ enum bolt_mib_item bolt_verify_echo(const struct sock *sk, const struct bolt_flo
 	return bolt_echoes(sk, f, skb, m) ? BOLT_MIB_CtlRx : BOLT_MIB_CtlTime;
 }
 
-/* Returns true if @new is in the ring already, and adds it otherwise. */
-bool bolt_seen_before(struct bolt_seen_ring *ring, const struct bolt_seen *new)
+/*
+ * Was the same message accepted before?  A packet is answered by at most one SRC, since DEC in it
+ * keeps other switches from a second; by at most one CNM and one BTS of a switch, and one BTS from
+ * its cache.  A retransmit may be answered again: an SRC has its stamp.
+ */
+static bool bolt_seen_before(const struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m)
 {
+	struct bolt_seen new = { .seq = m->seq, .t_data_tx = m->t_data_tx };
+	struct bolt_seen_ring *ring = &f->seen;
 	unsigned int i;
 
+	if (m->type != BOLT_CTL_SRC) {
+		ring = &f->pause.seen;
+		new.switch_id = m->switch_id;
+		new.retrans = READ_ONCE(tcp_sk(sk)->total_retrans) + 1;	/* 0: unused entry */
+		new.flags = m->type << 8 | (m->flags & BOLT_CTL_F_FROM_CACHE);
+	}
 	for (i = 0; i < ARRAY_SIZE(ring->last); i++)
-		if (!memcmp(&ring->last[i], new, sizeof(*new)))
+		if (!memcmp(&ring->last[i], &new, sizeof(new)))
 			return true;
-	ring->last[ring->next++ % ARRAY_SIZE(ring->last)] = *new;
+	ring->last[ring->next++ % ARRAY_SIZE(ring->last)] = new;
 	return false;
 }
 
-/* --- SRC --- */
-
-static enum bolt_mib_item bolt_src_apply(struct bolt_net *bn, struct sock *sk,
-					 const struct bolt_msg *m,
-					   const struct bolt_arrival *a)
+static void bolt_src_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_controller *ctl,
+			   const struct bolt_msg *m, u64 now_ns)
 {
-	/* a packet is answered by at most one SRC: DEC in it keeps other switches from a second */
-	const struct bolt_seen seen = { .seq = m->seq, .t_data_tx = m->t_data_tx };
-	struct bolt_flow *f = bolt_flow_lookup(sk);
-	struct bolt_controller *ctl = bolt_flow_controller(f);
-	enum bolt_mib_item item;
-	u32 rtt_src_ns;
+	u32 rtt_src_ns = min(bolt_wire_clock(f, now_ns) - m->t_data_tx, BOLT_RTT_SRC_MAX_NS);
 
-	if (!ctl || !ctl->on_src)
-		return BOLT_MIB_CtlNotBolt;
-	item = bolt_verify_echo(sk, f, m, a);
-	if (item != BOLT_MIB_CtlRx)
-		return item;
-	if (bolt_seen_before(&f->seen, &seen))
-		return BOLT_MIB_CtlReplay;
-	rtt_src_ns = min(bolt_wire_clock(f, a->ns) - m->t_data_tx, BOLT_RTT_SRC_MAX_NS);
 	f->src = (struct bolt_last_src){
-		.at_ns = a->ns,
+		.at_ns = now_ns,
 		.queue_bytes = m->queue_bytes,
 		.link_kbps = m->link_rate,
 		.rtt_src_ns = rtt_src_ns,
 		.switch_id = m->switch_id,
-		.verdict = ctl->on_src(sk, f, a->ns, rtt_src_ns, m->queue_bytes, m->link_rate),
+		.verdict = ctl->on_src(sk, f, now_ns, rtt_src_ns, m->queue_bytes, m->link_rate),
 	};
 	if (!(m->flags & BOLT_CTL_F_GRANTED))
 		f->inc_room = max_t(s32, f->inc_room - 1, -f->cwnd);
 	trace_bolt_src(sk, f);
+}
+
+static enum bolt_mib_item bolt_msg_apply(struct sock *sk, const struct bolt_msg *m,
+					 const struct bolt_arrival *a)
+{
+	struct bolt_flow *f = bolt_flow_lookup(sk);
+	const struct bolt_controller *ctl = bolt_flow_controller(f);
+	enum bolt_mib_item item;
+
+	if (m->type == BOLT_CTL_SRC && (!ctl || !ctl->on_src))
+		return BOLT_MIB_CtlNotBolt;
+	item = bolt_verify_echo(sk, f, m, a);
+	if (item != BOLT_MIB_CtlRx)
+		return item;
+	if (m->type != BOLT_CTL_SRC)
+		f = bolt_flow_get(sk, BOLT_FLOW_HELD | BOLT_FLOW_BTS);
+	if (!f)
+		return BOLT_MIB_NoMem;
+	if (bolt_seen_before(sk, f, m))
+		return BOLT_MIB_CtlReplay;
+	if (m->type == BOLT_CTL_BTS)
+		return bolt_bts_apply(sk, f, m, a->ns);
+	if (m->type == BOLT_CTL_CNM)
+		bolt_cnm_apply(sk, f, m, a->ns);
+	else
+		bolt_src_apply(sk, f, ctl, m, a->ns);
 	return BOLT_MIB_CtlRx;
 }
 
 /* --- arrival and deferral --- */
-
-static enum bolt_mib_item bolt_msg_apply(struct bolt_net *bn, struct sock *sk,
-					 const struct bolt_msg *m, const struct bolt_arrival *a)
-{
-	switch (m->type) {
-	case BOLT_CTL_BTS:
-		return bolt_bts_apply(bn, sk, m, a);
-	case BOLT_CTL_CNM:
-		return bolt_cnm_apply(bn, sk, m, a);
-	default:
-		return bolt_src_apply(bn, sk, m, a);
-	}
-}
 
 /*
  * Context: the socket's spinlock held, a user owns the socket.  The retransmit queue cannot be read
@@ -185,7 +195,7 @@ static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_m
 
 	if (before(m->seq, READ_ONCE(tp->snd_una)) || !before(m->seq, READ_ONCE(tp->write_seq)))
 		return BOLT_MIB_CtlSeq;
-	f = bolt_flow_hold(sk, m->type != BOLT_CTL_SRC);
+	f = bolt_flow_get(sk, BOLT_FLOW_HELD | (m->type != BOLT_CTL_SRC ? BOLT_FLOW_BTS : 0));
 	if (!f)
 		return BOLT_MIB_NoMem;
 	mod_delayed_work(bolt_wq, &f->work, 0);
@@ -206,7 +216,6 @@ static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_m
 void bolt_deferred_run(struct bolt_flow *f, struct sock *sk)
 {
 	struct bolt_deferred_msg *d, *next;
-	struct bolt_net *bn = f->bn;
 	enum bolt_mib_item item;
 
 	if (llist_empty(&f->deferred))
@@ -214,9 +223,9 @@ void bolt_deferred_run(struct bolt_flow *f, struct sock *sk)
 	rcu_read_lock();
 	llist_for_each_entry_safe(d, next, llist_reverse_order(llist_del_all(&f->deferred)), node) {
 		atomic_dec(&f->deferred_len);
-		item = bolt_msg_apply(bn, sk, &d->msg, &d->arrival);
+		item = bolt_msg_apply(sk, &d->msg, &d->arrival);
 		if (item != BOLT_MIB_CtlRx)
-			bolt_refuse(bn, NULL, sk, item);
+			bolt_refuse(f->bn, NULL, sk, item);
 		kfree(d);
 	}
 	rcu_read_unlock();
@@ -232,7 +241,7 @@ void bolt_deferred_drop(struct bolt_flow *f)
 }
 
 /* A control message arrived.  Returns its counter.  Context: softirq, socket's spinlock held */
-enum bolt_mib_item bolt_feedback(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m)
+enum bolt_mib_item bolt_feedback(struct sock *sk, const struct bolt_msg *m)
 {
 	const struct bolt_arrival now = { ktime_get_ns(), tcp_sk(sk)->snd_una };
 	/* not by icsk_ca_priv: a user may be changing the congestion control */
@@ -249,5 +258,5 @@ enum bolt_mib_item bolt_feedback(struct bolt_net *bn, struct sock *sk, const str
 	/* earlier messages first: the time that the controller sees must not go back */
 	if (f)
 		bolt_deferred_run(f, sk);
-	return bolt_msg_apply(bn, sk, m, &now);
+	return bolt_msg_apply(sk, m, &now);
 }

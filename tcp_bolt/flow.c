@@ -191,8 +191,13 @@ static struct bolt_flow *bolt_flow_alloc(struct bolt_net *bn, struct sock *sk)
 	return f;
 }
 
-/* Add users to the object of @sk, which is created if needed; NULL: no memory */
-static struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user)
+/*
+ * Add users to the object of @sk, which is created if needed; NULL: no memory.
+ * Context: for BOLT_FLOW_CC the socket is locked.  The spinlock is not enough: a user who owns the
+ * socket and releases the congestion control would leave this object behind.  For the other two it
+ * is, and so is a deferred message that is run, so that the user exists.
+ */
+struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user)
 {
 	struct bolt_net *bn = bolt_net(sock_net(sk));
 	struct bolt_flow *f;
@@ -218,22 +223,7 @@ static struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user)
 	spin_unlock_bh(&bn->flow_lock);
 	return f;
 }
-
-/*
- * Context: socket locked.  The spinlock is not enough: a user who owns the socket and releases the
- * congestion control would leave this object behind.
- */
-struct bolt_flow *bolt_flow_create(struct sock *sk)
-{
-	return bolt_flow_get(sk, BOLT_FLOW_CC);
-}
-EXPORT_SYMBOL_GPL(bolt_flow_create);
-
-/* Context: socket's spinlock held, or a deferred message is run, so that the user exists */
-struct bolt_flow *bolt_flow_hold(struct sock *sk, bool bts)
-{
-	return bolt_flow_get(sk, BOLT_FLOW_HELD | (bts ? BOLT_FLOW_BTS : 0));
-}
+EXPORT_SYMBOL_GPL(bolt_flow_get);
 
 /*
  * The socket is about to get another congestion control from within a callback of ours: put its
@@ -243,7 +233,7 @@ struct bolt_flow *bolt_flow_hold(struct sock *sk, bool bts)
  */
 bool bolt_flow_leave(struct sock *sk)
 {
-	struct bolt_flow *f = bolt_flow_hold(sk, false);
+	struct bolt_flow *f = bolt_flow_get(sk, BOLT_FLOW_HELD);
 
 	if (!f)
 		return false;
@@ -265,7 +255,7 @@ void bolt_flow_await_init(struct sock *sk)
 		return;
 	rcu_read_lock();
 	if (bolt_flow_lookup(sk))
-		bolt_flow_hold(sk, false);
+		bolt_flow_get(sk, BOLT_FLOW_HELD);
 	rcu_read_unlock();
 }
 

@@ -56,7 +56,6 @@ struct bolt_pause {
 	struct bolt_pause_clock	clock;
 	struct bolt_cap		cap;
 	struct bolt_seen_ring	seen;
-	u64			until_ns;	/* clock.until_ns of the newest BTS accepted */
 	u64			unreported_ns;	/* start of a pause whose end is not traced yet */
 	struct bolt_pause_edt	edt;
 	u32			acked;		/* ack_seq of the newest packet sent */
@@ -178,8 +177,7 @@ int bolt_flow_module_init(void);
 void bolt_flow_module_exit(void);
 struct bolt_flow *bolt_flow_find(const struct sock *sk);
 struct bolt_flow *bolt_flow_lookup(const struct sock *sk);
-struct bolt_flow *bolt_flow_create(struct sock *sk);
-struct bolt_flow *bolt_flow_hold(struct sock *sk, bool bts);
+struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user);
 void *bolt_sk_zalloc(struct sock *sk, size_t size);
 bool bolt_flow_leave(struct sock *sk);
 void bolt_flow_await_init(struct sock *sk);

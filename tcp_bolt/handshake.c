@@ -216,7 +216,7 @@ void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 	if (inet_csk(sk)->icsk_retransmits >= BOLT_SYN_OFFERS || bolt_sk_is_signed(sk))
 		return;
 	/* LOCAL_IN stores the answer there */
-	if (!bolt_flow_create(sk)) {
+	if (!bolt_flow_get(sk, BOLT_FLOW_CC)) {
 		BOLT_INC_STATS(bn, NoMem);
 		return;
 	}
@@ -261,7 +261,7 @@ struct bolt_flow *bolt_negotiated(struct sock *sk)
 		       f : NULL;
 
 	note = bolt_hs_take(fastopen ? BOLT_HS_SYN : BOLT_HS_ESTABLISHED, &key);
-	f = note ? bolt_flow_create(sk) : NULL;
+	f = note ? bolt_flow_get(sk, BOLT_FLOW_CC) : NULL;
 	/* the third packet was lost, or deferred (TCP_DEFER_ACCEPT): this one has data */
 	if (f)
 		bolt_rx_data(f, &note->rx);

@@ -50,7 +50,7 @@ static void bolt_pause_trace_end(struct sock *sk, struct bolt_pause *p)
 	if (!began_ns)
 		return;
 	p->unreported_ns = 0;
-	end_ns = min(p->until_ns, ktime_get_ns());
+	end_ns = min(p->clock.until_ns, ktime_get_ns());
 	trace_bolt_pause_end(sk, NULL, end_ns > began_ns ? end_ns - began_ns : 0);
 }
 
@@ -64,7 +64,7 @@ static void bolt_pause_release(struct sock *sk, struct bolt_pause *p)
 static void bolt_pause_apply(struct sock *sk, struct bolt_flow *f)
 {
 	const struct bolt_pause *p = &f->pause;
-	u64 until_ns = max(p->until_ns, p->cap.next_ns);
+	u64 until_ns = max(p->clock.until_ns, p->cap.next_ns);
 
 	if (until_ns != p->edt.until_ns && bolt_pause_sends(sk))
 		bolt_pause_edt_set(sk, f, until_ns);
@@ -74,7 +74,6 @@ static void bolt_pause_apply(struct sock *sk, struct bolt_flow *f)
 u64 bolt_pause_left(struct sock *sk, struct bolt_flow *f)
 {
 	struct bolt_pause_conf conf;
-
 	u64 now_ns = ktime_get_ns();
 
 	bolt_pause_conf(f->bn, &conf);
@@ -179,37 +178,6 @@ unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr 
 
 /* --- a BTS.  Context: socket locked, or its spinlock held while no user owns it --- */
 
-/*
- * A packet is answered by at most one CNM and one BTS of a switch, and one BTS from its cache.  A
- * retransmit may be answered again.
- */
-static bool bolt_pause_seen(const struct sock *sk, struct bolt_pause *p, const struct bolt_msg *m)
-{
-	const struct bolt_seen new = {
-		.seq = m->seq,
-		.t_data_tx = m->t_data_tx,
-		.switch_id = m->switch_id,
-		.retrans = READ_ONCE(tcp_sk(sk)->total_retrans) + 1,	/* 0: unused entry */
-		.flags = m->type << 8 | (m->flags & BOLT_CTL_F_FROM_CACHE),
-	};
-
-	return bolt_seen_before(&p->seen, &new);
-}
-
-/* May a BTS or CNM take effect?  The object of its socket in *@f, or the counter of the refusal */
-static enum bolt_mib_item bolt_pause_accept(struct sock *sk, const struct bolt_msg *m,
-					    const struct bolt_arrival *a, struct bolt_flow **f)
-{
-	enum bolt_mib_item item = bolt_verify_echo(sk, bolt_flow_lookup(sk), m, a);
-
-	if (item != BOLT_MIB_CtlRx)
-		return item;
-	*f = bolt_flow_hold(sk, true);
-	if (!*f)
-		return BOLT_MIB_NoMem;
-	return bolt_pause_seen(sk, &(*f)->pause, m) ? BOLT_MIB_CtlReplay : BOLT_MIB_CtlRx;
-}
-
 /* Statistics and tracing: a BTS has moved the end of the pause from @old_ns. */
 static void bolt_pause_note(struct sock *sk, struct bolt_pause *p, const struct bolt_msg *m,
 			    bool begun, u64 old_ns, u64 now_ns)
@@ -219,7 +187,6 @@ static void bolt_pause_note(struct sock *sk, struct bolt_pause *p, const struct 
 	p->from_cache = m->flags & BOLT_CTL_F_FROM_CACHE;
 	p->granted_ns += p->clock.until_ns - old_ns;
 	if (begun) {
-		bolt_pause_trace_end(sk, p);
 		WRITE_ONCE(p->begun, p->begun + 1);
 		p->unreported_ns = now_ns;
 		trace_bolt_pause_begin(sk, m, p->clock.until_ns - now_ns);
@@ -228,22 +195,19 @@ static void bolt_pause_note(struct sock *sk, struct bolt_pause *p, const struct 
 	}
 }
 
-enum bolt_mib_item bolt_bts_apply(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m,
-				  const struct bolt_arrival *a)
+/* Returns BOLT_MIB_CtlRx, or the counter of the refusal. */
+enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m,
+				  u64 now_ns)
 {
-	u64 now_ns = a->ns, old_ns;
-	enum bolt_pause_what what;
+	struct bolt_pause *p = &f->pause;
+	u64 old_ns = max(p->clock.until_ns, now_ns);
 	struct bolt_pause_conf conf;
-	enum bolt_mib_item item;
-	struct bolt_flow *f;
-	struct bolt_pause *p;
+	enum bolt_pause_what what;
+	struct bolt_net *bn = f->bn;
 
-	item = bolt_pause_accept(sk, m, a, &f);
-	if (item != BOLT_MIB_CtlRx)
-		return item;
-	p = &f->pause;
+	if (!bolt_pause_active(&p->clock, now_ns))
+		bolt_pause_trace_end(sk, p);
 	bolt_pause_conf(bn, &conf);
-	old_ns = max(p->clock.until_ns, now_ns);
 	what = bolt_pause_set(&p->clock, &conf, now_ns, m->pause_ns);
 	if (what == BOLT_PAUSE_TRIPPED) {
 		BOLT_INC_STATS(bn, WatchdogTrips);
@@ -260,7 +224,6 @@ enum bolt_mib_item bolt_bts_apply(struct bolt_net *bn, struct sock *sk, const st
 	if (p->clock.until_ns - now_ns < m->pause_ns)
 		BOLT_INC_STATS(bn, BtsClamped);
 	bolt_pause_note(sk, p, m, what == BOLT_PAUSE_BEGUN, old_ns, now_ns);
-	p->until_ns = p->clock.until_ns;
 	bolt_pause_apply(sk, f);
 	return BOLT_MIB_CtlRx;
 }
@@ -276,23 +239,15 @@ static u64 bolt_cap_rtt_ns(const struct sock *sk)
 	return rtt_us == ~0U ? NSEC_PER_MSEC : (u64)rtt_us * NSEC_PER_USEC;
 }
 
-enum bolt_mib_item bolt_cnm_apply(struct bolt_net *bn, struct sock *sk, const struct bolt_msg *m,
-				  const struct bolt_arrival *a)
+void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m, u64 now_ns)
 {
-	enum bolt_mib_item item;
-	struct bolt_flow *f;
-	struct bolt_cap *cap;
+	struct bolt_cap *cap = &f->pause.cap;
 
-	item = bolt_pause_accept(sk, m, a, &f);
-	if (item != BOLT_MIB_CtlRx)
-		return item;
-	BOLT_INC_STATS(bn, CnmRx);
-	cap = &f->pause.cap;
-	bolt_cap_set(cap, a->ns, m->switch_id, m->target_rate, m->link_rate, bolt_cap_rtt_ns(sk));
-	trace_bolt_cnm(sk, m, bolt_cap_left(cap, a->ns));
+	BOLT_INC_STATS(f->bn, CnmRx);
+	bolt_cap_set(cap, now_ns, m->switch_id, m->target_rate, m->link_rate, bolt_cap_rtt_ns(sk));
+	trace_bolt_cnm(sk, m, bolt_cap_left(cap, now_ns));
 	/* the packet on its way is the first that a gap is behind */
-	if (cap->next_ns < a->ns)
-		bolt_cap_sent(cap, a->ns, bolt_pkt_bytes(sk));
+	if (cap->next_ns < now_ns)
+		bolt_cap_sent(cap, now_ns, bolt_pkt_bytes(sk));
 	bolt_pause_apply(sk, f);
-	return BOLT_MIB_CtlRx;
 }

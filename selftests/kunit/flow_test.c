@@ -21,10 +21,10 @@ static void bolt_flow_grace_test(struct kunit *test)
 			0);
 	sk = sock->sk;
 	lock_sock(sk);
-	f = bolt_flow_create(sk);
+	f = bolt_flow_get(sk, BOLT_FLOW_CC);
 	if (f) {
 		rcu_read_lock();
-		KUNIT_EXPECT_PTR_EQ(test, bolt_flow_create(sk), f);
+		KUNIT_EXPECT_PTR_EQ(test, bolt_flow_get(sk, BOLT_FLOW_CC), f);
 		bolt_flow_release(sk);
 		KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(f->sk), sk);
 		KUNIT_EXPECT_EQ(test, READ_ONCE(f->users), 0);
