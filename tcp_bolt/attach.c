@@ -8,6 +8,7 @@
 #include <net/tcp.h>
 
 #include "bolt.h"
+#include "overhead.h"
 #include "recovery.h"
 #include "spacing.h"
 #include "trace.h"
@@ -83,11 +84,12 @@ void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *
 	const struct dst_entry *dst = __sk_dst_get(sk);
 	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns), pkt = bolt_pkt_bytes(sk), route_cwnd;
 	struct bolt_net *bn = f->bn;
+	int overhead = READ_ONCE(bn->overhead);
 
 	f->dev_ifindex = dev->ifindex;
 	f->rate_gen = READ_ONCE(bn->rate_gen);
 	WRITE_ONCE(f->nic_kbps, bolt_rate_kbps(bn, dev->ifindex));
-	f->link_bytes = ETH_HLEN + bolt_rate_overhead(bn, dev);
+	f->link_bytes = ETH_HLEN + (overhead < 0 ? bolt_dev_overhead(dev) : overhead);
 	f->ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
 	/* the route's initcwnd is the path's BDP if set */
 	route_cwnd = dst ? min_t(u32, dst_metric(dst, RTAX_INITCWND), 1U << 16) : 0;

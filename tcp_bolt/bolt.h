@@ -193,7 +193,6 @@ void bolt_rate_module_init(void);
 void bolt_rate_module_exit(void);
 void bolt_rate_work(struct work_struct *work);
 u32 bolt_rate_kbps(struct bolt_net *bn, int ifindex);
-u32 bolt_rate_overhead(const struct bolt_net *bn, struct net_device *dev);
 
 /* sysctl.c */
 int bolt_sysctl_init(struct bolt_net *bn);
@@ -219,8 +218,7 @@ void bolt_mib_exit(struct bolt_net *bn);
 extern const char * const bolt_mib_names[];
 
 /* genl.c: generic netlink */
-int bolt_genl_module_init(void);
-void bolt_genl_module_exit(void);
+extern struct genl_family bolt_genl_family;
 
 /*
  * Let the packet leave now, regardless of the departure time that TCP stamped it with.  This is not

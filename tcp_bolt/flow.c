@@ -276,14 +276,6 @@ void bolt_flow_release(struct sock *sk)
 }
 EXPORT_SYMBOL_GPL(bolt_flow_release);
 
-/* --- beginning and end --- */
-
-void bolt_flow_init(struct bolt_net *bn)
-{
-	INIT_LIST_HEAD(&bn->held);
-	spin_lock_init(&bn->flow_lock);
-}
-
 /* Paused flows resume at once.  No message arrives any more, and no packet passes LOCAL_OUT. */
 void bolt_flow_exit(struct bolt_net *bn)
 {

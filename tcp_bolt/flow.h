@@ -171,7 +171,6 @@ struct bolt_flow {
 /* flow.c: the per-socket object */
 extern struct rhashtable bolt_flows;
 
-void bolt_flow_init(struct bolt_net *bn);
 void bolt_flow_exit(struct bolt_net *bn);
 int bolt_flow_module_init(void);
 void bolt_flow_module_exit(void);

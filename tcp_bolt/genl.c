@@ -15,13 +15,6 @@
 
 #include "bolt.h"
 
-/* Objects visited before a cond_resched() */
-#define BOLT_WALK_BATCH		1024
-
-static struct genl_family bolt_genl_family;
-
-/* --- a flow, as attributes --- */
-
 static int bolt_put_addrs(struct sk_buff *skb, const struct sock *sk)
 {
 #if IS_ENABLED(CONFIG_IPV6)
@@ -129,14 +122,6 @@ static int bolt_put_pause(struct sk_buff *skb, const struct bolt_pause *p, u64 n
 	return 0;
 }
 
-static int bolt_put_limit(struct sk_buff *skb, const struct bolt_cap *cap, u64 now_ns)
-{
-	/* at most the rate of the link that a CNM names, which has 32 bits */
-	u32 kbps = bolt_cap_kbps(cap, now_ns);
-
-	return kbps ? nla_put_u32(skb, BOLT_A_FLOW_LIMIT, kbps) : 0;
-}
-
 /*
  * Has a BTS or a CNM been believed?  Not if messages are only deferred: that would tell an attacker
  * who guesses sequence numbers that a guess was close.
@@ -152,7 +137,7 @@ static int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
 	const struct bolt_pause_clock *clock = &f->pause.clock;
 	const struct bolt_controller *ctl;
 	struct sock *sk = f->sk;
-	u32 flags = 0;
+	u32 flags = 0, kbps = 0;
 	u64 now_ns;
 	int err;
 
@@ -170,19 +155,18 @@ static int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
 		err = bolt_put_object(skb, ctl, f, now_ns);
 	if (!err && f->pause.begun)
 		err = bolt_put_pause(skb, &f->pause, now_ns);
-	/* its fields belong together */
-	if (!err && !sock_owned_by_user(sk))
-		err = bolt_put_limit(skb, &f->pause.cap, now_ns);
+	/* its fields belong together; at most the rate of a CNM's link, which has 32 bits */
+	if (!sock_owned_by_user(sk))
+		kbps = bolt_cap_kbps(&f->pause.cap, now_ns);
+	if (!err && kbps)
+		err = nla_put_u32(skb, BOLT_A_FLOW_LIMIT, kbps);
 	spin_unlock_bh(&sk->sk_lock.slock);
 	return err;
 }
 
-/* --- a walk over the table --- */
-
 struct bolt_walk {
 	struct rhashtable_iter	iter;
 	const struct net	*net;
-	u32			looked;		/* objects visited in this batch */
 	bool			again;		/* the newest one did not fit, visit it again */
 	bool			changed;	/* objects may have been missed or visited twice */
 };
@@ -192,7 +176,6 @@ static void bolt_walk_start(struct bolt_walk *w) __acquires(RCU)
 {
 	bool placed = w->iter.p;
 
-	w->looked = 0;
 	if (rhashtable_walk_start_check(&w->iter) || (placed && !w->iter.p))
 		w->changed = true;
 }
@@ -221,7 +204,7 @@ static struct bolt_flow *bolt_walk_next(struct bolt_walk *w)
 	struct bolt_flow *f;
 
 	do {
-		if (++w->looked > BOLT_WALK_BATCH) {
+		if (need_resched()) {
 			rhashtable_walk_stop(&w->iter);
 			cond_resched();
 			bolt_walk_start(w);
@@ -233,8 +216,6 @@ static struct bolt_flow *bolt_walk_next(struct bolt_walk *w)
 	} while (IS_ERR(f) || (f && !bolt_walk_shows(w, f)));
 	return f;
 }
-
-/* --- flow-get --- */
 
 static int bolt_flows_start(struct netlink_callback *cb)
 {
@@ -296,8 +277,6 @@ static int bolt_flows_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-/* --- the family --- */
-
 static const struct genl_ops bolt_genl_ops[] = {
 	{
 		.cmd		= BOLT_CMD_FLOW_GET,
@@ -307,7 +286,7 @@ static const struct genl_ops bolt_genl_ops[] = {
 	},
 };
 
-static struct genl_family bolt_genl_family __ro_after_init = {
+struct genl_family bolt_genl_family __ro_after_init = {
 	.name		= BOLT_FAMILY_NAME,
 	.version	= BOLT_FAMILY_VERSION,
 	.module		= THIS_MODULE,
@@ -316,16 +295,5 @@ static struct genl_family bolt_genl_family __ro_after_init = {
 	.ops		= bolt_genl_ops,
 	.n_ops		= ARRAY_SIZE(bolt_genl_ops),
 };
-
-/* After this, requests may arrive. */
-int bolt_genl_module_init(void)
-{
-	return genl_register_family(&bolt_genl_family);
-}
-
-void bolt_genl_module_exit(void)
-{
-	genl_unregister_family(&bolt_genl_family);
-}
 
 MODULE_ALIAS_GENL_FAMILY(BOLT_FAMILY_NAME);

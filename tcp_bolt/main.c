@@ -12,6 +12,7 @@
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6.h>
 #include <linux/rtnetlink.h>
+#include <net/genetlink.h>
 #include <net/netns/generic.h>
 
 #include <bolt_ctl.h>
@@ -76,17 +77,10 @@ int bolt_sfc_set(struct bolt_net *bn, int on)
 {
 	int err = 0;
 
-	if (on) {
-		if (!READ_ONCE(bn->hooks))
-			return -EBUSY;
-		err = bolt_control_need(bn);
-		if (err)
-			return err;
-	}
 	mutex_lock(&bn->hooks_lock);
-	if (on && !bn->hooks)
-		err = -EBUSY;
-	else
+	if (on)
+		err = bn->hooks ? bolt_control_need(bn) : -EBUSY;
+	if (!err)
 		WRITE_ONCE(bn->sfc, on);
 	mutex_unlock(&bn->hooks_lock);
 	return err;
@@ -104,8 +98,9 @@ static int __net_init bolt_net_init(struct net *net)
 	mutex_init(&bn->hooks_lock);
 	xa_init(&bn->rates);
 	INIT_WORK(&bn->rate_work, bolt_rate_work);
+	INIT_LIST_HEAD(&bn->held);
+	spin_lock_init(&bn->flow_lock);
 	bolt_control_init(bn);
-	bolt_flow_init(bn);
 	bolt_fallback_init(bn);
 	err = bolt_mib_init(bn);
 	if (err)
@@ -206,7 +201,7 @@ static int __init bolt_module_init(void)
 	if (bolt_hooks_first)
 		bolt_control_open(bolt_net(&init_net));
 	bolt_rate_module_init();
-	err = bolt_genl_module_init();
+	err = genl_register_family(&bolt_genl_family);
 	if (err)
 		goto err_rate;
 	/* last: from here on sockets hold the module */
@@ -216,7 +211,7 @@ static int __init bolt_module_init(void)
 	return 0;
 
 err_genl:
-	bolt_genl_module_exit();
+	genl_unregister_family(&bolt_genl_family);
 err_rate:
 	bolt_rate_module_exit();
 	bolt_ctl_unregister(BOLT_CTL_TCP_BOLT);
@@ -233,7 +228,7 @@ err_wq:
 /* Sockets hold the module, so there are none left; work items of the last ones may still run. */
 static void __exit bolt_module_exit(void)
 {
-	bolt_genl_module_exit();
+	genl_unregister_family(&bolt_genl_family);
 	bolt_controllers_unregister();
 	bolt_rate_module_exit();
 	bolt_ctl_unregister(BOLT_CTL_TCP_BOLT);

@@ -13,7 +13,6 @@
 #include <linux/rtnetlink.h>
 
 #include "bolt.h"
-#include "overhead.h"
 
 /* How long loading waits until the speeds of existing devices are read */
 #define BOLT_RATE_START_WAIT	(2 * HZ)
@@ -45,7 +44,6 @@ static void bolt_rate_note(struct bolt_net *bn, int ifindex)
 	struct net_device *dev = __dev_get_by_index(bn->net, ifindex);
 	unsigned long mbps;
 
-	/* unregistered: unlinking it from other devices has marked it again */
 	if (!dev) {
 		xa_erase(&bn->rates, ifindex);
 		return;
@@ -96,14 +94,11 @@ static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void 
 	case NETDEV_CHANGEUPPER:
 	case NETDEV_CHANGELOWERSTATE:
 	case NETDEV_BONDING_FAILOVER:
+	case NETDEV_UNREGISTER:
 		bolt_rate_mark_stale(bn, dev);
 		master = netdev_master_upper_dev_get(dev);
 		if (master)
 			bolt_rate_mark_stale(bn, master);
-		break;
-	case NETDEV_UNREGISTER:
-		xa_erase(&bn->rates, dev->ifindex);
-		WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -114,22 +109,10 @@ static struct notifier_block bolt_rate_nb = { .notifier_call = bolt_rate_event }
 /* kbit/s of the device, or net.bolt.rate_mbps if set; 0: unknown */
 u32 bolt_rate_kbps(struct bolt_net *bn, int ifindex)
 {
-	u32 mbps = READ_ONCE(bn->rate_mbps);
-	void *entry;
+	/* no entry has the value 0 as well */
+	u32 mbps = READ_ONCE(bn->rate_mbps) ?: xa_to_value(xa_load(&bn->rates, ifindex));
 
-	if (!mbps) {
-		entry = xa_load(&bn->rates, ifindex);
-		mbps = xa_is_value(entry) ? xa_to_value(entry) : 0;
-	}
 	return min_t(u64, mbps * 1000ULL, U32_MAX);
-}
-
-/* Bytes per packet on the link beyond its frame: net.bolt.overhead */
-u32 bolt_rate_overhead(const struct bolt_net *bn, struct net_device *dev)
-{
-	int bytes = READ_ONCE(bn->overhead);
-
-	return bytes < 0 ? bolt_dev_overhead(dev) : bytes;
 }
 
 static DECLARE_COMPLETION(bolt_rate_started);
