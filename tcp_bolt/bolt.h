@@ -147,7 +147,6 @@ void bolt_pacing_timer(struct sock *sk, u64 when);
 u32 bolt_tsval(const struct sock *sk, u64 ns);
 void bolt_pause_edt_force(struct sock *sk);
 void bolt_pause_edt_set(struct sock *sk, struct bolt_flow *f, u64 until_ns);
-void bolt_pause_edt_cancel(struct sock *sk, struct bolt_flow *f);
 void bolt_pause_edt_release(struct sock *sk, struct bolt_pause_edt *e);
 void bolt_tx_bypass_pause(struct sock *sk, const struct bolt_flow *f, struct sk_buff *skb,
 			  struct tcphdr *th, bool data);

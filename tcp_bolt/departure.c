@@ -253,12 +253,7 @@ void bolt_pause_edt_force(struct sock *sk)
 	smp_store_release(&sk->sk_pacing_status, SK_PACING_NEEDED);
 }
 
-static bool bolt_has_data(const struct sock *sk)
-{
-	return tcp_send_head(sk) || !tcp_rtx_queue_empty(sk);
-}
-
-/* A pause begins, or its end changes. */
+/* A pause begins, or its end changes; 0: it is over. */
 void bolt_pause_edt_set(struct sock *sk, struct bolt_flow *f, u64 until_ns)
 {
 	struct bolt_pause_edt *e = &f->pause.edt;
@@ -274,14 +269,7 @@ void bolt_pause_edt_set(struct sock *sk, struct bolt_flow *f, u64 until_ns)
 		e->own_ns = max(e->own_ns, tcp_sk(sk)->tcp_wstamp_ns);
 	e->until_ns = until_ns;
 	bolt_pause_edt_force(sk);
-	bolt_move_departure(sk, f, bolt_has_data(sk));
-}
-
-/* End the pause now, and restore the departure time without it. */
-void bolt_pause_edt_cancel(struct sock *sk, struct bolt_flow *f)
-{
-	f->pause.edt.until_ns = 0;
-	bolt_move_departure(sk, f, bolt_has_data(sk));
+	bolt_move_departure(sk, f, tcp_send_head(sk) || !tcp_rtx_queue_empty(sk));
 }
 
 /* The pause is over, or was cancelled: restore sk_pacing_status. */

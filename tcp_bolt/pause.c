@@ -84,7 +84,7 @@ u64 bolt_pause_left(struct sock *sk, struct bolt_flow *f)
 
 /*
  * Cancel a pause and drop its state.  Data that a user who owns the socket is about to send still
- * waits for the end.  Context: socket's spinlock held
+ * waits for the end, and so does what a signed socket sends.  Context: socket's spinlock held
  */
 void bolt_pause_end(struct sock *sk, struct bolt_flow *f)
 {
@@ -92,7 +92,7 @@ void bolt_pause_end(struct sock *sk, struct bolt_flow *f)
 
 	if (p->edt.armed && !sock_owned_by_user(sk) && bolt_pause_sends(sk) &&
 	    p->edt.until_ns > ktime_get_ns())
-		bolt_pause_edt_cancel(sk, f);
+		bolt_pause_edt_set(sk, f, 0);
 	bolt_pause_release(sk, p);
 	memset(p, 0, sizeof(*p));
 }
@@ -178,29 +178,12 @@ unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr 
 
 /* --- a BTS.  Context: socket locked, or its spinlock held while no user owns it --- */
 
-/* Statistics and tracing: a BTS has moved the end of the pause from @old_ns. */
-static void bolt_pause_note(struct sock *sk, struct bolt_pause *p, const struct bolt_msg *m,
-			    bool begun, u64 old_ns, u64 now_ns)
-{
-	p->asked_ns = m->pause_ns;
-	p->switch_id = m->switch_id;
-	p->from_cache = m->flags & BOLT_CTL_F_FROM_CACHE;
-	p->granted_ns += p->clock.until_ns - old_ns;
-	if (begun) {
-		WRITE_ONCE(p->begun, p->begun + 1);
-		p->unreported_ns = now_ns;
-		trace_bolt_pause_begin(sk, m, p->clock.until_ns - now_ns);
-	} else {
-		trace_bolt_pause_change(sk, m, p->clock.until_ns - now_ns);
-	}
-}
-
 /* Returns BOLT_MIB_CtlRx, or the counter of the refusal. */
 enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m,
 				  u64 now_ns)
 {
 	struct bolt_pause *p = &f->pause;
-	u64 old_ns = max(p->clock.until_ns, now_ns);
+	u64 old_ns = max(p->clock.until_ns, now_ns), left_ns;
 	struct bolt_pause_conf conf;
 	enum bolt_pause_what what;
 	struct bolt_net *bn = f->bn;
@@ -216,14 +199,24 @@ enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const st
 	if (what == BOLT_PAUSE_TRIPPED || what == BOLT_PAUSE_IGNORED)
 		return BOLT_MIB_BtsDeaf;
 
+	left_ns = p->clock.until_ns - now_ns;
 	BOLT_INC_STATS(bn, BtsRx);
-	if (what == BOLT_PAUSE_BEGUN)
-		BOLT_INC_STATS(bn, Pauses);
-	/* wraps to a subtraction if the new end is earlier */
-	BOLT_ADD_STATS(bn, PausedNs, p->clock.until_ns - old_ns);
-	if (p->clock.until_ns - now_ns < m->pause_ns)
+	if (left_ns < m->pause_ns)
 		BOLT_INC_STATS(bn, BtsClamped);
-	bolt_pause_note(sk, p, m, what == BOLT_PAUSE_BEGUN, old_ns, now_ns);
+	/* both wrap to a subtraction if the new end is earlier */
+	BOLT_ADD_STATS(bn, PausedNs, p->clock.until_ns - old_ns);
+	p->granted_ns += p->clock.until_ns - old_ns;
+	p->asked_ns = m->pause_ns;
+	p->switch_id = m->switch_id;
+	p->from_cache = m->flags & BOLT_CTL_F_FROM_CACHE;
+	if (what == BOLT_PAUSE_BEGUN) {
+		BOLT_INC_STATS(bn, Pauses);
+		WRITE_ONCE(p->begun, p->begun + 1);
+		p->unreported_ns = now_ns;
+		trace_bolt_pause_begin(sk, m, left_ns);
+	} else {
+		trace_bolt_pause_change(sk, m, left_ns);
+	}
 	bolt_pause_apply(sk, f);
 	return BOLT_MIB_CtlRx;
 }
