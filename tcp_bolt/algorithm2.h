@@ -19,15 +19,10 @@
 #include <linux/overflow.h>
 #endif
 
-/**
- * bolt_core_rate() - flow.rate: cwnd / srtt
- * @cwnd:	packets
- * @pkt_bytes:	bytes of a full packet on the wire
- * @srtt_ns:	0: no sample yet, the flow sends at @nic_kbps
- * @nic_kbps:	rate of the sender's own link; an upper bound; 0: unknown
- *
- * Returns kbit/s, saturating; error below one kbit/s.  If both @srtt_ns and @nic_kbps are unknown,
- * U32_MAX, which bolt_core_target_q() turns into a reaction factor of 1.
+/*
+ * flow.rate, in kbit/s: cwnd / srtt, at most the rate of the sender's link, which is that of a flow
+ * without an RTT sample; error below one kbit/s.  If both are unknown (0), U32_MAX, which
+ * bolt_core_target_q() turns into a reaction factor of 1.
  */
 static inline u32 bolt_core_rate(u32 cwnd, u32 pkt_bytes, u32 srtt_ns, u32 nic_kbps)
 {
@@ -43,12 +38,9 @@ static inline u32 bolt_core_rate(u32 cwnd, u32 pkt_bytes, u32 srtt_ns, u32 nic_k
 	return min_t(u64, rate, nic_kbps);
 }
 
-/**
- * bolt_core_target_q() - Algorithm 2 lines 3-5
- *
- * Returns packets, 16 fractional bits.  The reaction factor is truncated to 2^-16, and so is
- * the result: with f the exact factor, the result is low by less than
- * queue / pkt_bytes * 2^-16 + 2^-16 packets.
+/*
+ * Lines 3-5.  Returns packets.  The reaction factor is truncated to 2^-16, and so is the result: it
+ * is low by less than queue / pkt_bytes * 2^-16 + 2^-16 packets.
  */
 static inline u64 bolt_core_target_q(u32 queue_bytes, u32 pkt_bytes, u32 flow_kbps, u32 link_kbps)
 {
@@ -62,11 +54,9 @@ static inline u64 bolt_core_target_q(u32 queue_bytes, u32 pkt_bytes, u32 flow_kb
 	return div_u64(queue_bytes * factor_q16, max_t(u32, pkt_bytes, 1));
 }
 
-/**
- * bolt_core_dec_due() - Algorithm 2 line 6: rtt_src / target_q <= now - last_dec
- *
- * Multiplied out, to avoid the division.  With @target_q16 of 0 (this flow has no part in the
- * queue, or the queue is empty) no decrease is ever due.
+/*
+ * Line 6: rtt_src / target_q <= now - last_dec, multiplied out.  With @target_q16 of 0 (this flow
+ * has no part in the queue, or the queue is empty) no decrease is ever due.
  */
 static inline bool bolt_core_dec_due(u32 rtt_src_ns, u64 target_q16, u64 since_dec_ns)
 {
@@ -77,15 +67,9 @@ static inline bool bolt_core_dec_due(u32 rtt_src_ns, u64 target_q16, u64 since_d
 			      (u64)rtt_src_ns << 16 <= product);
 }
 
-/**
- * bolt_core_src() - HandleSrc, Algorithm 2 lines 1-8
- * @c:		the flow
- * @now_ns:	the monotonic clock
- * @rtt_src_ns:	now - t_data_tx
- * @target_q16:	from bolt_core_target_q()
- *
- * Returns true if cwnd has to be decreased by one packet.  @now_ns is then last_dec_time, even if
- * the caller cannot decrease a window that is at its minimum.
+/*
+ * HandleSrc, lines 1-8.  Returns true if cwnd has to be decreased by one packet.  @now_ns is then
+ * last_dec_time, even if the caller cannot decrease a window that is at its minimum.
  */
 static inline bool bolt_core_src(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns, u64 target_q16)
 {

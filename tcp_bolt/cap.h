@@ -38,14 +38,10 @@ struct bolt_cnm {
 	u8	doublings;	/* until it is the link's rate */
 };
 
-/**
- * struct bolt_cap - the limit of one flow, initially all zero
- * @cnm:	the newest CNM of each switch
- * @next_ns:	when the next packet may leave
- */
+/* The limit of one flow, initially all zero */
 struct bolt_cap {
-	struct bolt_cnm	cnm[BOLT_CAP_SWITCHES];
-	u64		next_ns;
+	struct bolt_cnm	cnm[BOLT_CAP_SWITCHES];	/* the newest of each switch */
+	u64		next_ns;		/* when the next packet may leave */
 };
 
 /* When the CNM of a switch has no effect any more */
@@ -110,15 +106,7 @@ static inline struct bolt_cnm *bolt_cap_slot(struct bolt_cap *cap, u32 switch_id
 	return room;
 }
 
-/**
- * bolt_cap_set() - a CNM has arrived
- * @cap:	the flow's state
- * @now_ns:	the monotonic clock
- * @switch_id:	who sent it
- * @kbps:	its target rate, not 0
- * @link_kbps:	rate of the congested link
- * @rtt_ns:	round trip of the flow
- */
+/* A CNM has arrived: @kbps, not 0, for a flow whose round trip is @rtt_ns */
 static inline void bolt_cap_set(struct bolt_cap *cap, u64 now_ns, u32 switch_id, u32 kbps,
 				u32 link_kbps, u64 rtt_ns)
 {

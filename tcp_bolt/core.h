@@ -1,34 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Bolt's reaction at the sender, in integers: Algorithm 2 of the paper, applied per packet.  The
- * algorithm as printed is in algorithm2.h.
- *
- * In Algorithm 2 a flow takes target_q packets off its window in each rtt_src.  In that time it
- * sends flow.rate * rtt_src packets, and each of them draws an SRC.  So the share of one SRC is
- * target_q / (flow.rate * rtt_src) = queue_ns / rtt_src of a packet, where queue_ns =
- * queue / link_rate is the queueing delay.  The flow's rate cancels out, and no timer is needed:
+ * Bolt's reaction at the sender, in integers: Algorithm 2 of the paper, applied per packet, as
+ * Documentation/tcp_bolt.rst derives it.  The algorithm as printed is in algorithm2.h.
  *
  *   SRC:   cwnd += 1 / cwnd - 3/2 excess_ns / rtt_src
  *   ACK:   cwnd += 1 / cwnd                   without DEC; with DEC, the SRC has added it
  *   INC:   cwnd += 1
  *
- * excess_ns is queue_ns less the part of the queue that this flow's own decreases within the last
- * rtt_src will drain: the SRC was sent before they took effect.  Without this correction flows
- * decrease several times for the same queue, and the link idles (when a third flow joins two, the
- * utilization falls to 82 % in the worst round trip).  With it, a factor of 1 would leave part of
- * the queue to the next round trip; 3/2 drains the queue in two without idling the link.
- *
- * A window counts in fractions of a packet.  So the SRC that a window of three packets gets in one
- * burst weigh as much as those that a window of thirty gets all the time.  Each window settles
- * where increase and decrease are equal: windows are equal, and the queueing delay is proportional
- * to rtt_src / cwnd.
+ * excess_ns is the queueing delay less the part of the queue that this flow's own decreases within
+ * the last rtt_src will drain: the SRC was sent before they took effect.  Without this correction
+ * flows decrease several times for the same queue, and the link idles (when a third flow joins two,
+ * the utilization falls to 82 % in the worst round trip).  With it, a factor of 1 would leave part
+ * of the queue to the next round trip; 3/2 drains the queue in two without idling the link.
  *
  * Below one packet, where a packet leaves every rtt / cwnd, the increase is cwnd and the decrease
- * cwnd^1.5 * excess_ns / rtt_src.  At one packet both equal those above.  A window doubles with
- * each packet that finds no queue, and settles at a queueing delay of rtt_src / sqrt(cwnd): the
- * queue grows with the square root of the number of flows, not with their number.
- *
- * Documentation/tcp_bolt.rst has the derivation.
+ * cwnd^1.5 * excess_ns / rtt_src.  At one packet both equal those above.
  *
  * Pure: plain structs and the time go in, a decision comes out.  There is no sk_buff and no socket,
  * so that KUnit and user space run the same code.  Callers serialize.
@@ -58,28 +44,17 @@
 #define BOLT_SRC_SHIFT		3
 #define BOLT_GAP_MAX_NS		1000000000U
 
-/**
- * struct bolt_core - the state of one flow
- * @cwnd_q32:		the window
- * @removed_q32:	packets removed for SRC, as of @removed_ns; decays to 0 within rtt_src
- * @removed_ns:		when @removed_q32 was last brought up to date
- * @last_dec_ns:	Algorithm 2's last_dec_time
- * @min_rtt_stamp_ns:	when @min_rtt_ns was taken
- * @srtt_ns:		smoothed RTT (gain 1/8) from echoed t_data_tx; 0: no sample yet
- * @min_rtt_ns:		smallest sample of the last BOLT_MIN_RTT_WIN_NS; 0: none
- * @ai_seq:		seq_no_at_last_ai: a round trip ends when it is acknowledged
- * @round:		random fraction, drawn each round trip, added before rounding down
- */
+/* The state of one flow */
 struct bolt_core {
-	u64	cwnd_q32;
-	u64	removed_q32;
-	u64	removed_ns;
-	u64	last_dec_ns;
-	u64	min_rtt_stamp_ns;
-	u32	srtt_ns;
-	u32	min_rtt_ns;
-	u32	ai_seq;
-	u32	round;
+	u64	cwnd_q32;		/* the window */
+	u64	removed_q32;		/* packets removed for SRC; decays to 0 within rtt_src */
+	u64	removed_ns;		/* when removed_q32 was last brought up to date */
+	u64	last_dec_ns;		/* Algorithm 2's last_dec_time */
+	u64	min_rtt_stamp_ns;	/* when min_rtt_ns was taken */
+	u32	srtt_ns;		/* smoothed RTT (gain 1/8); 0: no sample yet */
+	u32	min_rtt_ns;		/* the smallest of BOLT_MIN_RTT_WIN_NS; 0: none */
+	u32	ai_seq;			/* a round trip ends when this is acknowledged */
+	u32	round;			/* random fraction of this round trip's rounding */
 };
 
 /*
@@ -163,18 +138,13 @@ static inline u32 bolt_core_drained_ns(struct bolt_core *c, u64 now_ns, u32 rtt_
 	return min_t(u64, mul_u64_u32_shr(c->removed_q32, pkt_ns, 32), U32_MAX);
 }
 
-/**
- * bolt_core_weight_q16() - weight of a flow's decrease, by what it has left to send
- * @c:		the flow
- * @left:	bytes not yet acknowledged, including those not yet sent
- * @scale:	bytes from which on a message counts as long; 0: all do
- * @queue_ns:	the reported queueing delay
- *
- * sqrt(@left / @scale), at least 1/5.  A short message that is about to end decreases less and gets
- * a larger share of the link; long flows lose a few packets to it and get them back when it has
- * ended.  Flows with equal bytes left still have equal windows.  At a queueing delay of a minimum
- * RTT or more all flows have full weight: otherwise the queue of an incast of short messages would
- * be several times as long.
+/*
+ * Weight of a flow's decrease, by the bytes that it has @left to send or to have acknowledged:
+ * sqrt(@left / @scale), at least 1/5; from @scale bytes on a message counts as long.  A short
+ * message that is about to end decreases less and gets a larger share of the link; long flows lose
+ * a few packets to it and get them back when it has ended.  Flows with equal bytes left still have
+ * equal windows.  At a queueing delay of a minimum RTT or more all flows have full weight:
+ * otherwise the queue of an incast of short messages would be several times as long.
  */
 static inline u32 bolt_core_weight_q16(const struct bolt_core *c, u32 left, u32 scale,
 				       u32 queue_ns)
@@ -184,22 +154,14 @@ static inline u32 bolt_core_weight_q16(const struct bolt_core *c, u32 left, u32 
 	return max_t(u32, int_sqrt64(div_u64((u64)left << 32, scale)), (1 << 16) / 5);
 }
 
-/**
- * struct bolt_core_src - the input of bolt_core_on_src()
- * @now_ns:	the monotonic clock
- * @rtt_src_ns:	now - t_data_tx (Algorithm 2 line 2)
- * @queue_ns:	the reported queue, as the time the link takes to drain it
- * @pkt_ns:	time between two packets of this flow
- * @weight_q16:	see bolt_core_weight_q16()
- * @grows:	the flow is limited by its window, which may grow
- */
+/* An SRC */
 struct bolt_core_src {
-	u64	now_ns;
-	u32	rtt_src_ns;
-	u32	queue_ns;
-	u32	pkt_ns;
-	u32	weight_q16;
-	bool	grows;
+	u64	now_ns;		/* the monotonic clock */
+	u32	rtt_src_ns;	/* now - t_data_tx (Algorithm 2 line 2) */
+	u32	queue_ns;	/* the time the link takes to drain the reported queue */
+	u32	pkt_ns;		/* between two packets of this flow */
+	u32	weight_q16;	/* see bolt_core_weight_q16() */
+	bool	grows;		/* the flow is limited by its window, which may grow */
 };
 
 /* The window after an SRC, given @w_q32 before; the caller clamps it. */
@@ -244,14 +206,7 @@ static inline bool bolt_core_ai_due(const struct bolt_core *c, u32 ack_seq)
 	return (s32)(ack_seq - c->ai_seq) >= 0;
 }
 
-/**
- * bolt_core_bdp_pkts() - packets that fill a path
- * @kbps:	rate of the sender's link, 0: unknown
- * @rtt_ns:	round trip without queues
- * @pct:	per cent of the BDP wanted
- *
- * Rounded up, at least 1; U32_MAX where @kbps or @rtt_ns is unknown.
- */
+/* Packets of @pct per cent of a BDP, rounded up, at least 1; U32_MAX if rate or RTT is unknown (0) */
 static inline u32 bolt_core_bdp_pkts(u32 kbps, u32 rtt_ns, u32 pkt_bytes, u32 pct)
 {
 	u64 bytes;

@@ -17,20 +17,13 @@
 
 #include <bolt_ctl.h>
 
-/**
- * struct bolt_ctl_port - a port that is open
- * @list:	entry of bolt_ctl_ports
- * @net:	its namespace; the users close the port before the namespace is deleted
- * @port:	host byte order
- * @users:	calls of bolt_ctl_open() without bolt_ctl_close()
- * @socks:	IPv4, IPv6; the second may be missing
- */
+/* A port that is open */
 struct bolt_ctl_port {
-	struct list_head	list;
-	struct net		*net;
-	u16			port;
-	unsigned int		users;
-	struct socket		*socks[2];
+	struct list_head	list;		/* bolt_ctl_ports */
+	struct net		*net;		/* the port is closed before it is deleted */
+	u16			port;		/* host byte order */
+	unsigned int		users;		/* bolt_ctl_open() without bolt_ctl_close() */
+	struct socket		*socks[2];	/* IPv4, IPv6; the second may be missing */
 };
 
 static LIST_HEAD(bolt_ctl_ports);

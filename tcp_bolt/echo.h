@@ -40,20 +40,14 @@ static inline void bolt_departures_add(struct bolt_departures *d, u32 t_data_tx,
 /* A packet may be stamped with a departure so far ahead, in a pacing qdisc */
 #define BOLT_AHEAD_NS	100000000U
 
-/**
- * struct bolt_echo - an ACK
- * @at:		its arrival
- * @t_data_tx:	what it echoes, not 0
- * @newest:	departure of the newest packet known to have arrived, up to a us too early
- * @processed:	TCP has processed this ACK: else it may yet hear of a newer packet
- * @in_flight:	@t_data_tx is of a packet that TCP does not know to have arrived; looked up where
- *		bolt_echo_is_older()
- */
+/* An ACK */
 struct bolt_echo {
-	u32	at;
-	u32	t_data_tx;
+	u32	at;		/* its arrival */
+	u32	t_data_tx;	/* what it echoes, not 0 */
+	/* departure of the newest packet known to have arrived, up to a us too early */
 	u32	newest;
-	bool	processed;
+	bool	processed;	/* by TCP: else it may yet hear of a newer packet */
+	/* it echoes a packet that TCP does not know to have arrived; if bolt_echo_is_older() */
 	bool	in_flight;
 };
 

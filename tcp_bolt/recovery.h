@@ -22,17 +22,15 @@
 /* As in RFC 5681, equation 4, unless clamped; below one packet, departures are still spaced */
 #define BOLT_RECOVERY_MIN	2
 
-/**
- * struct bolt_recovery - since recovery began
- * @prior:	packets in flight when it began, or cwnd before if that was more (RFC 6937,
- *		RecoverFS).  At most what is delivered is sent, even if the window has grown since
- * @delivered:	packets delivered since
- * @out:	packets sent since
- */
+/* Packets, since recovery began */
 struct bolt_recovery {
+	/*
+	 * in flight when it began, or cwnd before if that was more (RFC 6937, RecoverFS).  At most
+	 * what is delivered is sent, even if the window has grown since
+	 */
 	u32	prior;
 	u32	delivered;
-	u32	out;
+	u32	out;		/* sent */
 };
 
 /* The snd_cwnd for a @window, at least @least, while @in_flight packets are in flight */

@@ -32,13 +32,9 @@ static inline u32 bolt_core_tx_ns(u32 len, u32 ns_per_byte, u32 *frac)
 	return min_t(u64, t >> BOLT_NS_SHIFT, 1U << 30);
 }
 
-/**
- * bolt_core_next_tx() - the earliest time the next packet may leave
- * @next_ns:	the return value for the previous packet
- * @now_ns:	departure of this packet
- * @tx_ns:	its serialization time
- *
- * If this packet leaves late, the next one may make up for at most one packet time.  With no credit
+/*
+ * The earliest time the next packet may leave, given @next_ns, that of this one, which leaves at
+ * @now_ns.  If that is late, the next one may make up for at most one packet time.  With no credit
  * at all each delay would be lost capacity; with unbounded credit an idle flow would burst.
  */
 static inline u64 bolt_core_next_tx(u64 next_ns, u64 now_ns, u32 tx_ns)

@@ -28,50 +28,31 @@
 
 #include "swift_target.h"
 
-/**
- * struct swift_win - one of the two windows
- * @cwnd_q32:	packets
- * @last_dec_ns: t_last_decrease
- */
+/* One of the two windows */
 struct swift_win {
 	u64	cwnd_q32;
-	u64	last_dec_ns;
+	u64	last_dec_ns;	/* t_last_decrease */
 };
 
-/**
- * struct swift - the state of Algorithm 1 for one flow
- * @fabric:	fcwnd
- * @endpoint:	ecwnd
- * @endpoint_ns: EWMA of the endpoints' delay (gain 1/8; section 3.3 gives none); it is noisy
- * @rtt_ns:	newest RTT, not smoothed; 0: none yet
- * @retransmit_cnt: RTOs in a row
- */
+/* The state of Algorithm 1 for one flow */
 struct swift {
-	struct swift_win	fabric;
-	struct swift_win	endpoint;
+	struct swift_win	fabric;		/* fcwnd */
+	struct swift_win	endpoint;	/* ecwnd */
+	/* EWMA of the endpoints' delay (gain 1/8; section 3.3 gives none); it is noisy */
 	u32			endpoint_ns;
-	u32			rtt_ns;
-	u8			retransmit_cnt;
+	u32			rtt_ns;		/* newest RTT, not smoothed; 0: none yet */
+	u8			retransmit_cnt;	/* RTOs in a row */
 };
 
-/**
- * struct swift_ack - an ACK with a sample of delay
- * @now_ns:	monotonic clock
- * @rtt_ns:	t6 - t1 of Figure 2, not 0
- * @remote_ns:	remote queuing, as reflected
- * @local_ns:	local receive delay
- * @acked:	packets
- * @hops:	of the forward path, as reflected
- * @limited:	the flow was limited by its window; else the window does not grow
- */
+/* An ACK with a sample of delay */
 struct swift_ack {
-	u64	now_ns;
-	u32	rtt_ns;
-	u32	remote_ns;
-	u32	local_ns;
-	u32	acked;
-	u8	hops;
-	bool	limited;
+	u64	now_ns;		/* monotonic clock */
+	u32	rtt_ns;		/* t6 - t1 of Figure 2, not 0 */
+	u32	remote_ns;	/* remote queuing, as reflected */
+	u32	local_ns;	/* local receive delay */
+	u32	acked;		/* packets */
+	u8	hops;		/* of the forward path, as reflected */
+	bool	limited;	/* by the window; else it does not grow */
 };
 
 /* --- the windows --- */
@@ -169,18 +150,14 @@ static inline bool swift_on_ack(struct swift *s, const struct swift_conf *c,
 
 /* --- as a cap on Bolt's window (Bolt, section 6) --- */
 
-/**
- * struct swift_reported - queueing delay reported by SRC
- * @since_ns:	start of the current round trip
- * @ns:		largest queueing delay reported in it
- * @prev_ns:	largest one reported in the round trip before
- *
- * An ACK arrives after the SRC that its data packet caused, and within a round trip of it.
+/*
+ * Queueing delay reported by SRC.  An ACK arrives after the SRC that its data packet caused, and
+ * within a round trip of it.
  */
 struct swift_reported {
-	u64	since_ns;
-	u32	ns;
-	u32	prev_ns;
+	u64	since_ns;	/* start of the current round trip */
+	u32	ns;		/* largest queueing delay reported in it */
+	u32	prev_ns;	/* ... in the round trip before */
 };
 
 static inline u32 swift_reported_ns(struct swift_reported *t, u64 now_ns, u32 rtt_ns)
@@ -261,9 +238,7 @@ static inline void swift_on_loss(struct swift *s, const struct swift_bounds *b, 
 	swift_win_loss(&s->endpoint, s, b, now_ns);
 }
 
-/*
- * Lines 29-32: time between two departures, rtt / cwnd; 0: no pacing.
- */
+/* Lines 29-32: time between two departures, rtt / cwnd; 0: no pacing. */
 static inline u32 swift_pace_ns(const struct swift *s)
 {
 	u64 cwnd_q32 = swift_cwnd_q32(s);

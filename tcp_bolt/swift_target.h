@@ -29,30 +29,19 @@
 #define SWIFT_MD_Q16	((80U << 16) / 100)
 #define SWIFT_MAX_MDF_Q16	((50U << 16) / 100)
 
-/**
- * struct swift_conf - net.bolt.swift_*, which may change at any time
- * @base_ns:	base target without the base RTT, which is struct swift_bounds.rtt_ns
- * @hop_ns:	per hop
- * @fs_range_ns: most that flow scaling adds
- * @endpoint_ns: target of the endpoints' delay
- */
+/* net.bolt.swift_*, which may change at any time */
 struct swift_conf {
-	u32	base_ns;
-	u32	hop_ns;
-	u32	fs_range_ns;
-	u32	endpoint_ns;
+	u32	base_ns;	/* base target without the base RTT, which is swift_bounds.rtt_ns */
+	u32	hop_ns;		/* per hop */
+	u32	fs_range_ns;	/* most that flow scaling adds */
+	u32	endpoint_ns;	/* target of the endpoints' delay */
 };
 
-/**
- * struct swift_bounds - what differs from flow to flow
- * @rtt_ns:	base RTT of the path, part of the target
- * @min_q32:	smallest window; SWIFT_CWND_MIN if that is larger
- * @max_q32:	largest window
- */
+/* What differs from flow to flow */
 struct swift_bounds {
-	u32	rtt_ns;
-	u64	min_q32;
-	u64	max_q32;
+	u32	rtt_ns;		/* base RTT of the path, part of the target */
+	u64	min_q32;	/* smallest window; SWIFT_CWND_MIN if that is larger */
+	u64	max_q32;	/* largest window */
 };
 
 /*
