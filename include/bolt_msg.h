@@ -188,12 +188,7 @@ static inline bool bolt_msg_is_form(const u8 *p, unsigned int len)
 	return false;
 }
 
-/**
- * bolt_msg_parse() - check and parse a UDP payload
- * @p:		the payload, linear
- * @len:	its bytes
- * @m:		filled in when the result is BOLT_MSG_OK
- */
+/* Check and parse a UDP payload.  @m is filled in when the result is BOLT_MSG_OK. */
 static inline enum bolt_msg_verdict bolt_msg_parse(const u8 *p, unsigned int len,
 						   struct bolt_msg *m)
 {
@@ -231,25 +226,19 @@ static inline enum bolt_msg_verdict bolt_msg_parse(const u8 *p, unsigned int len
 		m->sent_ns = get_unaligned_be64(part);
 		m->clock = get_unaligned_be32(part + sizeof(__be64));
 	}
-	if (m->dscp > 63 || !m->link_rate)
-		return BOLT_MSG_FIELD;
 	/* rtt_src is computed from the echo, so an SRC needs one */
-	if (m->type == BOLT_CTL_SRC && !m->t_data_tx)
+	if (m->dscp > 63 || !m->link_rate || (m->type == BOLT_CTL_SRC && !m->t_data_tx) ||
+	    (m->type == BOLT_CTL_CNM && !m->target_rate))
 		return BOLT_MSG_FIELD;
-	if (m->type == BOLT_CTL_CNM && !m->target_rate)
-		return BOLT_MSG_FIELD;
-
 	if (!bolt_msg_parse_quote(p + bolt_msg_quote_off(h.type),
 				  len - bolt_msg_len(h.type, h.flags, 0), m))
 		return BOLT_MSG_QUOTE;
 	return BOLT_MSG_OK;
 }
 
-/**
- * bolt_msg_build() - write a control message except for its quote and tags
- * @p:		the message; its quote is at bolt_msg_quote_off()
- * @len:	bolt_msg_len()
- * @m:		type, flags, dscp and the numbers; the flow is in the quote
+/*
+ * Write a control message of bolt_msg_len(), except for its tags and its quote, which is at
+ * bolt_msg_quote_off() and has the flow.
  */
 static inline void bolt_msg_build(u8 *p, unsigned int len, const struct bolt_msg *m)
 {

@@ -28,18 +28,12 @@
 #define BOLT_TCPOPT_HEAD	((u32)BOLT_TCPOPT_KIND << 24 | BOLT_TCPOPT_LEN << 16 | \
 				 BOLT_TCPOPT_EXID)
 
-/**
- * struct bolt_opt - the option's fields in host byte order
- * @flags:	BOLT_F_*
- * @inc_count:	data packets that arrived with INC still set, modulo 256
- * @rq_delay:	pure ACK: see bolt_rq_pack(); data, FIN: bolt_level()
- * @t_data_tx:	ns, 0: none
- */
+/* The option's fields in host byte order */
 struct bolt_opt {
-	u8	flags;
-	u8	inc_count;
-	u16	rq_delay;
-	u32	t_data_tx;
+	u8	flags;		/* BOLT_F_* */
+	u8	inc_count;	/* data packets that arrived with INC still set, modulo 256 */
+	u16	rq_delay;	/* pure ACK: see bolt_rq_pack(); data, FIN: bolt_level() */
+	u32	t_data_tx;	/* ns, 0: none */
 };
 
 enum bolt_opt_form {
@@ -61,14 +55,10 @@ static inline bool bolt_opt_at_full(const void *p)
 	return get_unaligned_be32(p) == BOLT_TCPOPT_HEAD;
 }
 
-/**
- * bolt_opt_next() - step through a TCP option block
- * @opts:	first byte after the fixed TCP header
- * @len:	bytes of options, 0..40
- * @off:	in: where to look; out: where an option starts
- *
- * Returns the option's length, 0 behind the last one, or -1 at a malformed one.  That ends the
- * walk, as in tcp_parse_options(), because nothing behind it can be trusted.
+/*
+ * Step through a TCP option block of @len bytes, 0..40: *@off is where to look, then where an
+ * option starts.  Returns the option's length, 0 behind the last one, or -1 at a malformed one.
+ * That ends the walk, as in tcp_parse_options(), because nothing behind it can be trusted.
  */
 static inline int bolt_opt_next(const u8 *opts, unsigned int len, unsigned int *off)
 {
@@ -96,12 +86,7 @@ static inline unsigned int bolt_opt_seek(const u8 *opts, unsigned int len, u8 ki
 	return 0;
 }
 
-/**
- * bolt_opt_find() - find the option in a TCP option block
- * @opts:	first byte after the fixed TCP header
- * @len:	bytes of options, 0..40
- * @off:	where it starts, when the result is BOLT_OPT_SYN or BOLT_OPT_FULL
- */
+/* Find the option.  Sets *@off if the result is BOLT_OPT_SYN or BOLT_OPT_FULL. */
 static inline enum bolt_opt_form bolt_opt_find(const u8 *opts, unsigned int len,
 					       unsigned int *off)
 {
@@ -161,18 +146,15 @@ static inline unsigned int bolt_opt_least(u8 kind, unsigned int size, bool dsack
 	return kind == BOLT_TCPOPT_SACK && size > least ? least : size;
 }
 
-/**
- * bolt_opt_make_room() - repack the stack's options so that ours fits behind them
- * @opts:	option block, at least BOLT_TCPOPT_SPACE bytes of buffer
- * @len:	bytes in use, a multiple of 4
- * @dsack:	the first SACK block is a D-SACK (RFC 2883), which does not report a hole, so keep
- *		the block behind it as well
- * @need:	bytes needed behind the options, a multiple of 4
+/*
+ * Repack the stack's options, of which @len bytes of BOLT_TCPOPT_SPACE are in use, so that @need
+ * bytes fit behind them (both multiples of 4).
  *
  * Remove padding, the AccECN option (RFC 9768), whose counters the next packet with room repeats,
  * and as many trailing SACK blocks as necessary, which earlier ACKs have reported (RFC 2018,
- * section 4).  One block stays (two with @dsack).  Returns the new length, a multiple of 4, or -1
- * if there is no room, with @opts unchanged.
+ * section 4).  One block stays; with @dsack two, since the first is a D-SACK (RFC 2883), which does
+ * not report a hole.  Returns the new length, a multiple of 4, or -1 if there is no room, with
+ * @opts unchanged.
  */
 static inline int bolt_opt_make_room(u8 *opts, unsigned int len, bool dsack,
 				     unsigned int need)
@@ -211,13 +193,9 @@ static inline int bolt_opt_make_room(u8 *opts, unsigned int len, bool dsack,
 	return n;
 }
 
-/**
- * bolt_inc_delta() - INC grants between two values of the cumulative counter
- * @now:	inc_count of this ACK
- * @last:	inc_count up to which INC was granted
- *
- * Counters are modulo 256: a step of more than 127 means that the ACK is older than @last.
- * Returns 0..127; 0 for such an ACK, whose count must not become @last.
+/*
+ * INC to grant by an ACK's inc_count, up to @last of which INC was granted: 0..127.  Counts are
+ * modulo 256: a step of more means that the ACK is older, and its count must not become @last.
  */
 static inline unsigned int bolt_inc_delta(u8 now, u8 last)
 {
@@ -226,10 +204,9 @@ static inline unsigned int bolt_inc_delta(u8 now, u8 last)
 	return d < 128 ? d : 0;
 }
 
-/**
- * bolt_rq_pack() - rq_delay of a pure ACK, for Swift (its sections 3.1 and 3.5)
- * @delay_ns:	remote queuing: from the arrival of the data packet to this ACK
- * @hops:	routers that the data packet has passed
+/*
+ * rq_delay of a pure ACK, for Swift (its sections 3.1 and 3.5): remote queuing, from the arrival of
+ * the data packet to this ACK, and the routers that the data packet has passed.
  *
  * Bits 15-12: hops, 15 for more; 11-8: e; 7-0: m.  The delay is m << e, in BOLT_RQ_DELAY_NS: exact
  * to 16 ns up to 4 us, then low by less than 1 %; saturates at 133 ms.

@@ -24,34 +24,21 @@
 /* No switch has a queue that takes longer to drain: refuse such a message, do not clamp it. */
 #define BOLT_PAUSE_ABSURD_NS	1000000000U
 
-/**
- * struct bolt_pause_conf - settings
- * @max_ns:	longest pause granted to one BTS
- * @interval_ns: interval of the watchdog
- * @recovery_ns: how long a flow ignores pauses after the watchdog tripped
- * @pct:	per cent of @interval_ns that a flow may be paused; 100: no watchdog
- */
+/* Settings */
 struct bolt_pause_conf {
-	u64	max_ns;
-	u64	interval_ns;
-	u64	recovery_ns;
-	u32	pct;
+	u64	max_ns;		/* longest pause granted to one BTS */
+	u64	interval_ns;	/* interval of the watchdog */
+	u64	recovery_ns;	/* how long a flow ignores pauses after it tripped */
+	u32	pct;		/* of an interval that a flow may be paused; 100: no watchdog */
 };
 
-/**
- * struct bolt_pause_clock - the state of one flow, initially all zero
- * @until_ns:	end of the pause; in the past: not paused
- * @mark_ns:	@used_ns includes paused time up to here
- * @begin_ns:	start of the watchdog's interval; 0: there is none
- * @used_ns:	time paused within it, up to @mark_ns
- * @ignore_until_ns:	pauses are ignored until then
- */
+/* The state of one flow, initially all zero */
 struct bolt_pause_clock {
-	u64	until_ns;
-	u64	mark_ns;
-	u64	begin_ns;
-	u64	used_ns;
-	u64	ignore_until_ns;
+	u64	until_ns;		/* end of the pause; in the past: not paused */
+	u64	mark_ns;		/* used_ns includes paused time up to here */
+	u64	begin_ns;		/* start of the watchdog's interval; 0: there is none */
+	u64	used_ns;		/* time paused within it, up to mark_ns */
+	u64	ignore_until_ns;	/* pauses are ignored until then */
 };
 
 enum bolt_pause_what {
@@ -74,16 +61,10 @@ static inline void bolt_pause_account(struct bolt_pause_clock *p, u64 now_ns)
 	p->mark_ns = now_ns;
 }
 
-/**
- * bolt_pause_set() - a BTS has arrived
- * @p:		the flow's state
- * @c:		the configuration
- * @now_ns:	the monotonic clock
- * @pause_ns:	requested by the BTS; 0: resume at once
- *
- * The pause granted is limited to @c->max_ns and to what the watchdog leaves of @c->pct per cent of
- * an interval.  An interval begins with a pause, so one stretch that spans two intervals can be
- * paused for twice as long.
+/*
+ * A BTS has arrived.  The pause granted is limited to @c->max_ns and to what the watchdog leaves of
+ * @c->pct per cent of an interval.  An interval begins with a pause, so one stretch that spans two
+ * intervals can be paused for twice as long.
  */
 static inline enum bolt_pause_what bolt_pause_set(struct bolt_pause_clock *p,
 						  const struct bolt_pause_conf *c,

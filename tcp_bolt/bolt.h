@@ -23,35 +23,29 @@ struct bolt_rtt {
 	u32	arrived;	/* when LOCAL_IN saw the ACK, low bits of the clock in ns */
 };
 
-/**
- * struct bolt_controller - a congestion control that uses the option
- * @name:	the name for TCP_CONGESTION and net.ipv4.tcp_congestion_control
- * @no_option:	also works on a connection without the option; if false, such a connection
- *		falls back to net.bolt.fallback
- * @start:	take over the initial window, which the caller has set
- * @on_ack:	an ACK arrived; @rtt is in the flow's minimum and smoothed RTT already
- * @on_src:	an SRC arrived at @now_ns.  NULL: the controller does not use SRC, so data is sent
- *		with DEC set and switches send none
- * @remember:	a loss episode begins: save the windows, in case it proves spurious
- * @on_loss:	fast recovery, or an RTO
- * @undo:	the loss was spurious: restore the saved windows
- * @window_q32:	the window, for netlink
- * @tcp:	the operations that TCP calls; attach.c sets the same ones for all controllers
- *
+/*
+ * A congestion control that uses the option.
  * Context: socket locked, or its spinlock held while no user owns it.
  */
 struct bolt_controller {
-	const char		*name;
-	bool			no_option;
-	void			(*start)(struct sock *sk, struct bolt_flow *f);
-	void			(*on_ack)(struct sock *sk, struct bolt_flow *f,
-					  const struct rate_sample *rs, const struct bolt_rtt *rtt);
-	enum bolt_src_verdict	(*on_src)(struct sock *sk, struct bolt_flow *f, u64 now_ns,
-					  u32 rtt_src_ns, u32 queue_bytes, u32 link_kbps);
-	void			(*remember)(struct sock *sk, struct bolt_flow *f);
-	void			(*on_loss)(struct sock *sk, struct bolt_flow *f, bool rto);
-	void			(*undo)(struct sock *sk, struct bolt_flow *f);
-	u64			(*window_q32)(const struct bolt_flow *f);
+	const char	*name;
+	/* also for a connection without the option, which else goes on with net.bolt.fallback */
+	bool		no_option;
+	/* take over the initial window, which the caller has set */
+	void		(*start)(struct sock *sk, struct bolt_flow *f);
+	/* @rtt is in the flow's minimum and smoothed RTT already */
+	void		(*on_ack)(struct sock *sk, struct bolt_flow *f,
+				  const struct rate_sample *rs, const struct bolt_rtt *rtt);
+	/* NULL: it does not use SRC, so data is sent with DEC set and switches send none */
+	enum bolt_src_verdict (*on_src)(struct sock *sk, struct bolt_flow *f, u64 now_ns,
+					u32 rtt_src_ns, u32 queue_bytes, u32 link_kbps);
+	/* a loss episode begins: save the windows, for undo() in case it proves spurious */
+	void		(*remember)(struct sock *sk, struct bolt_flow *f);
+	void		(*on_loss)(struct sock *sk, struct bolt_flow *f, bool rto);
+	void		(*undo)(struct sock *sk, struct bolt_flow *f);
+	/* for netlink */
+	u64		(*window_q32)(const struct bolt_flow *f);
+	/* what TCP calls, of all controllers the same: attach.c */
 	struct tcp_congestion_ops tcp;
 };
 
