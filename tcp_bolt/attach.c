@@ -16,8 +16,6 @@
 /* After so many ACKs in a row without the option, assume that a middlebox strips it */
 #define BOLT_ACK_MISSING_MAX	16
 
-/* --- limits that follow the path --- */
-
 u32 bolt_clamp_cwnd(const struct sock *sk, const struct bolt_flow *f, u32 cwnd)
 {
 	return clamp_t(u32, cwnd, 1, min(f->max_cwnd, tcp_sk(sk)->snd_cwnd_clamp));
@@ -114,8 +112,6 @@ static void bolt_set_limits(struct sock *sk, const struct bolt_flow *f)
 	bolt_pacing_limit(sk);
 }
 
-/* --- data to send --- */
-
 /*
  * Will the application write more?  It is blocked for send buffer space, has set TCP_CORK or
  * MSG_MORE, or is in the middle of a write: TCP sets PSH at the end of each, except before a FIN.
@@ -131,8 +127,6 @@ bool bolt_more_to_come(const struct sock *sk)
 		return true;
 	return sock && test_bit(SOCK_NOSPACE, &sock->flags);
 }
-
-/* --- ACKs --- */
 
 /* TCP's RTT of the newest packet acknowledged, in ns; 0: there is none */
 u32 bolt_rtt_of_tcp(const struct rate_sample *rs)
@@ -221,18 +215,20 @@ static bool bolt_peer_silent(const struct sock *sk, struct bolt_flow *f)
 	return ++f->ack_missing >= BOLT_ACK_MISSING_MAX;
 }
 
-/* --- without the option --- */
-
 /* Without memory the socket keeps its window, and the next ACK tries again. */
 static void bolt_fall_back(struct sock *sk, enum bolt_mib_item why)
 {
+	struct bolt_flow *f = bolt_flow_get(sk, BOLT_FLOW_HELD);
 	struct bolt_net *bn = bolt_net(sock_net(sk));
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!bolt_flow_leave(sk)) {
+	if (!f) {
 		BOLT_INC_STATS(bn, NoMem);
 		return;
 	}
+	/* the socket's reference on this module: put once it is unlocked, and we have returned */
+	f->leaving++;
+	mod_delayed_work(bolt_wq, &f->work, 0);
 	bolt_flow_release(sk);
 	trace_bolt_fallback(sock_net(sk), sk, NULL, why);
 	BOLT_INC_STATS(bn, Fallback);

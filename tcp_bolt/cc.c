@@ -31,8 +31,6 @@
 /* A window of at most so many packets is small: see bolt_data_flags() */
 #define BOLT_SMALL_CWND		16
 
-/* --- the window --- */
-
 /* Section 6: TCP gets the smaller of Bolt's and Swift's window. */
 static void bolt_apply(struct sock *sk, struct bolt_flow *f)
 {
@@ -56,12 +54,6 @@ static void bolt_cc_set(struct sock *sk, struct bolt_flow *f, u64 cwnd_q32)
 
 	f->core.cwnd_q32 = clamp_t(u64, cwnd_q32, bolt_cwnd_floor_q32(f), most_q32);
 	bolt_apply(sk, f);
-}
-
-/* min(Bolt's window, Swift's brownfield window) */
-static u64 bolt_effective_cwnd_q32(const struct bolt_flow *f)
-{
-	return bolt_core_effective_cwnd_q32(&f->core, f->cwnd);
 }
 
 /*
@@ -131,13 +123,6 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 	bolt_cc_set(sk, f, c->cwnd_q32 + more_q32);
 }
 
-/* Adopt a window that TCP has changed itself, as MTU probing does. */
-static void bolt_adopt_cwnd(struct sock *sk, struct bolt_flow *f)
-{
-	if (unlikely(tcp_snd_cwnd(tcp_sk(sk)) != f->tcp_cwnd))
-		bolt_cc_set(sk, f, (u64)tcp_snd_cwnd(tcp_sk(sk)) << 32);
-}
-
 static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
 			const struct bolt_rtt *rtt)
 {
@@ -145,7 +130,9 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 	bool new_round;
 	u32 inc;
 
-	bolt_adopt_cwnd(sk, f);
+	/* adopt a window that TCP has changed itself, as MTU probing does */
+	if (unlikely(tcp_snd_cwnd(tcp_sk(sk)) != f->tcp_cwnd))
+		bolt_cc_set(sk, f, (u64)tcp_snd_cwnd(tcp_sk(sk)) << 32);
 	if (READ_ONCE(bn->brownfield) && READ_ONCE(bn->base_rtt_ns))
 		bolt_swift_cap_ack(sk, f, rs, rtt);
 	else
@@ -163,19 +150,12 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		f->rto_count = 0;
 }
 
-/* Bytes from which on a message counts as long; 0: all do */
-static u32 bolt_long_bytes(const struct sock *sk, const struct bolt_flow *f)
-{
-	u64 bdp_bytes = (u64)f->init_cwnd * tcp_sk(sk)->mss_cache;
-
-	return min_t(u64, READ_ONCE(f->bn->short_bdp) * bdp_bytes, U32_MAX);
-}
-
 static u64 bolt_src_window(struct sock *sk, struct bolt_flow *f, u64 w_q32,
 			   struct bolt_core_src *s, u32 queue_bytes, u32 link_kbps)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 pkt = bolt_pkt_bytes(sk);
+	u64 bdp_bytes = (u64)f->init_cwnd * tp->mss_cache;
+	u32 pkt = bolt_pkt_bytes(sk), long_bytes;
 
 	if (READ_ONCE(f->bn->paper)) {
 		u32 cwnd = w_q32 >> 32, rate = bolt_core_rate(cwnd, pkt, f->core.srtt_ns,
@@ -189,9 +169,10 @@ static u64 bolt_src_window(struct sock *sk, struct bolt_flow *f, u64 w_q32,
 	}
 	s->pkt_ns = bolt_core_pkt_ns(w_q32, f->core.srtt_ns) ?:
 		    bolt_core_queue_ns(pkt, f->nic_kbps);
+	long_bytes = min_t(u64, READ_ONCE(f->bn->short_bdp) * bdp_bytes, U32_MAX);
 	s->weight_q16 = bolt_more_to_come(sk) ? 1 << 16 :
-			bolt_core_weight_q16(&f->core, tp->write_seq - tp->snd_una,
-					     bolt_long_bytes(sk, f), s->queue_ns);
+			bolt_core_weight_q16(&f->core, tp->write_seq - tp->snd_una, long_bytes,
+					     s->queue_ns);
 	s->grows = bolt_is_cwnd_limited(sk, f, tcp_packets_in_flight(tp));
 	return bolt_core_on_src(&f->core, w_q32, s);
 }
@@ -201,8 +182,9 @@ static enum bolt_src_verdict bolt_on_src(struct sock *sk, struct bolt_flow *f, u
 					 u32 rtt_src_ns, u32 queue_bytes, u32 link_kbps)
 {
 	struct bolt_core_src s = { .now_ns = now_ns, .rtt_src_ns = rtt_src_ns };
-	u64 was_q32 = bolt_effective_cwnd_q32(f), floor_q32 = bolt_cwnd_floor_q32(f), new_q32;
+	u64 was_q32 = bolt_core_effective_cwnd_q32(&f->core, f->cwnd), new_q32;
 	enum bolt_src_verdict verdict = BOLT_SRC_VERDICT_HELD;
+	u64 floor_q32 = bolt_cwnd_floor_q32(f);
 
 	s.queue_ns = bolt_core_queue_ns(queue_bytes, link_kbps);
 	swift_report_queue(&f->reported, now_ns, max(f->swift.rtt_ns, rtt_src_ns), s.queue_ns);
@@ -270,13 +252,10 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u
 		f->first_end = seq + min_t(u64, (u64)f->cwnd * tcp_sk(sk)->mss_cache, 1U << 30);
 		f->last_open = 0;
 	}
+	f->in_first = f->in_first && before(seq, f->first_end);
 	if (f->in_first) {
-		if (before(seq, f->first_end)) {
-			flags |= BOLT_F_FIRST;
-			BOLT_INC_STATS(bn, FirstTx);
-		} else {
-			f->in_first = 0;
-		}
+		flags |= BOLT_F_FIRST;
+		BOLT_INC_STATS(bn, FirstTx);
 	}
 	if (bolt_is_last(sk, f, seq)) {
 		flags |= BOLT_F_LAST;
@@ -300,7 +279,7 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u
 static void bolt_remember(struct sock *sk, struct bolt_flow *f)
 {
 	f->prior_q32[0] = f->core.cwnd_q32;
-	f->loss_cwnd_q32 = bolt_effective_cwnd_q32(f);
+	f->loss_cwnd_q32 = bolt_core_effective_cwnd_q32(&f->core, f->cwnd);
 }
 
 /*
@@ -319,8 +298,6 @@ static void bolt_undo(struct sock *sk, struct bolt_flow *f)
 {
 	bolt_cc_set(sk, f, max(f->core.cwnd_q32, f->prior_q32[0]));
 }
-
-/* --- start --- */
 
 static void bolt_start(struct sock *sk, struct bolt_flow *f)
 {

@@ -115,19 +115,13 @@ static void bolt_write_departure(struct sock *sk, struct bolt_flow *f, u64 due_n
 		f->due_ns = due_ns;
 }
 
-/* The latest of all constraints */
-static u64 bolt_departure(const struct sock *sk, const struct bolt_flow *f)
-{
-	if (f->pause.edt.armed)
-		return max(f->pause.edt.until_ns, bolt_departure_without_pause(f));
-	return max(bolt_tcp_departure(sk, f), bolt_flow_departure(f));
-}
-
 /* A constraint has changed.  If @waits, data is queued: restart the pacing timer. */
 static void bolt_move_departure(struct sock *sk, struct bolt_flow *f, bool waits)
 {
-	u64 due_ns = bolt_departure(sk, f);
+	u64 due_ns = max(bolt_tcp_departure(sk, f), bolt_flow_departure(f));
 
+	if (f->pause.edt.armed)
+		due_ns = max(f->pause.edt.until_ns, bolt_departure_without_pause(f));
 	if (due_ns == tcp_sk(sk)->tcp_wstamp_ns)
 		return;
 	bolt_write_departure(sk, f, due_ns);

@@ -14,12 +14,6 @@
 #ifndef _TCP_BOLT_ECHO_H
 #define _TCP_BOLT_ECHO_H
 
-#ifdef __KERNEL__
-#include <linux/kernel.h>
-#include <linux/minmax.h>
-#include <linux/types.h>
-#endif
-
 #include "core.h"
 
 #define BOLT_DEPARTURES	64

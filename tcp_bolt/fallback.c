@@ -6,7 +6,7 @@
  * of icsk_ca_priv cleared.
  *
  * The socket's reference on our own module cannot be put there: the callback returns into code that
- * may then be unloaded.  bolt_flow_leave() puts it when the socket is unlocked.
+ * may then be unloaded.  bolt_fall_back() leaves it to the flow's work item.
  *
  * The kernel exports no function to find a congestion control by name, but a socket that selects it
  * points to it.  The setting keeps this pointer, with a reference on the module.
@@ -19,8 +19,6 @@
 
 /* for new namespaces */
 static const struct tcp_congestion_ops *bolt_fallback_default;
-
-/* --- one socket --- */
 
 /* Like tcp_reinit_congestion_control().  Context: socket locked, its object released */
 void bolt_fallback_begin(struct sock *sk)
@@ -40,18 +38,6 @@ void bolt_fallback_begin(struct sock *sk)
 	icsk->icsk_ca_initialized = 1;
 }
 
-/* --- the setting --- */
-
-/*
- * Not bolt or swift, which would fall back again; not one that needs ECN from the network; not a
- * BPF program, which has no module to hold.
- */
-static bool bolt_fallback_fits(const struct tcp_congestion_ops *ca)
-{
-	return ca->owner != THIS_MODULE && ca->owner != BPF_MODULE_OWNER &&
-	       !(ca->flags & TCP_CONG_NEEDS_ECN);
-}
-
 /*
  * Find a congestion control by name, with a reference on its module.  It is loaded only if the
  * calling process has the right to load it; otherwise -ENOENT.
@@ -68,7 +54,12 @@ static const struct tcp_congestion_ops *bolt_fallback_find(struct net *net, cons
 	err = sock->sk->sk_prot->setsockopt(sock->sk, SOL_TCP, TCP_CONGESTION,
 					    KERNEL_SOCKPTR((void *)name), strlen(name));
 	ca = inet_csk(sock->sk)->icsk_ca_ops;
-	if (!err && !bolt_fallback_fits(ca))
+	/*
+	 * not bolt or swift, which would fall back again; not a BPF program, which has no module to
+	 * hold; not one that needs ECN from the network
+	 */
+	if (!err && (ca->owner == THIS_MODULE || ca->owner == BPF_MODULE_OWNER ||
+		     ca->flags & TCP_CONG_NEEDS_ECN))
 		err = -EINVAL;
 	if (!err)
 		__module_get(ca->owner);

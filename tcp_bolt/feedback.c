@@ -52,14 +52,6 @@ struct sk_buff *bolt_sent_segment(const struct sock *sk, u32 seq)
 	return NULL;
 }
 
-/* Is @seq the start of a packet on the wire?  A TSO burst is cut into packets of its MSS. */
-static bool bolt_begins_packet(const struct sk_buff *skb, u32 seq)
-{
-	u32 off = seq - TCP_SKB_CB(skb)->seq, mss = tcp_skb_mss(skb);
-
-	return !off || (mss && off % mss == 0);
-}
-
 static bool bolt_echoes(const struct sock *sk, const struct bolt_flow *f,
 			const struct sk_buff *skb, const struct bolt_msg *m)
 {
@@ -103,10 +95,13 @@ static enum bolt_mib_item bolt_verify_echo(const struct sock *sk, const struct b
 					   const struct bolt_msg *m, const struct bolt_arrival *a)
 {
 	const struct sk_buff *skb = bolt_sent_segment(sk, m->seq);
+	u32 off;
 
 	if (!skb)
 		return bolt_was_in_flight(sk, f, m, a) ? BOLT_MIB_CtlRx : BOLT_MIB_CtlSeq;
-	if (!bolt_begins_packet(skb, m->seq))
+	/* a TSO burst is cut into packets of its MSS, each of which may be quoted */
+	off = m->seq - TCP_SKB_CB(skb)->seq;
+	if (off && (!tcp_skb_mss(skb) || off % tcp_skb_mss(skb)))
 		return BOLT_MIB_CtlSeq;
 	return bolt_echoes(sk, f, skb, m) ? BOLT_MIB_CtlRx : BOLT_MIB_CtlTime;
 }
@@ -179,8 +174,6 @@ static enum bolt_mib_item bolt_msg_apply(struct sock *sk, const struct bolt_msg 
 		bolt_src_apply(sk, f, ctl, m, a->ns);
 	return BOLT_MIB_CtlRx;
 }
-
-/* --- arrival and deferral --- */
 
 /*
  * Context: the socket's spinlock held, a user owns the socket.  The retransmit queue cannot be read

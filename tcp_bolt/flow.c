@@ -106,7 +106,7 @@ static void bolt_flow_drop_unreleased(struct bolt_flow *f)
 		bolt_flow_drop(f);
 }
 
-/* Put the references of bolt_flow_leave(). */
+/* Put the references of bolt_fall_back(). */
 static void bolt_flow_left(unsigned int leaving)
 {
 	while (leaving--)
@@ -224,23 +224,6 @@ struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user)
 	return f;
 }
 EXPORT_SYMBOL_GPL(bolt_flow_get);
-
-/*
- * The socket is about to get another congestion control from within a callback of ours: put its
- * reference on this module once the socket is unlocked, so that the callback has returned.  Returns
- * false without memory, but never for a socket that has an object.
- * Context: socket locked
- */
-bool bolt_flow_leave(struct sock *sk)
-{
-	struct bolt_flow *f = bolt_flow_get(sk, BOLT_FLOW_HELD);
-
-	if (!f)
-		return false;
-	f->leaving++;
-	mod_delayed_work(bolt_wq, &f->work, 0);
-	return true;
-}
 
 /*
  * The connection is about to be established, and init() to be called.  From Linux 6.13 on TCP calls

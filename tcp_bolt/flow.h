@@ -178,7 +178,6 @@ struct bolt_flow *bolt_flow_find(const struct sock *sk);
 struct bolt_flow *bolt_flow_lookup(const struct sock *sk);
 struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user);
 void *bolt_sk_zalloc(struct sock *sk, size_t size);
-bool bolt_flow_leave(struct sock *sk);
 void bolt_flow_await_init(struct sock *sk);
 void bolt_flow_release(struct sock *sk);
 

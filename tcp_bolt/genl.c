@@ -122,15 +122,6 @@ static int bolt_put_pause(struct sk_buff *skb, const struct bolt_pause *p, u64 n
 	return 0;
 }
 
-/*
- * Has a BTS or a CNM been believed?  Not if messages are only deferred: that would tell an attacker
- * who guesses sequence numbers that a guess was close.
- */
-static bool bolt_shows_pause(const struct bolt_flow *f)
-{
-	return READ_ONCE(f->pause.begun) || READ_ONCE(f->pause.cap.next_ns);
-}
-
 /* Values may change meanwhile if a user owns the socket.  Context: RCU */
 static int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
 {
@@ -181,16 +172,20 @@ static void bolt_walk_start(struct bolt_walk *w) __acquires(RCU)
 }
 
 /*
- * If the object has to be dumped, takes a reference on its socket and returns true.  The table
- * holds no reference: RCU keeps the memory a socket's, and it is still the socket of @f if the
- * lookup after taking the reference finds @f.
+ * If the object has to be dumped, takes a reference on its socket and returns true: it has a
+ * controller, or a BTS or a CNM was believed.  Not if messages are only deferred, which would tell
+ * an attacker who guesses sequence numbers that a guess was close.
+ *
+ * The table holds no reference: RCU keeps the memory a socket's, and it is still the socket of @f
+ * if the lookup after taking the reference finds @f.
  */
 static bool bolt_walk_shows(const struct bolt_walk *w, const struct bolt_flow *f)
 {
+	bool shows = bolt_flow_controller(f) || READ_ONCE(f->pause.begun) ||
+		     READ_ONCE(f->pause.cap.next_ns);
 	struct sock *sk = f->sk;
 
-	if ((!bolt_flow_controller(f) && !bolt_shows_pause(f)) ||
-	    !refcount_inc_not_zero(&sk->sk_refcnt))
+	if (!shows || !refcount_inc_not_zero(&sk->sk_refcnt))
 		return false;
 	if (bolt_flow_find(sk) == f && net_eq(sock_net(sk), w->net))
 		return true;

@@ -80,13 +80,6 @@ static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pu
 	WRITE_ONCE(f->ack_stamp, tcp_jiffies32);
 }
 
-/* Waiting for a SYN-ACK: after connect(), or after two SYNs that crossed */
-static bool bolt_rx_wants_synack(const struct sock *sk)
-{
-	return sk->sk_state == TCP_SYN_SENT ||
-	       (sk->sk_state == TCP_SYN_RECV && !rcu_access_pointer(tcp_sk(sk)->fastopen_rsk));
-}
-
 /*
  * The peer accepted the offer; our SYN has created the object.  Do not create one here: a user may
  * own the socket, in connect() or while changing the congestion control.
@@ -96,26 +89,19 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct bolt_flow *f = bolt_flow_lookup(sk);
 
+	/* it waits for a SYN-ACK: after connect(), or after two SYNs that crossed */
+	if (!f || (sk->sk_state != TCP_SYN_SENT &&
+		   (sk->sk_state != TCP_SYN_RECV || bolt_is_fastopen(sk))))
+		return;
 	/*
 	 * TCP checks the acknowledgment only later (RFC 9293, 3.10.7.3), so reject a blind guess
 	 * here.  On a short path the SYN-ACK may arrive before tcp_connect() has advanced snd_nxt.
 	 */
-	if (!f || !bolt_rx_wants_synack(sk) || !after(ack_seq, READ_ONCE(tp->snd_una)) ||
-	    after(ack_seq, READ_ONCE(tp->write_seq)))
+	if (!after(ack_seq, READ_ONCE(tp->snd_una)) || after(ack_seq, READ_ONCE(tp->write_seq)))
 		return;
 	BOLT_INC_STATS(bn, SynAckRx);
 	WRITE_ONCE(f->syn_ack, ack_seq);
 	WRITE_ONCE(f->speaks, 1);
-}
-
-/* Drivers of virtual machines (virtio, tun) leave gso_segs 0. */
-static unsigned int bolt_rx_segs(const struct sk_buff *skb, u32 payload)
-{
-	const struct skb_shared_info *info = skb_shinfo(skb);
-
-	if (!info->gso_size)
-		return 1;
-	return info->gso_segs ?: DIV_ROUND_UP(payload, info->gso_size);
 }
 
 /*
@@ -143,6 +129,7 @@ static bool bolt_rx_is_intact(struct sk_buff *skb, const struct tcphdr *th)
 static struct bolt_rx bolt_rx_read(const struct sk_buff *skb, const struct tcphdr *th,
 				   unsigned int off)
 {
+	const struct skb_shared_info *info = skb_shinfo(skb);
 	struct bolt_rx rx = {
 		.at_ns = ktime_get_ns(),
 		.payload = skb->len - ((u8 *)th - skb->data) - th->doff * 4,
@@ -150,7 +137,9 @@ static struct bolt_rx bolt_rx_read(const struct sk_buff *skb, const struct tcphd
 	};
 
 	bolt_opt_read((const u8 *)(th + 1) + off, &rx.opt);
-	rx.segs = bolt_rx_segs(skb, rx.payload);
+	/* drivers of virtual machines (virtio, tun) leave gso_segs 0 */
+	rx.segs = !info->gso_size ? 1 :
+		  info->gso_segs ?: DIV_ROUND_UP(rx.payload, info->gso_size);
 	return rx;
 }
 

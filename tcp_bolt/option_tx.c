@@ -27,20 +27,6 @@
 #include "bolt.h"
 
 /*
- * rq_delay for Swift: remote queueing of the newest data packet, and its hops.  tcp_clock_cache is
- * the time at which TCP processed the packet, which may have waited in the socket's backlog, or at
- * which TCP sends this ACK later.
- */
-static u16 bolt_reflect(const struct tcp_sock *tp, const struct bolt_flow *f)
-{
-	s32 waited_ns = (u32)tp->tcp_clock_cache - READ_ONCE(f->rx_at);
-
-	if (!READ_ONCE(f->rx_t_data_tx))
-		return 0;
-	return bolt_rq_pack(max(waited_ns, 0), READ_ONCE(f->rx_hops));
-}
-
-/*
  * net.bolt.level_dscp: the DSCP of a packet before which its message sent @sent bytes, unless the
  * socket has a DSCP or priority of its own.  ECN is left alone.
  */
@@ -106,14 +92,22 @@ static void bolt_out_data(struct sock *sk, struct bolt_flow *f, struct sk_buff *
 static void bolt_out_ack(const struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			 struct bolt_opt *opt)
 {
+	s32 waited_ns = (u32)tcp_sk(sk)->tcp_clock_cache - READ_ONCE(f->rx_at);
+
 	if (READ_ONCE(f->rx_dec))
 		opt->flags |= BOLT_F_DEC;
 	if (unlikely(tcp_hdr(skb)->fin)) {
 		opt->rq_delay = bolt_out_level(sk, f, skb);
 		return;
 	}
+	/*
+	 * Remote queueing of the newest data packet, and its hops, for Swift.  tcp_clock_cache is
+	 * when TCP processed the packet, which may have waited in the socket's backlog, or when TCP
+	 * sends this ACK later.
+	 */
 	opt->t_data_tx = READ_ONCE(f->rx_t_data_tx);
-	opt->rq_delay = bolt_reflect(tcp_sk(sk), f);
+	if (opt->t_data_tx)
+		opt->rq_delay = bolt_rq_pack(max(waited_ns, 0), READ_ONCE(f->rx_hops));
 	/* TCP stamps an ACK with the departure time of the next data, so fq would delay it. */
 	bolt_skb_leaves_now(skb);
 }

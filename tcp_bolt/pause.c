@@ -223,21 +223,17 @@ enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const st
 
 /* --- a CNM, in the same context --- */
 
-/* The flow's own round trip, without the queue that the CNM is about */
-static u64 bolt_cap_rtt_ns(const struct sock *sk)
-{
-	u32 rtt_us = tcp_min_rtt(tcp_sk(sk));
-
-	/* ~0: nothing has been acknowledged yet */
-	return rtt_us == ~0U ? NSEC_PER_MSEC : (u64)rtt_us * NSEC_PER_USEC;
-}
-
 void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m, u64 now_ns)
 {
+	/* the flow's own round trip, without the queue that the CNM is about */
+	u64 rtt_ns = (u64)tcp_min_rtt(tcp_sk(sk)) * NSEC_PER_USEC;
 	struct bolt_cap *cap = &f->pause.cap;
 
+	/* nothing has been acknowledged yet */
+	if (tcp_min_rtt(tcp_sk(sk)) == ~0U)
+		rtt_ns = NSEC_PER_MSEC;
 	BOLT_INC_STATS(f->bn, CnmRx);
-	bolt_cap_set(cap, now_ns, m->switch_id, m->target_rate, m->link_rate, bolt_cap_rtt_ns(sk));
+	bolt_cap_set(cap, now_ns, m->switch_id, m->target_rate, m->link_rate, rtt_ns);
 	trace_bolt_cnm(sk, m, bolt_cap_left(cap, now_ns));
 	/* the packet on its way is the first that a gap is behind */
 	if (cap->next_ns < now_ns)

@@ -44,8 +44,6 @@ static struct swift_bounds bolt_swift_bounds(const struct sock *sk, const struct
 	return b;
 }
 
-/* --- events --- */
-
 static void bolt_swift_apply(struct sock *sk, struct bolt_flow *f)
 {
 	bolt_set_window(sk, f, bolt_clamp_cwnd(sk, f, swift_packets(&f->swift)),

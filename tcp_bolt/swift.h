@@ -55,8 +55,6 @@ struct swift_ack {
 	bool	limited;	/* by the window; else it does not grow */
 };
 
-/* --- the windows --- */
-
 /* Line 3 */
 static inline bool swift_can_decrease(const struct swift_win *w, u64 now_ns, u32 rtt_ns)
 {
@@ -112,8 +110,6 @@ static inline bool swift_win_ack(struct swift_win *w, const struct swift_bounds 
 	swift_win_set(w, b, a->now_ns, cwnd);
 	return w->cwnd_q32 < prev;
 }
-
-/* --- events --- */
 
 static inline void swift_start(struct swift *s, u32 packets)
 {

@@ -54,8 +54,6 @@ static inline u32 swift_rsqrt_q26(u64 cwnd_q32)
 		       int_sqrt64(clamp(cwnd_q32, SWIFT_CWND_MIN, SWIFT_CWND_MAX) << 10));
 }
 
-/* --- target delay --- */
-
 /*
  * Flow scaling (section 3.5).  alpha / sqrt(cwnd) + beta is alpha * (1 / sqrt(cwnd) - 1 / sqrt(
  * fs_max_cwnd)), as beta is negative; the difference is clamped, so that nothing can overflow.
