@@ -5,8 +5,6 @@
  * a path that strips the option.  The rest of a controller is in its struct bolt_controller.
  */
 
-#include <net/tcp.h>
-
 #include "bolt.h"
 #include "overhead.h"
 #include "recovery.h"
@@ -91,7 +89,8 @@ void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *
 	f->ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
 	/* the route's initcwnd is the path's BDP if set */
 	route_cwnd = dst ? min_t(u32, dst_metric(dst, RTAX_INITCWND), 1U << 16) : 0;
-	f->route_rtt_ns = bolt_core_window_ns(route_cwnd, pkt, f->nic_kbps);
+	f->route_rtt_ns = bolt_core_queue_ns(min_t(u64, (u64)route_cwnd * pkt, U32_MAX),
+					     f->nic_kbps);
 	/* the paper's flows start at line rate: one BDP, the larger of the two */
 	if (f->speaks && rtt_ns && f->nic_kbps)
 		f->init_cwnd = max(route_cwnd, bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, pkt, 100));

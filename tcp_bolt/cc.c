@@ -21,7 +21,6 @@
  */
 
 #include <linux/random.h>
-#include <net/tcp.h>
 
 #include "bolt.h"
 #include "algorithm2.h"

@@ -99,12 +99,6 @@ static inline u32 bolt_core_queue_ns(u32 queue_bytes, u32 link_kbps)
 	return min_t(u64, div_u64(8000000ULL * queue_bytes, link_kbps), U32_MAX);
 }
 
-/* ... a window of @pkts */
-static inline u32 bolt_core_window_ns(u32 pkts, u32 pkt_bytes, u32 link_kbps)
-{
-	return bolt_core_queue_ns(min_t(u64, (u64)pkts * pkt_bytes, U32_MAX), link_kbps);
-}
-
 /* Additive increase per packet: one packet per round trip; below one packet it doubles */
 static inline u64 bolt_core_increase(u64 w_q32)
 {

@@ -27,8 +27,6 @@
  * Context: socket locked, or its spinlock held while no user owns it.
  */
 
-#include <net/tcp.h>
-
 #include "bolt.h"
 #include "spacing.h"
 

@@ -13,7 +13,6 @@
  */
 
 #include <linux/net.h>
-#include <net/tcp.h>
 
 #include "bolt.h"
 

@@ -13,9 +13,6 @@
  * deferred, until a packet is sent, an ACK is processed or a work item runs, whichever is first.
  */
 
-#include <linux/slab.h>
-#include <net/tcp.h>
-
 #include "bolt.h"
 #include "bolt_msg.h"
 #include "trace.h"

@@ -22,10 +22,7 @@
  * open each side's SYN-ACK answers the other's SYN, and both act as clients.
  */
 
-#include <linux/ip.h>
 #include <linux/kernel_stat.h>
-#include <linux/percpu.h>
-#include <net/inet_hashtables.h>
 
 #include "bolt.h"
 

@@ -8,7 +8,6 @@
 
 #include <linux/delay.h>
 #include <linux/module.h>
-#include <linux/netfilter.h>
 #include <linux/netfilter_ipv4.h>
 #include <linux/netfilter_ipv6.h>
 #include <linux/rtnetlink.h>

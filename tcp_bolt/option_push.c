@@ -4,10 +4,6 @@
  * that TCP has built.
  */
 
-#include <linux/ipv6.h>
-#include <linux/skbuff.h>
-#include <net/dst.h>
-#include <net/ip.h>
 #include <net/ipv6.h>
 
 #include "bolt.h"
@@ -23,37 +19,29 @@ void bolt_reserve(struct sock *sk, struct bolt_flow *f)
 
 	icsk->icsk_ext_hdr_len += BOLT_TCPOPT_LEN;
 	f->hdr_reserved = icsk->icsk_ext_hdr_len;
-	f->reserved = 1;
 	icsk->icsk_sync_mss(sk, icsk->icsk_pmtu_cookie);
 }
 
-/* Has IPv6 overwritten the field with the length of its extension headers, without the option? */
+/*
+ * Has IPv6 overwritten the field with the length of its extension headers, which is a multiple of
+ * eight, without the option, which is not?
+ */
 static bool bolt_reserve_lost(const struct sock *sk, const struct bolt_flow *f)
 {
-	unsigned int len = inet_csk(sk)->icsk_ext_hdr_len, own = 0;
+	unsigned int len = inet_csk(sk)->icsk_ext_hdr_len;
 
-	if (len == f->hdr_reserved || sk->sk_family != AF_INET6)
-		return false;
-#if IS_ENABLED(CONFIG_IPV6)
-	rcu_read_lock();
-	if (inet6_sk(sk)) {
-		const struct ipv6_txoptions *opt = rcu_dereference(inet6_sk(sk)->opt);
-
-		own = opt ? opt->opt_flen + opt->opt_nflen : 0;
-	}
-	rcu_read_unlock();
-#endif
-	return len == own;
+	return sk->sk_family == AF_INET6 && len != f->hdr_reserved && len % 8 == 0;
 }
 
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
+	bool lost = bolt_reserve_lost(sk, f);
 
-	if (!f->reserved)
+	if (!f->hdr_reserved)
 		return;
-	f->reserved = 0;
-	if (bolt_reserve_lost(sk, f))
+	f->hdr_reserved = 0;
+	if (lost)
 		return;
 	icsk->icsk_ext_hdr_len -= BOLT_TCPOPT_LEN;
 	if (sk->sk_state != TCP_CLOSE)

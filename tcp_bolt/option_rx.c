@@ -7,10 +7,6 @@
  * packet without options, or with timestamps only, costs one check of the TCP header.
  */
 
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/netfilter.h>
-#include <net/inet_hashtables.h>
 #include <net/inet6_hashtables.h>
 #include <net/ipv6.h>
 

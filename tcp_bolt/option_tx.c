@@ -14,14 +14,7 @@
  * A packet without room for the option is sent without it and counted, never dropped.
  */
 
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/netfilter.h>
-#include <linux/skbuff.h>
 #include <net/dsfield.h>
-#include <net/dst.h>
-#include <net/ip.h>
-#include <net/inet_hashtables.h>
 #include <net/ipv6.h>
 
 #include "bolt.h"
@@ -136,7 +129,7 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk)
 	struct bolt_opt opt = {};
 	u8 *p;
 
-	if (!f || !f->reserved || bolt_sk_is_signed(sk))
+	if (!f || !f->hdr_reserved || bolt_sk_is_signed(sk))
 		return;
 	if (unlikely(!llist_empty(&f->deferred)))
 		bolt_deferred_run(f, sk);

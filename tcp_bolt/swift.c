@@ -18,8 +18,6 @@
  * because the path has become longer.
  */
 
-#include <net/tcp.h>
-
 #include "bolt.h"
 
 /*
