@@ -15,9 +15,10 @@
 #error "this kernel is not supported: Linux 6.1 to 7.3 are"
 #endif
 
-/* 6.12 moved get_unaligned_*() */
+/* 6.12 moved get_unaligned_*() and hex2bin() */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 #include <linux/unaligned.h>
+#include <linux/hex.h>
 #else
 #include <asm/unaligned.h>
 #endif
@@ -140,10 +141,5 @@
 		__builtin_types_compatible_p(typeof(udp_tunnel_sock_release),	\
 					     void (struct sock *)),		\
 		(s)->sk, s)
-
-/* hex2bin() has its own header, which linux/kernel.h of newer kernels does not include */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
-#include <linux/hex.h>
-#endif
 
 #endif /* _BOLT_COMPAT_H */

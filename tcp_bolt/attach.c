@@ -8,7 +8,6 @@
 #include "bolt.h"
 #include "overhead.h"
 #include "recovery.h"
-#include "spacing.h"
 #include "trace.h"
 
 /* After so many ACKs in a row without the option, assume that a middlebox strips it */
@@ -86,7 +85,6 @@ void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *
 	f->rate_gen = READ_ONCE(bn->rate_gen);
 	WRITE_ONCE(f->nic_kbps, bolt_rate_kbps(bn, dev->ifindex));
 	f->link_bytes = ETH_HLEN + (overhead < 0 ? bolt_dev_overhead(dev) : overhead);
-	f->ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
 	/* the route's initcwnd is the path's BDP if set */
 	route_cwnd = dst ? min_t(u32, dst_metric(dst, RTAX_INITCWND), 1U << 16) : 0;
 	f->route_rtt_ns = bolt_core_queue_ns(min_t(u64, (u64)route_cwnd * pkt, U32_MAX),

@@ -84,7 +84,6 @@ void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
 void bolt_hs_accept(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
 bool bolt_is_fastopen(const struct sock *sk);
 struct bolt_flow *bolt_negotiated(struct sock *sk);
-bool bolt_hs_armed(void);
 void bolt_hs_forget(void);
 
 /* TCP sends no smaller segments than min_snd_mss: with the option they would exceed the MSS */

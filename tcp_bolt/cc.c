@@ -2,15 +2,10 @@
 /*
  * Bolt's controller on a flow: applies the reaction of core.h to TCP's window.
  *
- *   SRC received       decrease by this packet's share of the queue, and this packet's share of
- *                      the additive increase
- *   ACK without DEC    this packet's share of the additive increase, if cwnd-limited
- *   ACK: inc_count has grown by n      cwnd + n
- *   fast recovery                      cwnd / 2, once per window    (Swift, Algorithm 1)
- *   RTO                                cwnd / 2; 1 after five in a row (Swift, Algorithm 1)
+ *   fast recovery      cwnd / 2, once per window        (Swift, Algorithm 1)
+ *   RTO                cwnd / 2; 1 after five in a row  (Swift, Algorithm 1)
  *
- * With net.bolt.debug.paper=1 the first two are Algorithm 2 as printed: cwnd - 1 at most target_q
- * times per rtt_src, and cwnd + 1 per round trip.
+ * With net.bolt.debug.paper=1 SRC and ACK are Algorithm 2 as printed (algorithm2.h).
  *
  * The window starts at the path's BDP, because the paper's flows start at line rate, and never
  * exceeds max_bdp_pct of it: a larger window would only queue packets at the sender's own link.
@@ -25,8 +20,6 @@
 #include "bolt.h"
 #include "algorithm2.h"
 
-/* Swift, Algorithm 1: RETX_RESET_THRESHOLD */
-#define BOLT_RTO_RESET		5
 /* A window of at most so many packets is small: see bolt_data_flags() */
 #define BOLT_SMALL_CWND		16
 
@@ -287,7 +280,7 @@ static void bolt_remember(struct sock *sk, struct bolt_flow *f)
  */
 static void bolt_on_loss(struct sock *sk, struct bolt_flow *f, bool rto)
 {
-	if (rto && ++f->rto_count >= BOLT_RTO_RESET)
+	if (rto && ++f->rto_count >= SWIFT_RETX_RESET)
 		f->loss_cwnd_q32 = min_t(u64, f->loss_cwnd_q32, BOLT_ONE);
 	f->loss_cwnd_q32 = max_t(u64, f->loss_cwnd_q32 / 2, 1);
 	bolt_cc_set(sk, f, f->loss_cwnd_q32);
@@ -304,7 +297,6 @@ static void bolt_start(struct sock *sk, struct bolt_flow *f)
 	f->core.ai_seq = tcp_sk(sk)->snd_nxt;
 	swift_cap_start(&f->swift);
 	f->core.cwnd_q32 = (u64)f->cwnd << 32;
-	f->prior_q32[0] = f->core.cwnd_q32;
 }
 
 static u64 bolt_window_q32(const struct bolt_flow *f)

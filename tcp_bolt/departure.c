@@ -142,12 +142,13 @@ u32 bolt_wire_bytes(const struct sk_buff *skb, u32 link_bytes)
 /* LOCAL_OUT: a data packet departs at f->last_tx_ns.  Set the earliest departure of the next. */
 void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb)
 {
-	u32 len = bolt_wire_bytes(skb, f->link_bytes);
+	u32 len = bolt_wire_bytes(skb, f->link_bytes), ns_per_byte, tx_ns;
 
-	if (f->ns_per_byte)
-		f->next_tx_ns = bolt_core_next_tx(f->next_tx_ns, f->last_tx_ns,
-						  bolt_core_tx_ns(len, f->ns_per_byte,
-								  &f->tx_frac));
+	ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
+	if (ns_per_byte) {
+		tx_ns = bolt_core_tx_ns(len, ns_per_byte, &f->tx_frac);
+		f->next_tx_ns = bolt_core_next_tx(f->next_tx_ns, f->last_tx_ns, tx_ns);
+	}
 	f->pace_ns = f->gap_ns ? f->last_tx_ns + f->gap_ns : 0;
 	if (f->gap_ns)
 		BOLT_INC_STATS(f->bn, BelowTx);
@@ -197,10 +198,8 @@ void bolt_pacing_as_tcp(struct sock *sk)
 	u64 rate;
 
 	rate = (u64)tp->mss_cache * ((USEC_PER_SEC / 100) << 3) * max(cwnd, tp->packets_out);
-	if (cwnd < tp->snd_ssthresh / 2)
-		rate *= READ_ONCE(ipv4->sysctl_tcp_pacing_ss_ratio);
-	else
-		rate *= READ_ONCE(ipv4->sysctl_tcp_pacing_ca_ratio);
+	rate *= cwnd < tp->snd_ssthresh / 2 ? READ_ONCE(ipv4->sysctl_tcp_pacing_ss_ratio) :
+					      READ_ONCE(ipv4->sysctl_tcp_pacing_ca_ratio);
 	if (tp->srtt_us)
 		rate = div_u64(rate, tp->srtt_us);
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));

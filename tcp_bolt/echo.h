@@ -23,7 +23,6 @@ struct bolt_departures {
 		u32	t_data_tx, seq;
 	} last[BOLT_DEPARTURES];
 	u8	next;
-	u8	echoed;		/* the one that was last echoed */
 };
 
 static inline void bolt_departures_add(struct bolt_departures *d, u32 t_data_tx, u32 seq)
@@ -51,13 +50,12 @@ struct bolt_echo {
 #define BOLT_ECHO_LATER	(-2)	/* ask again once the ACK is processed */
 
 /* Has it departed among the last? */
-static inline bool bolt_echo_is_kept(struct bolt_departures *d, u32 t_data_tx)
+static inline bool bolt_echo_is_kept(const struct bolt_departures *d, u32 t_data_tx)
 {
 	unsigned int i;
 
-	/* usually the same burst as last time, or the next one */
-	for (i = 0; i < BOLT_DEPARTURES; i++, d->echoed++)
-		if (d->last[d->echoed % BOLT_DEPARTURES].t_data_tx == t_data_tx)
+	for (i = 0; i < BOLT_DEPARTURES; i++)
+		if (d->last[i].t_data_tx == t_data_tx)
 			return true;
 	return false;
 }
@@ -71,7 +69,7 @@ static inline bool bolt_echo_is_older(const struct bolt_departures *d, const str
 }
 
 /* The sample of @e, in ns, or BOLT_ECHO_* */
-static inline s32 bolt_echo_rtt_ns(struct bolt_departures *d, const struct bolt_echo *e)
+static inline s32 bolt_echo_rtt_ns(const struct bolt_departures *d, const struct bolt_echo *e)
 {
 	u32 rtt_ns = e->at - e->t_data_tx, most_ns = e->at - e->newest;
 	bool older = bolt_echo_is_older(d, e) && !e->in_flight;

@@ -126,7 +126,6 @@ struct bolt_flow {
 	u8			last_inc;	/* inc_count up to which INC was granted */
 	s32			inc_room;	/* packets that may have arrived with INC */
 	u32			nic_kbps;	/* rate of the outgoing device; 0: unknown */
-	u32			ns_per_byte;	/* of nic_kbps, see bolt_core_ns_per_byte() */
 	u32			link_bytes;	/* bytes per packet on that link besides IP */
 	u32			init_cwnd;	/* packets; the path's BDP as configured */
 	u32			route_rtt_ns;	/* in which nic_kbps sends the route's initcwnd */

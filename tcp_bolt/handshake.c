@@ -52,15 +52,10 @@ static unsigned int bolt_hs_timers(void)
 	return this_cpu_read(kstat.softirqs[TIMER_SOFTIRQ]);
 }
 
-bool bolt_hs_armed(void)
-{
-	return this_cpu_read(bolt_hs_note.what) != BOLT_HS_NONE;
-}
-
 /* LOCAL_IN: this is another TCP packet than the one that the note is about. */
 void bolt_hs_forget(void)
 {
-	if (unlikely(bolt_hs_armed()))
+	if (unlikely(this_cpu_read(bolt_hs_note.what) != BOLT_HS_NONE))
 		this_cpu_write(bolt_hs_note.what, BOLT_HS_NONE);
 }
 

@@ -183,8 +183,7 @@ static bool bolt_fits(const struct sk_buff *skb, unsigned int need)
 		/* the length would no longer fit 16 bits */
 		return false;
 	}
-	/* an ACK fits any path */
-	return size + need <= IPV4_MIN_MTU || size + need <= dst_mtu(skb_dst(skb));
+	return size + need <= dst_mtu(skb_dst(skb));
 }
 
 /*

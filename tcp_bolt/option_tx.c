@@ -175,11 +175,8 @@ static struct tcphdr *bolt_out_th(const struct sk_buff *skb)
 /* The answer to a SYN: @sk is a listener, a request, or NULL */
 static unsigned int bolt_out_reply(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 {
-	const struct tcphdr *th;
+	const struct tcphdr *th = bolt_out_th(skb);
 
-	if (!bolt_hs_armed() && !bolt_is_fastopen(sk))
-		return NF_ACCEPT;
-	th = bolt_out_th(skb);
 	if (th && !th->rst && th->syn && th->ack && skb->ip_summed == CHECKSUM_PARTIAL)
 		bolt_hs_accept(bn, skb, sk);
 	return NF_ACCEPT;

@@ -123,7 +123,6 @@ static void bolt_swift_start(struct sock *sk, struct bolt_flow *f)
 	/* the largest target */
 	f->queue_ns = swift_target_ns(&f->bn->swift, &b, SWIFT_CWND_MIN, SWIFT_HOPS_MAX);
 	swift_start(&f->swift, f->cwnd);
-	bolt_swift_remember(sk, f);
 }
 
 static u64 bolt_swift_window_q32(const struct bolt_flow *f)
