@@ -264,15 +264,16 @@ static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 	else
 		bolt_update_max_cwnd(sk, f);
 	bolt_set_limits(sk, f);
-	if (!speaks) {
+	if (speaks) {
+		BOLT_INC_STATS(f->bn, Negotiated);
+		bolt_write_cwnd(sk, f, bolt_clamp_cwnd(sk, f, f->init_cwnd));
+		bolt_pacing_begin(sk, f);
+		f->ack_stamp = tcp_jiffies32;
+		inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
+	} else {
 		bolt_go_without_option(sk, f);
-		return;
 	}
-	BOLT_INC_STATS(f->bn, Negotiated);
-	bolt_write_cwnd(sk, f, bolt_clamp_cwnd(sk, f, f->init_cwnd));
-	bolt_pacing_begin(sk, f);
-	f->ack_stamp = tcp_jiffies32;
-	inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
+	f->core.cwnd_q32 = (u64)f->cwnd << 32;
 }
 
 /* Undo bolt_attach().  The next congestion control gets the window, not what recovery allows */

@@ -43,8 +43,6 @@ struct bolt_controller {
 	void		(*remember)(struct sock *sk, struct bolt_flow *f);
 	void		(*on_loss)(struct sock *sk, struct bolt_flow *f, bool rto);
 	void		(*undo)(struct sock *sk, struct bolt_flow *f);
-	/* for netlink */
-	u64		(*window_q32)(const struct bolt_flow *f);
 	/* what TCP calls, of all controllers the same: attach.c */
 	struct tcp_congestion_ops tcp;
 };

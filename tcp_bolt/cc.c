@@ -296,12 +296,6 @@ static void bolt_start(struct sock *sk, struct bolt_flow *f)
 	f->core.last_dec_ns = ktime_get_ns();	/* last_dec_time starts with the flow */
 	f->core.ai_seq = tcp_sk(sk)->snd_nxt;
 	swift_cap_start(&f->swift);
-	f->core.cwnd_q32 = (u64)f->cwnd << 32;
-}
-
-static u64 bolt_window_q32(const struct bolt_flow *f)
-{
-	return f->core.cwnd_q32;
 }
 
 struct bolt_controller bolt_cc_bolt __read_mostly = {
@@ -312,5 +306,4 @@ struct bolt_controller bolt_cc_bolt __read_mostly = {
 	.remember	= bolt_remember,
 	.on_loss	= bolt_on_loss,
 	.undo		= bolt_undo,
-	.window_q32	= bolt_window_q32,
 };

@@ -28,7 +28,6 @@
  */
 
 #include "bolt.h"
-#include "spacing.h"
 
 /* --- packets that are not delayed by a gap or a pause (ACKs, retransmits) --- */
 

@@ -85,10 +85,9 @@ static int bolt_put_swift(struct sk_buff *skb, const struct swift *s)
 	       nla_put_u32(skb, BOLT_A_FLOW_SWIFT_ENDPOINT_NS, s->endpoint_ns);
 }
 
-static int bolt_put_object(struct sk_buff *skb, const struct bolt_controller *ctl,
-			   const struct bolt_flow *f, u64 now_ns)
+static int bolt_put_object(struct sk_buff *skb, const struct bolt_flow *f, u64 now_ns)
 {
-	if (bolt_put_window(skb, BOLT_A_FLOW_WINDOW, ctl->window_q32(f)) ||
+	if (bolt_put_window(skb, BOLT_A_FLOW_WINDOW, f->core.cwnd_q32) ||
 	    nla_put_u32(skb, BOLT_A_FLOW_MAX_CWND, f->max_cwnd) ||
 	    nla_put_u32(skb, BOLT_A_FLOW_INIT_CWND, f->init_cwnd) ||
 	    nla_put_u32(skb, BOLT_A_FLOW_NIC_RATE, f->nic_kbps) ||
@@ -143,7 +142,7 @@ static int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
 		flags |= BOLT_FLOW_FLAG_IGNORING;
 	err = bolt_put_id(skb, sk) ?: nla_put_u32(skb, BOLT_A_FLOW_FLAGS, flags);
 	if (!err && ctl)
-		err = bolt_put_object(skb, ctl, f, now_ns);
+		err = bolt_put_object(skb, f, now_ns);
 	if (!err && f->pause.begun)
 		err = bolt_put_pause(skb, &f->pause, now_ns);
 	/* its fields belong together; at most the rate of a CNM's link, which has 32 bits */

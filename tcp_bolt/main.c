@@ -36,7 +36,7 @@ struct bolt_net *bolt_net(const struct net *net)
 #define BOLT_HOOK(_hook, _pf, _num, _priority) {			\
 	.hook = _hook, .pf = _pf, .hooknum = _num, .priority = _priority }
 
-static const struct nf_hook_ops bolt_hooks[BOLT_HOOKS] = {
+static const struct nf_hook_ops bolt_hooks[] = {
 	BOLT_HOOK(bolt_local_out, NFPROTO_IPV4, NF_INET_LOCAL_OUT, NF_IP_PRI_FIRST),
 	BOLT_HOOK(bolt_local_in, NFPROTO_IPV4, NF_INET_LOCAL_IN, NF_IP_PRI_LAST),
 #if IS_ENABLED(CONFIG_IPV6)
@@ -62,9 +62,9 @@ int bolt_hooks_set(struct bolt_net *bn, int on)
 	if (!on && READ_ONCE(bn->sfc))
 		err = -EBUSY;
 	else if (on && !bn->hooks)
-		err = nf_register_net_hooks(bn->net, bn->hook_ops, BOLT_HOOKS);
+		err = nf_register_net_hooks(bn->net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
 	else if (!on && bn->hooks)
-		nf_unregister_net_hooks(bn->net, bn->hook_ops, BOLT_HOOKS);
+		nf_unregister_net_hooks(bn->net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
 	if (!err)
 		WRITE_ONCE(bn->hooks, on);
 	mutex_unlock(&bn->hooks_lock);
@@ -88,12 +88,9 @@ int bolt_sfc_set(struct bolt_net *bn, int on)
 static int __net_init bolt_net_init(struct net *net)
 {
 	struct bolt_net *bn = bolt_net(net);
-	int err, i;
+	int err;
 
 	bn->net = net;
-	memcpy(bn->hook_ops, bolt_hooks, sizeof(bolt_hooks));
-	for (i = 0; i < BOLT_HOOKS; i++)
-		bn->hook_ops[i].priv = bn;
 	mutex_init(&bn->hooks_lock);
 	xa_init(&bn->rates);
 	INIT_WORK(&bn->rate_work, bolt_rate_work);
@@ -130,7 +127,7 @@ static void __net_exit bolt_net_pre_exit(struct net *net)
 	/* first, so that net.bolt.hooks cannot change any more */
 	bolt_sysctl_exit(bn);
 	if (bn->hooks)
-		nf_unregister_net_hooks(net, bn->hook_ops, BOLT_HOOKS);
+		nf_unregister_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
 }
 
 static void __net_exit bolt_net_exit(struct net *net)

@@ -12,9 +12,6 @@
 #include "mib.h"
 #include "swift_target.h"
 
-/* LOCAL_OUT and LOCAL_IN of each family */
-#define BOLT_HOOKS	(IS_ENABLED(CONFIG_IPV6) ? 4 : 2)
-
 /* net.bolt.level_dscp: the DSCP of data before which its message sent at least so many bytes */
 #define BOLT_LEVEL_DSCPS	8
 
@@ -41,7 +38,6 @@ struct bolt_net {
 	bool			ctl_open;	/* the control port is open */
 	struct mutex		ctl_lock;	/* protects ctl_open and port */
 
-	struct nf_hook_ops	hook_ops[BOLT_HOOKS];	/* priv points to this struct */
 	struct mutex		hooks_lock;	/* protects hooks, and sfc, which needs them */
 
 	spinlock_t		flow_lock;	/* protects bolt_flow.users and the next three */

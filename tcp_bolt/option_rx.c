@@ -241,7 +241,7 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 }
 
 /* A TCP header that may have the option */
-static unsigned int bolt_rx_packet(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff)
+static unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigned int thoff)
 {
 	struct bolt_flow *f = NULL;
 	enum bolt_opt_form form;
@@ -263,7 +263,7 @@ static unsigned int bolt_rx_packet(struct bolt_net *bn, struct sk_buff *skb, uns
 			return NF_ACCEPT;
 		/* after a verdict of NFQUEUE, this is process context */
 		local_bh_disable();
-		f = bolt_rx_other(bn, skb, th, form, off);
+		f = bolt_rx_other(bolt_net(net), skb, th, form, off);
 		local_bh_enable();
 		if (!f)
 			return NF_ACCEPT;
@@ -314,5 +314,5 @@ unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook
 	bolt_hs_forget();
 	if (bolt_rx_no_option(skb, thoff))
 		return NF_ACCEPT;
-	return bolt_rx_packet(priv, skb, thoff);
+	return bolt_rx_packet(state->net, skb, thoff);
 }

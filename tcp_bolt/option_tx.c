@@ -221,7 +221,7 @@ static noinline unsigned int bolt_out_flow(struct bolt_net *bn, struct sk_buff *
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct sock *sk = state->sk;
-	struct bolt_net *bn = priv;
+	struct bolt_net *bn = bolt_net(state->net);
 	struct tcphdr *th;
 
 	/* RST and TIME-WAIT replies have raw control sockets: check before inet_csk() */

@@ -44,6 +44,7 @@ static struct swift_bounds bolt_swift_bounds(const struct sock *sk, const struct
 
 static void bolt_swift_apply(struct sock *sk, struct bolt_flow *f)
 {
+	f->core.cwnd_q32 = swift_cwnd_q32(&f->swift);
 	bolt_set_window(sk, f, bolt_clamp_cwnd(sk, f, swift_packets(&f->swift)),
 			swift_pace_ns(&f->swift));
 }
@@ -125,11 +126,6 @@ static void bolt_swift_start(struct sock *sk, struct bolt_flow *f)
 	swift_start(&f->swift, f->cwnd);
 }
 
-static u64 bolt_swift_window_q32(const struct bolt_flow *f)
-{
-	return swift_cwnd_q32(&f->swift);
-}
-
 struct bolt_controller bolt_cc_swift __read_mostly = {
 	.name		= "swift",
 	.no_option	= true,
@@ -138,7 +134,6 @@ struct bolt_controller bolt_cc_swift __read_mostly = {
 	.remember	= bolt_swift_remember,
 	.on_loss	= bolt_swift_on_loss,
 	.undo		= bolt_swift_undo,
-	.window_q32	= bolt_swift_window_q32,
 };
 
 /* --- as a cap on Bolt's window (Bolt, section 6) --- */

@@ -7,7 +7,6 @@
 #include "fuzz.h"
 #include "../../tcp_bolt/algorithm2.h"
 #include "../../tcp_bolt/core.h"
-#include "../../tcp_bolt/spacing.h"
 
 #define STEPS	64
 

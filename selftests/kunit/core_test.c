@@ -9,7 +9,6 @@
 #include "compat.h"
 #include "core.h"
 #include "algorithm2.h"
-#include "spacing.h"
 
 #define u128 unsigned __int128
 

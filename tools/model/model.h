@@ -15,7 +15,6 @@
 
 #include "kernel.h"
 #include "core.h"
-#include "spacing.h"
 #include "decide.h"
 
 #define HEADERS		78	/* Ethernet, IP, TCP with timestamps and the option */
