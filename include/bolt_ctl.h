@@ -3,15 +3,8 @@
 #ifndef _BOLT_CTL_H
 #define _BOLT_CTL_H
 
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/netdevice.h>
-#include <linux/skbuff.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
-#include <net/route.h>
-
-struct net;
 
 /* In the order of the calls: sfc_hold takes its messages, tcp_bolt counts all others */
 enum bolt_ctl_listener {

@@ -60,14 +60,13 @@ void bolt_set_window(struct sock *sk, struct bolt_flow *f, u32 cwnd, u32 gap_ns)
  */
 static void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
 {
-	struct bolt_net *bn = f->bn;
 	u32 rtt_ns = f->core.min_rtt_ns;
 
 	if (rtt_ns)
 		rtt_ns = min_t(u64, U32_MAX, (u64)rtt_ns + f->queue_ns);
 	WRITE_ONCE(f->max_cwnd,
 		   max(f->init_cwnd, bolt_core_bdp_pkts(f->nic_kbps, rtt_ns, bolt_pkt_bytes(sk),
-							READ_ONCE(bn->max_bdp_pct))));
+							READ_ONCE(f->bn->max_bdp_pct))));
 }
 
 /*
@@ -98,7 +97,8 @@ void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *
 /*
  * Set the limits of the socket again, with each ACK, because TCP changes them.  The queue at a
  * switch cannot be shorter than a burst.  sk_gso_max_segs limits bursts, but sk_setup_caps() resets
- * it with each new route.
+ * it with each new route.  SO_MAX_PACING_RATE only lowers sk_pacing_rate, and an earlier congestion
+ * control may have left a lower one.
  */
 static void bolt_set_limits(struct sock *sk, const struct bolt_flow *f)
 {
@@ -106,7 +106,7 @@ static void bolt_set_limits(struct sock *sk, const struct bolt_flow *f)
 
 	if (sk->sk_gso_max_segs > burst)
 		sk->sk_gso_max_segs = burst;
-	bolt_pacing_limit(sk);
+	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
 }
 
 /*
@@ -232,7 +232,6 @@ static void bolt_fall_back(struct sock *sk, enum bolt_mib_item why)
 	/* do not slow-start from a window of a BDP */
 	if (tcp_snd_cwnd(tp) > TCP_INIT_CWND && tp->data_segs_out > 1)
 		tp->snd_ssthresh = tcp_snd_cwnd(tp);
-	bolt_pacing_as_tcp(sk);
 	bolt_fallback_begin(sk);
 }
 

@@ -130,8 +130,6 @@ void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb
 void bolt_move_gap(struct sock *sk, struct bolt_flow *f, u64 end_ns);
 void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			struct tcphdr *th, bool data);
-void bolt_pacing_limit(struct sock *sk);
-void bolt_pacing_as_tcp(struct sock *sk);
 void bolt_pacing_begin(struct sock *sk, struct bolt_flow *f);
 void bolt_pacing_end(struct sock *sk, struct bolt_flow *f);
 void bolt_pacing_timer(struct sock *sk, u64 when);

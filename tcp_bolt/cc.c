@@ -110,9 +110,8 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 		more_q32 = 0;	/* the SRC has added it */
 	else
 		more_q32 = min_t(u64, rs->acked_sacked * bolt_core_increase(c->cwnd_q32), BOLT_ONE);
-	if (!more_q32)
-		return;
-	bolt_cc_set(sk, f, c->cwnd_q32 + more_q32);
+	if (more_q32)
+		bolt_cc_set(sk, f, c->cwnd_q32 + more_q32);
 }
 
 static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
@@ -265,8 +264,6 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u
 		flags |= BOLT_F_INC;
 	return flags;
 }
-
-/* --- loss, as in Swift --- */
 
 static void bolt_remember(struct sock *sk, struct bolt_flow *f)
 {

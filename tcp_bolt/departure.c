@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * When the next packet of a socket may leave.  Only this file of the module writes TCP's earliest
- * departure time (tcp_wstamp_ns), sk_pacing_status and sk_pacing_rate; TCP's pacing timer does the
- * rest.  There are three constraints:
+ * departure time (tcp_wstamp_ns) and sk_pacing_status; TCP's pacing timer does the rest.  There are
+ * three constraints:
  *
  *   link    the sender's link has sent the previous packet (next_tx_ns).  Otherwise a window that
  *           opens at once would queue in the NIC, where no SRC can take it back, and RTTs measured
@@ -65,8 +65,6 @@ static void bolt_tx_bypass_edt(struct sk_buff *skb, struct sock *sk, struct tcph
 		sent->skb_mstamp_ns = now_ns;
 	bolt_skb_leaves_now(skb);
 }
-
-/* --- the departure --- */
 
 /* Have TCP try to send at @when, instead of when its pacing timer was set to. */
 void bolt_pacing_timer(struct sock *sk, u64 when)
@@ -172,36 +170,6 @@ void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *sk
 	if (f->pace_ns > tp->tcp_clock_cache &&
 	    !(data && READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ))
 		bolt_tx_bypass_edt(skb, sk, th, data, tp->tcp_clock_cache);
-}
-
-/* --- TCP's pacing, as the controllers need it --- */
-
-/*
- * Set sk_pacing_rate to the user's limit: SO_MAX_PACING_RATE only lowers it, and an earlier
- * congestion control of this socket may have left a lower one.
- */
-void bolt_pacing_limit(struct sock *sk)
-{
-	WRITE_ONCE(sk->sk_pacing_rate, READ_ONCE(sk->sk_max_pacing_rate));
-}
-
-/*
- * A congestion control without cong_control() takes over: set sk_pacing_rate as TCP does with each
- * ACK (tcp_update_pacing_rate()), since the next ACK may come only after a flight of data.
- */
-void bolt_pacing_as_tcp(struct sock *sk)
-{
-	const struct netns_ipv4 *ipv4 = &sock_net(sk)->ipv4;
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tcp_snd_cwnd(tp);
-	u64 rate;
-
-	rate = (u64)tp->mss_cache * ((USEC_PER_SEC / 100) << 3) * max(cwnd, tp->packets_out);
-	rate *= cwnd < tp->snd_ssthresh / 2 ? READ_ONCE(ipv4->sysctl_tcp_pacing_ss_ratio) :
-					      READ_ONCE(ipv4->sysctl_tcp_pacing_ca_ratio);
-	if (tp->srtt_us)
-		rate = div_u64(rate, tp->srtt_us);
-	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
 /* Change sk_pacing_status, or during a pause its saved value, from @old to @new. */

@@ -19,12 +19,32 @@
 /* for new namespaces */
 static const struct tcp_congestion_ops *bolt_fallback_default;
 
+/*
+ * A congestion control without cong_control() takes over: set sk_pacing_rate as TCP does with each
+ * ACK (tcp_update_pacing_rate()), since the next ACK may come only after a flight of data.
+ */
+static void bolt_pacing_as_tcp(struct sock *sk)
+{
+	const struct netns_ipv4 *ipv4 = &sock_net(sk)->ipv4;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 cwnd = tcp_snd_cwnd(tp);
+	u64 rate;
+
+	rate = (u64)tp->mss_cache * ((USEC_PER_SEC / 100) << 3) * max(cwnd, tp->packets_out);
+	rate *= cwnd < tp->snd_ssthresh / 2 ? READ_ONCE(ipv4->sysctl_tcp_pacing_ss_ratio) :
+					      READ_ONCE(ipv4->sysctl_tcp_pacing_ca_ratio);
+	if (tp->srtt_us)
+		rate = div_u64(rate, tp->srtt_us);
+	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
 /* Like tcp_reinit_congestion_control().  Context: socket locked, its object released */
 void bolt_fallback_begin(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	const struct tcp_congestion_ops *ca;
 
+	bolt_pacing_as_tcp(sk);
 	rcu_read_lock();
 	ca = rcu_dereference(bolt_net(sock_net(sk))->fallback);
 	__module_get(ca->owner);

@@ -25,9 +25,6 @@
 
 #include "bolt.h"
 
-/* Retry interval while a user owns the socket; sending runs deferred messages without it */
-#define BOLT_FLOW_RETRY		HZ
-
 struct rhashtable bolt_flows;
 
 static const struct rhashtable_params bolt_flow_params = {
@@ -55,7 +52,10 @@ struct bolt_flow *bolt_flow_lookup(const struct sock *sk)
 /* Remove users, and free the object after the last one.  Context: bn->flow_lock held */
 static void bolt_flow_put(struct bolt_flow *f, u8 user)
 {
-	if (f->users & user & BOLT_FLOW_BTS)
+	user &= f->users;
+	if (user & BOLT_FLOW_CC)
+		f->bn->flows--;
+	if (user & BOLT_FLOW_BTS)
 		WRITE_ONCE(f->bn->bts_count, f->bn->bts_count - 1);
 	WRITE_ONCE(f->users, f->users & ~user);
 	if (!f->users) {
@@ -88,7 +88,6 @@ static bool bolt_flow_unhold(struct bolt_flow *f)
 static void bolt_flow_drop(struct bolt_flow *f)
 {
 	spin_lock_bh(&f->bn->flow_lock);
-	f->bn->flows--;
 	bolt_flow_put(f, BOLT_FLOW_CC);
 	spin_unlock_bh(&f->bn->flow_lock);
 }
@@ -120,7 +119,7 @@ static void bolt_flow_left(unsigned int leaving)
 static void bolt_flow_work(struct work_struct *work)
 {
 	struct bolt_flow *f = container_of(to_delayed_work(work), struct bolt_flow, work);
-	unsigned long wait = BOLT_FLOW_RETRY;
+	unsigned long wait = HZ;	/* again while a user owns the socket, whose packets do it too */
 	struct sock *sk = f->sk;
 	unsigned int leaving = 0;
 	bool over = false;

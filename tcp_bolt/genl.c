@@ -98,21 +98,17 @@ static int bolt_put_object(struct sk_buff *skb, const struct bolt_flow *f, u64 n
 	return f->src.at_ns ? bolt_put_last_src(skb, &f->src, now_ns) : 0;
 }
 
-static u64 bolt_ns_left(u64 end_ns, u64 now_ns)
-{
-	return end_ns > now_ns ? end_ns - now_ns : 0;
-}
-
 static int bolt_put_pause(struct sk_buff *skb, const struct bolt_pause *p, u64 now_ns)
 {
 	struct nlattr *nest = nla_nest_start(skb, BOLT_A_FLOW_PAUSE);
 
-	if (!nest || nla_put_u64_64bit(skb, BOLT_A_PAUSE_REMAINING_NS,
-				       bolt_ns_left(p->clock.until_ns, now_ns), BOLT_A_PAUSE_PAD) ||
+	if (!nest ||
+	    nla_put_u64_64bit(skb, BOLT_A_PAUSE_REMAINING_NS,
+			      max(p->clock.until_ns, now_ns) - now_ns, BOLT_A_PAUSE_PAD) ||
 	    nla_put_u32(skb, BOLT_A_PAUSE_ASKED_NS, p->asked_ns) ||
 	    nla_put_u32(skb, BOLT_A_PAUSE_SWITCH_ID, p->switch_id) ||
 	    nla_put_u64_64bit(skb, BOLT_A_PAUSE_IGNORE_NS,
-			      bolt_ns_left(p->clock.ignore_until_ns, now_ns), BOLT_A_PAUSE_PAD) ||
+			      max(p->clock.ignore_until_ns, now_ns) - now_ns, BOLT_A_PAUSE_PAD) ||
 	    nla_put_u32(skb, BOLT_A_PAUSE_BEGUN, p->begun) ||
 	    nla_put_u64_64bit(skb, BOLT_A_PAUSE_GRANTED_NS, p->granted_ns, BOLT_A_PAUSE_PAD) ||
 	    (p->from_cache && nla_put_flag(skb, BOLT_A_PAUSE_FROM_CACHE)))

@@ -29,8 +29,6 @@
 /* Only the first SYNs of a connection offer the option; later retransmits do not */
 #define BOLT_SYN_OFFERS		2
 
-/* --- the notes --- */
-
 /* Without padding: it is compared with memcmp() */
 struct bolt_hs_key {
 	const struct bolt_net	*bn;
@@ -91,8 +89,6 @@ static const struct bolt_hs_note *bolt_hs_take(enum bolt_hs what, const struct b
 	note->what = BOLT_HS_NONE;
 	return note;
 }
-
-/* --- offer and acceptance --- */
 
 /*
  * The listener of a SYN-ACK.  The hook gets the listener itself, or the request, or NULL with IPv4
@@ -221,8 +217,6 @@ void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 	if (bolt_hs_append(bn, skb))
 		BOLT_INC_STATS(bn, SynTx);
 }
-
-/* --- the result --- */
 
 /* In CC init: returns the object if the option was negotiated, and creates a child's. */
 struct bolt_flow *bolt_negotiated(struct sock *sk)
