@@ -328,8 +328,7 @@ BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 			bolt_fall_back(sk, BOLT_MIB_Fallback);
 		return;
 	}
-	if (unlikely(!llist_empty(&f->deferred)))
-		bolt_deferred_run(f, sk);
+	bolt_deferred_run(f, sk);
 	if (tcp_sk(sk)->snd_una == tcp_sk(sk)->write_seq)
 		f->in_msg = 0;
 	bolt_set_limits(sk, f);

@@ -177,13 +177,13 @@ static enum bolt_mib_item bolt_msg_apply(struct sock *sk, const struct bolt_msg 
  * now.  At least check that @m's sequence number is unacknowledged and written, so that an attacker
  * who knows only the ports cannot fill the list of deferred messages.
  */
-static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_msg *m)
+static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_msg *m,
+					    const struct bolt_arrival *a)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
 	struct bolt_deferred_msg *d;
 	struct bolt_flow *f;
 
-	if (before(m->seq, READ_ONCE(tp->snd_una)) || !before(m->seq, READ_ONCE(tp->write_seq)))
+	if (before(m->seq, a->snd_una) || !before(m->seq, READ_ONCE(tcp_sk(sk)->write_seq)))
 		return BOLT_MIB_CtlSeq;
 	f = bolt_flow_get(sk, BOLT_FLOW_HELD | (m->type != BOLT_CTL_SRC ? BOLT_FLOW_BTS : 0));
 	if (!f)
@@ -194,8 +194,7 @@ static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_m
 	d = bolt_sk_zalloc(sk, sizeof(*d));
 	if (!d)
 		return BOLT_MIB_NoMem;
-	d->arrival.ns = ktime_get_ns();
-	d->arrival.snd_una = READ_ONCE(tp->snd_una);
+	d->arrival = *a;
 	d->msg = *m;
 	atomic_inc(&f->deferred_len);
 	llist_add(&d->node, &f->deferred);
@@ -233,7 +232,7 @@ void bolt_deferred_drop(struct bolt_flow *f)
 /* A control message arrived.  Returns its counter.  Context: softirq, socket's spinlock held */
 enum bolt_mib_item bolt_feedback(struct sock *sk, const struct bolt_msg *m)
 {
-	const struct bolt_arrival now = { ktime_get_ns(), tcp_sk(sk)->snd_una };
+	const struct bolt_arrival now = { ktime_get_ns(), READ_ONCE(tcp_sk(sk)->snd_una) };
 	/* not by icsk_ca_priv: a user may be changing the congestion control */
 	struct bolt_flow *f = bolt_flow_find(sk);
 
@@ -244,7 +243,7 @@ enum bolt_mib_item bolt_feedback(struct sock *sk, const struct bolt_msg *m)
 	if (m->type != BOLT_CTL_SRC && !bolt_pause_sends(sk))
 		return BOLT_MIB_CtlSeq;
 	if (sock_owned_by_user(sk))
-		return bolt_deferred_add(sk, m);
+		return bolt_deferred_add(sk, m, &now);
 	/* earlier messages first: the time that the controller sees must not go back */
 	if (f)
 		bolt_deferred_run(f, sk);

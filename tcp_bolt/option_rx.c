@@ -172,14 +172,6 @@ static void bolt_rx_strip(struct sk_buff *skb)
 		bolt_grow(skb, -BOLT_TCPOPT_LEN, skb_tcp_all_headers(skb) - BOLT_TCPOPT_LEN);
 }
 
-/* The object of a socket that negotiated the option, or NULL; also NULL if not a full socket */
-static struct bolt_flow *bolt_flow_usable(const struct sock *sk)
-{
-	struct bolt_flow *f = bolt_flow_lookup(sk);
-
-	return f && READ_ONCE(f->speaks) ? f : NULL;
-}
-
 /* Does the MSS of a SYN leave room for the option beside the least that TCP sends? */
 static bool bolt_rx_syn_has_room(const struct bolt_net *bn, const struct tcphdr *th)
 {
@@ -193,12 +185,12 @@ static bool bolt_rx_syn_has_room(const struct bolt_net *bn, const struct tcphdr 
 }
 
 /*
- * Slow path: a handshake packet, a malformed or unexpected option, or a socket that early demux did
- * not look up.  In the last case, returns its object with a reference on the socket.
+ * The object of a connection that negotiated the option, with a reference on the socket if early
+ * demux did not look that up; NULL for a handshake packet, or a malformed or unexpected option
  */
-static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
-				       const struct tcphdr *th, enum bolt_opt_form form,
-				       unsigned int off)
+static struct bolt_flow *bolt_rx_flow(struct bolt_net *bn, struct sk_buff *skb,
+				      const struct tcphdr *th, enum bolt_opt_form form,
+				      unsigned int off)
 {
 	bool ip6 = bolt_is_ip6(skb);
 	const void *saddr = ip6 ? (void *)&ipv6_hdr(skb)->saddr : &ip_hdr(skb)->saddr;
@@ -221,8 +213,8 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 
 	sk = skb->sk ?: bolt_find_sock(bn->net, skb, saddr, th->source, daddr, th->dest, ip6);
 	if (sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN) {
-		f = form == BOLT_OPT_FULL ? bolt_flow_usable(sk) : NULL;
-		if (f)
+		f = form == BOLT_OPT_FULL ? bolt_flow_lookup(sk) : NULL;
+		if (f && READ_ONCE(f->speaks))
 			return f;
 		if (form == BOLT_OPT_SYN && bolt_rx_is_intact(skb, th))
 			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
@@ -243,10 +235,10 @@ static struct bolt_flow *bolt_rx_other(struct bolt_net *bn, struct sk_buff *skb,
 /* A TCP header that may have the option */
 static unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigned int thoff)
 {
-	struct bolt_flow *f = NULL;
 	enum bolt_opt_form form;
 	const struct tcphdr *th;
 	unsigned int thlen, off;
+	struct bolt_flow *f;
 
 	/* TCP does the same next */
 	if (!pskb_may_pull(skb, thoff + sizeof(*th)))
@@ -256,18 +248,14 @@ static unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigne
 		return NF_ACCEPT;
 	th = (const struct tcphdr *)(skb->data + thoff);
 	form = bolt_opt_find((const u8 *)(th + 1), thlen - sizeof(*th), &off);
-	if (form == BOLT_OPT_FULL && !th->syn && skb->sk)
-		f = bolt_flow_usable(skb->sk);
-	if (!f) {
-		if (form == BOLT_OPT_NONE)
-			return NF_ACCEPT;
-		/* after a verdict of NFQUEUE, this is process context */
-		local_bh_disable();
-		f = bolt_rx_other(bolt_net(net), skb, th, form, off);
-		local_bh_enable();
-		if (!f)
-			return NF_ACCEPT;
-	}
+	if (form == BOLT_OPT_NONE)
+		return NF_ACCEPT;
+	/* after a verdict of NFQUEUE, this is process context */
+	local_bh_disable();
+	f = bolt_rx_flow(bolt_net(net), skb, th, form, off);
+	local_bh_enable();
+	if (!f)
+		return NF_ACCEPT;
 	/* only at the end of the header, and not behind IPv6 extension headers */
 	if (bolt_rx_full(f, skb, th, off) && sizeof(*th) + off + BOLT_TCPOPT_LEN == thlen &&
 	    skb_transport_offset(skb) == thoff)

@@ -131,8 +131,7 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk)
 
 	if (!f || !f->hdr_reserved || bolt_sk_is_signed(sk))
 		return;
-	if (unlikely(!llist_empty(&f->deferred)))
-		bolt_deferred_run(f, sk);
+	bolt_deferred_run(f, sk);
 	if (unlikely(icsk->icsk_ext_hdr_len != f->hdr_reserved))
 		bolt_reserve_again(sk, f);
 
