@@ -243,8 +243,6 @@ static void bolt_go_without_option(struct sock *sk, struct bolt_flow *f)
 	bolt_unreserve(sk, f);
 }
 
-/* --- start and end --- */
-
 static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 {
 	struct dst_entry *dst = __sk_dst_get(sk);
@@ -289,8 +287,6 @@ void bolt_detach(struct sock *sk, struct bolt_flow *f)
 		sk->sk_gso_max_segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
 	bolt_unreserve(sk, f);
 }
-
-/* --- what TCP calls --- */
 
 static void bolt_init(struct sock *sk)
 {

@@ -117,14 +117,12 @@ bool bolt_more_to_come(const struct sock *sk);
 void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
 u32 bolt_rtt_of_tcp(const struct rate_sample *rs);
 
-/* swift.c: Swift's cap on Bolt's window.  Context: socket locked */
+/* cc.c, swift.c: Bolt's flags, Swift's cap on Bolt's window.  Context: socket locked */
+u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns);
 void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
 			const struct bolt_rtt *rtt);
 
-/*
- * departure.c: when the next packet may leave.
- * Context: socket locked, or its spinlock held while no user owns it
- */
+/* departure.c.  Context: socket locked, or its spinlock held while no user owns it */
 u32 bolt_wire_bytes(const struct sk_buff *skb, u32 link_bytes);
 void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb);
 void bolt_move_gap(struct sock *sk, struct bolt_flow *f, u64 end_ns);
@@ -139,9 +137,6 @@ void bolt_pause_edt_set(struct sock *sk, struct bolt_flow *f, u64 until_ns);
 void bolt_pause_edt_release(struct sock *sk, struct bolt_pause_edt *e);
 void bolt_tx_bypass_pause(struct sock *sk, const struct bolt_flow *f, struct sk_buff *skb,
 			  struct tcphdr *th, bool data);
-
-/* cc.c: Bolt's controller.  Context: socket locked */
-u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns);
 
 /* feedback.c: verify control messages.  Context: socket locked, or its spinlock held */
 struct bolt_msg;
@@ -182,10 +177,6 @@ void bolt_rate_module_exit(void);
 void bolt_rate_work(struct work_struct *work);
 u32 bolt_rate_kbps(struct bolt_net *bn, int ifindex);
 
-/* sysctl.c */
-int bolt_sysctl_init(struct bolt_net *bn);
-void bolt_sysctl_exit(struct bolt_net *bn);
-
 /* Without BPF congestion controls nothing defines their owner: use a value no module has. */
 #ifndef BPF_MODULE_OWNER
 #define BPF_MODULE_OWNER	ERR_PTR(-ENOENT)
@@ -200,12 +191,12 @@ void bolt_fallback_exit(struct bolt_net *bn);
 int bolt_fallback_module_init(void);
 void bolt_fallback_module_exit(void);
 
-/* mib.c */
+/* sysctl.c, mib.c, genl.c */
+int bolt_sysctl_init(struct bolt_net *bn);
+void bolt_sysctl_exit(struct bolt_net *bn);
 int bolt_mib_init(struct bolt_net *bn);
 void bolt_mib_exit(struct bolt_net *bn);
 extern const char * const bolt_mib_names[];
-
-/* genl.c: generic netlink */
 extern struct genl_family bolt_genl_family;
 
 /*

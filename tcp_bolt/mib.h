@@ -9,7 +9,6 @@
 #include <linux/types.h>
 
 #define BOLT_MIB_LIST(X)							\
-	/* handshake */								\
 	X(SynTx)		/* SYNs sent with the offer */			\
 	X(SynRx)		/* SYNs received with the offer */		\
 	X(SynAckTx)		/* SYN-ACKs sent that accept it */		\
@@ -18,9 +17,8 @@
 	X(Fallback)		/* connections of bolt sockets that do not */	\
 	X(FallbackLate)		/* of those: the option vanished from ACKs */	\
 	X(NoHooks)		/* bolt and swift sockets begun with net.bolt.hooks=0 */ \
-	/* the option */							\
-	X(OptTx)		/* packets sent with it; a TSO burst is one */	\
-	X(OptRx)		/* packets received with it, as segments */	\
+	X(OptTx)		/* packets sent with the option; a TSO burst is one */ \
+	X(OptRx)		/* packets received with the option, as segments */ \
 	X(OptBad)		/* our ExID, but a length that does not exist */ \
 	X(OptUnexpected)	/* on a socket that did not negotiate it */	\
 	X(OptWindow)		/* on a segment outside the window: ignored */	\
@@ -29,7 +27,6 @@
 	X(OptNoMtu)		/* packets without it: path MTU too small */	\
 	X(OptNoMem)		/* packets without it: no header room */	\
 	X(SackTrimmed)		/* SACK blocks or AccECN removed to make room */	\
-	/* INC and DEC */							\
 	X(IncRx)		/* data packets that arrived with INC */	\
 	X(DecRx)		/* data packets that arrived with DEC */	\
 	X(IncGranted)		/* packets added to windows for INC */		\
@@ -37,7 +34,6 @@
 	X(FirstTx)		/* data packets sent with FIRST */		\
 	X(LastTx)		/* data packets sent with LAST */		\
 	X(LastFalse)		/* flows that went on after LAST */		\
-	/* control messages */							\
 	X(CtlRx)		/* datagrams on the control port */		\
 	X(SrcRx)		/* SRC accepted */				\
 	X(SrcDec)		/* of those: the window became smaller */	\
@@ -60,7 +56,6 @@
 	X(CtlSeq)		/* refused: no packet in flight begins there */	\
 	X(CtlTime)		/* refused: the echo does not match that packet */ \
 	X(CtlReplay)		/* refused: seen before */			\
-	/* SFC */								\
 	X(BtsRx)		/* BTS accepted */				\
 	X(BtsClamped)		/* of those: pause shorter than requested */	\
 	X(BtsOff)		/* BTS and CNM refused: net.bolt.sfc is 0 */	\
@@ -70,15 +65,12 @@
 	X(Pauses)		/* pauses begun; a BTS during one replaces it */ \
 	X(PausedNs)		/* time for which flows were paused, ns */	\
 	X(PausePassed)		/* retransmits during a pause */		\
-	/* SRCC */								\
 	X(CnmRx)		/* CNM accepted */				\
 	X(CnmTx)		/* data packets that a CNM's rate left a gap behind */ \
-	/* Swift */								\
 	X(SwiftPlain)		/* connections of swift sockets without the option */ \
 	X(SwiftLimits)		/* ACKs of bolt sockets with Swift's window smaller */ \
 	X(SwiftTcpRtt)		/* ACKs for which only TCP's RTT was available */ \
 	X(SwiftDec)		/* decreases of the fabric window for delay */	\
-	/* loss */								\
 	X(LossDec)		/* windows cut on fast recovery */		\
 	X(RtoDec)		/* windows cut on retransmission timeout */	\
 	X(NoMem)		/* allocations that failed */

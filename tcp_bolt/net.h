@@ -24,9 +24,7 @@ struct bolt_level_dscp {
 	} row[BOLT_LEVEL_DSCPS];
 };
 
-/**
- * struct bolt_net - one network namespace
- */
+/* A network namespace */
 struct bolt_net {
 	struct net		*net;
 	struct bolt_mib __percpu *mib;

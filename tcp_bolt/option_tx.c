@@ -58,8 +58,7 @@ static u8 bolt_out_level(const struct sock *sk, struct bolt_flow *f, struct sk_b
 	} else if (before(seq, f->msg_seq)) {
 		f->msg_seq = seq - S32_MAX;
 	}
-	if (unlikely(rcu_access_pointer(f->bn->level_dscp)))
-		bolt_out_dscp(sk, f->bn, skb, seq - f->msg_seq);
+	bolt_out_dscp(sk, f->bn, skb, seq - f->msg_seq);
 	return bolt_level(seq - f->msg_seq);
 }
 

@@ -219,8 +219,6 @@ enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const st
 	return BOLT_MIB_CtlRx;
 }
 
-/* --- a CNM, in the same context --- */
-
 void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m, u64 now_ns)
 {
 	/* the flow's own round trip, without the queue that the CNM is about */

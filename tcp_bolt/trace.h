@@ -11,7 +11,6 @@
 #if !defined(_TCP_BOLT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _TCP_BOLT_TRACE_H
 
-#include <linux/ip.h>
 #include <linux/tracepoint.h>
 #include <net/ipv6.h>
 
