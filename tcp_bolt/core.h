@@ -200,7 +200,7 @@ static inline bool bolt_core_ai_due(const struct bolt_core *c, u32 ack_seq)
 	return (s32)(ack_seq - c->ai_seq) >= 0;
 }
 
-/* Packets of @pct per cent of a BDP, rounded up, at least 1; U32_MAX if rate or RTT is unknown (0) */
+/* Packets of @pct per cent of a BDP, rounded up; U32_MAX if rate or RTT is unknown (0) */
 static inline u32 bolt_core_bdp_pkts(u32 kbps, u32 rtt_ns, u32 pkt_bytes, u32 pct)
 {
 	u64 bytes;

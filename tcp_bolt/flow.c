@@ -119,7 +119,7 @@ static void bolt_flow_left(unsigned int leaving)
 static void bolt_flow_work(struct work_struct *work)
 {
 	struct bolt_flow *f = container_of(to_delayed_work(work), struct bolt_flow, work);
-	unsigned long wait = HZ;	/* again while a user owns the socket, whose packets do it too */
+	unsigned long wait = HZ;	/* while a user owns the socket; his packets do it too */
 	struct sock *sk = f->sk;
 	unsigned int leaving = 0;
 	bool over = false;
