@@ -74,12 +74,13 @@ void bolt_rate_work(struct work_struct *work)
  */
 static void bolt_rate_mark_stale(struct bolt_net *bn, const struct net_device *dev)
 {
+	/* not for a dying namespace: bolt_net_exit() may have run */
+	if (!check_net(bn->net))
+		return;
 	if (!xa_load(&bn->rates, dev->ifindex))
 		xa_store(&bn->rates, dev->ifindex, xa_mk_value(0), GFP_KERNEL);
 	xa_set_mark(&bn->rates, dev->ifindex, BOLT_RATE_STALE);
-	/* not for a dying namespace: bolt_net_exit() may have run */
-	if (check_net(bn->net))
-		queue_work(bolt_wq, &bn->rate_work);
+	queue_work(bolt_wq, &bn->rate_work);
 }
 
 static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void *ptr)
