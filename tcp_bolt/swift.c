@@ -145,16 +145,13 @@ struct bolt_controller bolt_cc_swift __read_mostly = {
 void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
 			const struct bolt_rtt *rtt)
 {
+	struct swift_bounds b = bolt_swift_bounds(sk, f);
 	struct swift_ack a;
 	u32 reported_ns;
-	struct swift_bounds b = {
-		.rtt_ns = bolt_path_rtt_ns(f),
-		.min_q32 = SWIFT_ONE,
-		.max_q32 = (u64)f->max_cwnd << 32,
-	};
 
 	if (!bolt_swift_acked(sk, f, rs, rtt, &a))
 		return;
+	b.min_q32 = SWIFT_ONE;
 	reported_ns = swift_reported_ns(&f->reported, a.now_ns, a.rtt_ns);
 	if (swift_cap_ack(&f->swift, &f->bn->swift, &b, &a, (u64)f->cwnd << 32,
 			  READ_ONCE(f->ack_dec) ? reported_ns : 0))
