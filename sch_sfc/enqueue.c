@@ -23,7 +23,6 @@
 
 #include "algorithm4.h"
 #include "memory.h"
-#include "parse.h"
 #include "port.h"
 
 /*
@@ -80,12 +79,11 @@ static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct s
 }
 
 /* Set the packet's band; @band is the result of sfc_filter(). */
-static __always_inline void sfc_classify(const struct sfc_sched *q, struct sfc_pkt *pkt, u8 band,
-					 bool fast)
+static void sfc_classify(const struct sfc_sched *q, struct sfc_pkt *pkt, u8 band)
 {
 	if (pkt->high)
 		pkt->band = SFC_BAND_HIGH;
-	else if (!fast && sfc_has_bands(q))
+	else if (sfc_has_bands(q))
 		pkt->band = sfc_band_of(q, pkt, band);
 	else
 		pkt->band = SFC_BAND_DATA;
@@ -166,24 +164,24 @@ static noinline void sfc_count_band(struct sfc_sched *q, unsigned int band, u32 
 }
 
 /* Run Algorithm 1, send the SRC and count.  Returns the option's new flags. */
-static __always_inline u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb,
-				       const struct sfc_pkt *pkt, bool fast, u64 now)
+static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		       u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_decision out = { };
 	struct sfc_alg_in in = {
 		.now = now,
-		.queue = fast ? 0 : sfc_backlog_of(sch, pkt->band),
-		.segs = fast ? 1 : sfc_segs(skb),
+		.queue = sfc_backlog_of(sch, pkt->band),
+		.segs = sfc_segs(skb),
 		.flags = pkt->flags,
-		.can_src = !fast && sfc_can_src(q, pkt),
+		.can_src = sfc_can_src(q, pkt),
 	};
 
 	in.size = qdisc_pkt_len(skb) + in.segs * q->cfg.overhead;
 	/* the slow paths take arguments by value: a pointer would spill them to the stack */
-	if (!fast && sfc_has_bands(q))
+	if (sfc_has_bands(q))
 		out = sfc_decide_band(q, pkt->band, in);
-	else if (!fast && q->alg.paper)
+	else if (q->alg.paper)
 		out = sfc_decide_paper(q, in);
 	else
 		sfc_decide_port(q, &in, &out);
@@ -204,7 +202,7 @@ static __always_inline u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *
 		else if (out.src && !sfc_send_src(sch, skb, pkt, in.queue, out.flags, now))
 			out.flags &= ~BOLT_F_DEC;
 	}
-	if (!fast && sfc_has_bands(q))
+	if (sfc_has_bands(q))
 		sfc_count_band(q, pkt->band, in.segs, out);
 	return out.flags;
 }
@@ -223,28 +221,6 @@ static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, int l4_o
 		q->stats.dec_set += segs;
 	if (changed & BOLT_F_INC)
 		q->stats.inc_cleared += segs;
-}
-
-/* Run Algorithm 1 of the Bolt paper, that of SFC's, and SRCC.  Returns the option's new flags. */
-static __always_inline u8 sfc_run(struct Qdisc *sch, const struct sk_buff *skb,
-				  struct sfc_pkt *pkt, bool fast, u64 now)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-	u8 flags = pkt->flags;
-
-	if (!fast)
-		q->answered_bytes = 0;
-	if (q->cfg.flags & TC_SFC_F_BOLT)
-		flags = sfc_run_bolt(sch, skb, pkt, fast, now);
-	if (fast)
-		return flags;
-	if (unlikely(pkt->control) && q->cache)
-		pkt->believed = sfc_cache_feed(sch, skb, pkt, now);
-	if (sfc_pause_armed(sch, pkt->band, now))
-		sfc_pause_arrival(sch, skb, pkt, now);
-	if (unlikely(q->cfg.srcc))
-		sfc_srcc_arrival(sch, skb, pkt, now);
-	return flags;
 }
 
 /* --- admit, and queue --- */
@@ -305,74 +281,73 @@ static noinline bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt)
 	return pkt->family == AF_INET ? IP_ECN_set_ce(l3) : IP6_ECN_set_ce(skb, l3);
 }
 
-static __always_inline void sfc_join(struct sk_buff *skb, struct Qdisc *sch,
-				     const struct sfc_pkt *pkt, u8 flags, bool fast)
+/*
+ * What only a queue, a pause or an account of memory makes necessary: the algorithms of SFC and of
+ * SRCC, and whether there is room.  Returns NET_XMIT_DROP when the packet was dropped; it is on
+ * @to_free then, and counted; with __NET_XMIT_STOLEN when something else says what it said.
+ */
+static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, struct sfc_pkt *pkt, u64 now,
+			      struct sk_buff **to_free)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	if (unlikely(flags != pkt->flags))
-		sfc_mark(q, skb, pkt->l4_off, pkt->opt_off, flags, flags ^ pkt->flags);
-	if (!fast && q->mem)
-		sfc_memory_tag(sch, skb, pkt);
-	if (!fast)
-		sfc_skb_cb(skb)->answered = q->answered_bytes;
-	if (pkt->band == SFC_BAND_HIGH) {
-		q->stats.high++;
-		sfc_queue_add(sch, SFC_BAND_HIGH, skb);
-		return;
-	}
-	if (!fast && sfc_backlog_of(sch, pkt->band) > q->ecn && sfc_mark_ce(skb, pkt))
-		q->stats.ecn_marked += sfc_segs(skb);
-	sfc_queue_add(sch, fast ? SFC_BAND_DATA : pkt->band, skb);
-}
-
-/*
- * All stages behind the parser.  An SRC is sent even for a packet that finds no room, and before it
- * joins the queue.  Returns NET_XMIT_DROP when the packet was dropped; it is on @to_free then, and
- * counted; with __NET_XMIT_STOLEN when something else says what it said.
- * @band is the result of sfc_filter().  @fast is a constant: without the slow paths the compiler
- * keeps the packet in registers.
- */
-static __always_inline int sfc_process(struct sk_buff *skb, struct Qdisc *sch, u8 band,
-				       struct sfc_pkt *pkt, bool fast, u64 now,
-				       struct sk_buff **to_free)
-{
-	u8 flags;
-
-	sfc_classify(qdisc_priv(sch), pkt, band, fast);
-	flags = sfc_run(sch, skb, pkt, fast, now);
-	if (!fast && sfc_converts(sch, skb, pkt, now))
+	if (unlikely(pkt->control) && q->cache)
+		pkt->believed = sfc_cache_feed(sch, skb, pkt, now);
+	if (sfc_pause_armed(sch, pkt->band, now))
+		sfc_pause_arrival(sch, skb, pkt, now);
+	if (unlikely(q->cfg.srcc))
+		sfc_srcc_arrival(sch, skb, pkt, now);
+	if (sfc_converts(sch, skb, pkt, now))
 		return sfc_enqueue_refused(skb, sch, NET_XMIT_SUCCESS | __NET_XMIT_STOLEN, to_free);
-	if (!fast && !sfc_queue_has_room(sch, pkt->band, skb)) {
+	if (!sfc_queue_has_room(sch, pkt->band, skb)) {
 		sfc_drop(skb, sch, pkt->band, to_free);
 		return NET_XMIT_DROP;
 	}
-	sfc_join(skb, sch, pkt, flags, fast);
+	if (q->mem)
+		sfc_memory_tag(sch, skb, pkt);
+	sfc_skb_cb(skb)->answered = q->answered_bytes;
+	if (pkt->band != SFC_BAND_HIGH && sfc_backlog_of(sch, pkt->band) > q->ecn &&
+	    sfc_mark_ce(skb, pkt))
+		q->stats.ecn_marked += sfc_segs(skb);
 	return NET_XMIT_SUCCESS;
 }
 
-static noinline int sfc_process_slow(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 now,
-				     struct sk_buff **to_free)
+/*
+ * One packet, or one super-packet that is not split.  An SRC is sent even for a packet that finds
+ * no room, and before it joins the queue.  @band is the result of sfc_filter(); returns what
+ * sfc_admit() does.
+ */
+static int sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 now,
+			   struct sk_buff **to_free)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_pkt pkt;
+	bool fast;
+	u8 flags;
+	int ret;
 
-	if (!sfc_parse_in_place(skb, &pkt))
-		sfc_parse(skb, q->cfg.port, &pkt);
+	sfc_parse(skb, q->cfg.port, &pkt);
 	if (unlikely(pkt.form == BOLT_OPT_BAD))
 		q->stats.opt_bad++;
-	return sfc_process(skb, sch, band, &pkt, false, now, to_free);
-}
+	sfc_classify(q, &pkt, band);
 
-/* One packet, or one super-packet that is not split: see sfc_process(). */
-static __always_inline int sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band,
-					   bool gso, u64 now, struct sk_buff **to_free)
-{
-	struct sfc_pkt pkt = { };
-
-	if (!gso && sfc_fastpath_check(sch, skb, now) && sfc_parse_in_place(skb, &pkt))
-		return sfc_process(skb, sch, band, &pkt, true, now, to_free);
-	return sfc_process_slow(skb, sch, band, now, to_free);
+	/* which also finds out whether a backlog is the link's */
+	fast = sfc_fastpath_check(sch, skb, now) && !pkt.control && !skb_is_gso(skb);
+	q->answered_bytes = 0;
+	flags = pkt.flags;
+	if (q->cfg.flags & TC_SFC_F_BOLT)
+		flags = sfc_run_bolt(sch, skb, &pkt, now);
+	if (!fast) {
+		ret = sfc_admit(skb, sch, &pkt, now, to_free);
+		if (ret != NET_XMIT_SUCCESS)
+			return ret;
+	}
+	if (unlikely(flags != pkt.flags))
+		sfc_mark(q, skb, pkt.l4_off, pkt.opt_off, flags, flags ^ pkt.flags);
+	if (pkt.band == SFC_BAND_HIGH)
+		q->stats.high++;
+	sfc_queue_add(sch, pkt.band, skb);
+	return NET_XMIT_SUCCESS;
 }
 
 /* A shaper gets no credit for the time it was idle. */
@@ -418,7 +393,7 @@ static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8
 		qdisc_skb_cb(segs)->pkt_len = seg_len;
 		bolt_set_one_segment(segs);
 		q->stats.gso_segs++;
-		if (sfc_enqueue_one(segs, sch, band, false, now, to_free) == NET_XMIT_SUCCESS) {
+		if (sfc_enqueue_one(segs, sch, band, now, to_free) == NET_XMIT_SUCCESS) {
 			queued++;
 			slen += seg_len;
 		}
@@ -433,7 +408,6 @@ static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8
 int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool gso = skb_is_gso(skb);
 	u64 now = ktime_get_ns();
 	int band = SFC_BAND_HIGH;
 
@@ -449,8 +423,8 @@ int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free
 		sfc_shape_idle(sch, now);
 	}
 	/* with rx-gro-list each packet of the list has its own option, so mark them one by one */
-	if (unlikely(gso) && (q->cfg.flags & TC_SFC_F_SPLIT_GSO ||
-			      skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST))
+	if (skb_is_gso(skb) && (q->cfg.flags & TC_SFC_F_SPLIT_GSO ||
+				skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST))
 		return sfc_enqueue_split(skb, sch, band, now, to_free);
-	return sfc_enqueue_one(skb, sch, band, gso, now, to_free);
+	return sfc_enqueue_one(skb, sch, band, now, to_free);
 }

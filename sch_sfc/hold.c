@@ -30,7 +30,6 @@
 
 #include <bolt_ctl.h>
 #include "hold.h"
-#include "parse.h"
 #include "packet.h"
 
 /* --- packets; qdisc locked --- */
@@ -39,13 +38,11 @@
 static bool sfc_hold_keep(struct sfc_hold *h, struct sk_buff *skb)
 {
 	struct sfc_hold_flow *f;
-	struct sfc_pkt pkt = { };
 	struct sfc_flow flow;
+	struct sfc_pkt pkt;
 	bool wait;
 	u64 now;
 
-	if (sfc_parse_in_place(skb, &pkt))
-		return false;
 	sfc_parse(skb, READ_ONCE(h->cfg.port), &pkt);
 	if (!pkt.pausable || pkt.proto == IPPROTO_TCP || !sfc_flow_of(skb, &pkt, &flow))
 		return false;

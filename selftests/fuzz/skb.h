@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * As much of an sk_buff as sch_sfc/parse.[ch] look at: a linear part and one fragment, each exactly
+ * As much of an sk_buff as sch_sfc/parse.c looks at: a linear part and one fragment, each exactly
  * as long as its memory.  Includes first what sch_sfc/sfc.h would bring.
  */
 #ifndef _FUZZ_SKB_H

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * KUnit: sch_sfc/parse.h and parse.c.  What reads headers in place and what reads them by copy must
- * say the same of every packet.
- */
+/* KUnit: sch_sfc/parse.c, what a packet is, the same wherever it is cut in two. */
 
 #include "compat.h"
 /* the very code of the module, which exports nothing */
 #include "parse.c"
-#include "parse.h"
 
 #define L2	14
 #define ROOM	256
 #define PORT	12311
 
-/* A packet to vary: what lies at @off of the frame becomes @bytes */
+/* A packet to vary: what lies at @off of the frame becomes @bytes; and what it is then */
 struct variant {
 	const char *name;
 	u16 off;
 	u8 n;
 	u8 bytes[16];
-	bool quick;	/* is to be read in place */
+	enum bolt_opt_form form;
+	u8 proto;	/* 0: no L4 */
+	bool pausable, high;
+	u8 level;
 };
+
+#define TCP_NONE	BOLT_OPT_NONE, IPPROTO_TCP
+#define TCP_FULL	BOLT_OPT_FULL, IPPROTO_TCP
+#define TCP_BAD		BOLT_OPT_BAD, IPPROTO_TCP
+#define NO_L4		BOLT_OPT_NONE, 0
 
 /* Ethernet, IPv4, TCP with the option of Bolt and eight bytes of data */
 static const u8 plain4[L2 + 20 + 32 + 8] = {
@@ -34,36 +38,39 @@ static const u8 plain4[L2 + 20 + 32 + 8] = {
 };
 
 static const struct variant variants4[] = {
-	{ "as it is", 0, 0, { }, true },
-	{ "no ACK", 47, 1, { 0 }, true },
-	{ "pure ACK", 16, 2, { 0, 52 }, false },	/* ... with DATA: a lie */
-	{ "with the flags of an ACK", 54 + BOLT_TCPOPT_OFF_FLAGS, 1, { BOLT_F_ACK }, true },
-	{ "a level", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 32 }, true },
-	{ "a level that is none", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 33 }, true },
-	{ "... without DATA", 54 + BOLT_TCPOPT_OFF_FLAGS, 8, { BOLT_F_ACK, [7] = 13 }, true },
-	{ "DATA without a time", 54 + BOLT_TCPOPT_OFF_TX, 4, { 0 }, false },
-	{ "no option", 46, 1, { 0x50 }, true },
-	{ "version 5", 14, 1, { 0x55 }, false },
-	{ "IP header too short", 14, 1, { 0x44 }, false },
-	{ "IP options", 14, 1, { 0x46 }, false },
-	{ "length 0", 16, 2, { 0, 0 }, false },
-	{ "longer than the frame", 16, 2, { 0, 61 }, false },
-	{ "shorter than its headers", 16, 2, { 0, 51 }, false },
-	{ "shorter than the IP header", 16, 2, { 0, 19 }, false },
-	{ "first fragment", 20, 2, { 0x20, 0 }, false },
-	{ "last fragment", 20, 2, { 0, 1 }, false },
-	{ "UDP", 23, 1, { IPPROTO_UDP }, false },
-	{ "TCP header too short", 46, 1, { 0x40 }, false },
-	{ "TCP header longer than the packet", 46, 1, { 0xf0 }, false },
-	{ "SYN form", 54, 2, { BOLT_TCPOPT_KIND, 4 }, false },
-	{ "another experiment", 56, 2, { 0xca, 0xfe }, false },
-	{ "a length that does not exist", 55, 1, { 13 }, false },
-	{ "behind a NOP", 54, 5, { 1, BOLT_TCPOPT_KIND, BOLT_TCPOPT_LEN, 0xb0, 0x17 }, false },
-	{ "an end first", 54, 1, { 0 }, false },
-	{ "four bytes of NOP", 46, 9, { 0x60, 0, 0, 0, 0, 0, 0, 0, 1 }, false },
-	{ "timestamps alone", 54, 4, { 1, 1, 8, 10 }, true },
-	{ "the option, cut off", 46, 1, { 0x70 }, false },
-	{ "other DSCP", 15, 1, { 0xff }, true },
+	{ "as it is", 0, 0, { }, TCP_FULL, true },
+	{ "no ACK", 47, 1, { 0 }, TCP_FULL, true },
+	{ "no data, but DATA: a lie", 16, 2, { 0, 52 }, TCP_BAD, false, true },
+	{ "with the flags of an ACK", 54 + BOLT_TCPOPT_OFF_FLAGS, 1, { BOLT_F_ACK }, TCP_FULL,
+	  true },
+	{ "a level", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 32 }, TCP_FULL, true, false, 32 },
+	{ "a level that is none", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 33 }, TCP_FULL, true },
+	{ "... without DATA", 54 + BOLT_TCPOPT_OFF_FLAGS, 8, { BOLT_F_ACK, [7] = 13 }, TCP_FULL,
+	  true, false, 13 },
+	{ "DATA without a time", 54 + BOLT_TCPOPT_OFF_TX, 4, { 0 }, TCP_BAD, true },
+	{ "no option", 46, 1, { 0x50 }, TCP_NONE, true },
+	{ "version 5", 14, 1, { 0x55 }, NO_L4 },
+	{ "IP header too short", 14, 1, { 0x44 }, NO_L4 },
+	{ "IP options", 14, 1, { 0x46 }, NO_L4 },
+	{ "length 0", 16, 2, { 0, 0 }, TCP_FULL, true },
+	{ "longer than the frame", 16, 2, { 0, 61 }, NO_L4 },
+	{ "shorter than its headers", 16, 2, { 0, 51 }, NO_L4 },
+	{ "shorter than the IP header", 16, 2, { 0, 19 }, NO_L4 },
+	{ "first fragment", 20, 2, { 0x20, 0 }, NO_L4 },
+	{ "last fragment", 20, 2, { 0, 1 }, NO_L4 },
+	{ "UDP", 23, 1, { IPPROTO_UDP }, BOLT_OPT_NONE, IPPROTO_UDP, true },
+	{ "TCP header too short", 46, 1, { 0x40 }, NO_L4 },
+	{ "TCP header longer than the packet", 46, 1, { 0xf0 }, NO_L4 },
+	{ "SYN form", 54, 2, { BOLT_TCPOPT_KIND, 4 }, BOLT_OPT_SYN, IPPROTO_TCP, true },
+	{ "another experiment", 56, 2, { 0xca, 0xfe }, TCP_NONE, true },
+	{ "a length that does not exist", 55, 1, { 13 }, TCP_BAD, true },
+	{ "behind a NOP, so cut off", 54, 5, { 1, BOLT_TCPOPT_KIND, BOLT_TCPOPT_LEN, 0xb0, 0x17 },
+	  TCP_BAD, true },
+	{ "an end first", 54, 1, { 0 }, TCP_NONE, true },
+	{ "four bytes of NOP", 46, 9, { 0x60, 0, 0, 0, 0, 0, 0, 0, 1 }, TCP_NONE, true },
+	{ "timestamps alone", 54, 4, { 1, 1, 8, 10 }, TCP_NONE, true },
+	{ "the option, cut off", 46, 1, { 0x70 }, TCP_BAD, true },
+	{ "other DSCP", 15, 1, { 0xff }, TCP_FULL, true },
 };
 
 static const u8 plain6[L2 + 40 + 44 + 8] = {
@@ -78,19 +85,19 @@ static const u8 plain6[L2 + 40 + 44 + 8] = {
 };
 
 static const struct variant variants6[] = {
-	{ "as it is", 0, 0, { }, true },
-	{ "FIN", 67, 1, { TCPHDR_ACK | TCPHDR_FIN }, true },
-	{ "no data", 18, 2, { 0, 44 }, false },
-	{ "version 4", 14, 1, { 0x4b }, false },
-	{ "length 0", 18, 2, { 0, 0 }, false },
-	{ "longer than the frame", 18, 2, { 0, 53 }, false },
-	{ "an extension", 20, 1, { NEXTHDR_DEST }, false },
-	{ "a fragment", 20, 1, { NEXTHDR_FRAGMENT }, false },
-	{ "timestamps, nothing else", 66, 1, { 0x80 }, true },
-	{ "no timestamps, option behind", 74, 4, { 1, 1, 1, 1 }, false },
-	{ "timestamps, longer", 77, 1, { 11 }, false },
-	{ "no option behind", 87, 1, { 11 }, false },
-	{ "option cut off", 66, 1, { 0xa0 }, false },
+	{ "as it is", 0, 0, { }, TCP_FULL, true },
+	{ "FIN", 67, 1, { TCPHDR_ACK | TCPHDR_FIN }, TCP_FULL, true },
+	{ "no data", 18, 2, { 0, 44 }, TCP_BAD, false, true },
+	{ "version 4", 14, 1, { 0x4b }, NO_L4 },
+	{ "length 0", 18, 2, { 0, 0 }, TCP_FULL, true },
+	{ "longer than the frame", 18, 2, { 0, 53 }, NO_L4 },
+	{ "no L4 that is known", 20, 1, { NEXTHDR_ICMP }, NO_L4 },
+	{ "timestamps, nothing else", 66, 1, { 0x80 }, TCP_NONE, true },
+	{ "no timestamps, option behind", 74, 12,
+	  { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, TCP_FULL, true },
+	{ "timestamps, longer", 77, 1, { 11 }, TCP_NONE, true },
+	{ "no option behind", 87, 1, { 11 }, TCP_BAD, true },
+	{ "option cut off", 66, 1, { 0xa0 }, TCP_BAD, true },
 };
 
 static struct net_device ethernet = { .type = ARPHRD_ETHER };
@@ -118,23 +125,31 @@ static struct sk_buff *packet(struct kunit *test, const u8 *bytes, unsigned int 
 	return skb;
 }
 
-/* Returns whether it could be read in place. */
-static bool both_agree(struct kunit *test, const char *name, const u8 *bytes, unsigned int len,
-		       unsigned int linear)
+static struct sfc_pkt parse(struct kunit *test, const u8 *bytes, unsigned int len,
+			    unsigned int linear)
 {
 	struct sk_buff *skb = packet(test, bytes, len, linear);
-	struct sfc_pkt quick, any;
-	bool done;
+	struct sfc_pkt pkt;
 
-	sfc_parse(skb, PORT, &any);
-	done = sfc_parse_in_place(skb, &quick);
-	if (done) {
+	sfc_parse(skb, PORT, &pkt);
+	kfree_skb(skb);
+	return pkt;
+}
+
+/* Wherever it is cut in two: no byte beyond the first piece is looked at in place. */
+static void cut(struct kunit *test, const char *name, const u8 *bytes, unsigned int len,
+		const struct sfc_pkt *whole, unsigned int step)
+{
+	unsigned int linear;
+
+	for (linear = L2; linear < len; linear += step) {
+		struct sfc_pkt pkt = parse(test, bytes, len, linear);
+
 #define SAME(field)	\
-	KUNIT_EXPECT_EQ_MSG(test, quick.field, any.field, "%s, %u bytes", name, linear)
+		KUNIT_EXPECT_EQ_MSG(test, pkt.field, whole->field, "%s, %u bytes", name, linear)
 		SAME(l3_off);
 		SAME(l4_off);
-		if (any.form == BOLT_OPT_FULL)
-			SAME(opt_off);
+		SAME(opt_off);
 		SAME(t_data_tx);
 		SAME(family);
 		SAME(proto);
@@ -144,78 +159,83 @@ static bool both_agree(struct kunit *test, const char *name, const u8 *bytes, un
 		SAME(form);
 		SAME(high);
 		SAME(control);
-		SAME(band);
 		SAME(pausable);
 #undef SAME
 	}
-	kfree_skb(skb);
-	return done;
 }
 
-static void each_agrees(struct kunit *test, const u8 *plain, unsigned int len,
-			const struct variant *v, unsigned int n)
+static void each_is(struct kunit *test, const u8 *plain, unsigned int len, const struct variant *v,
+		    unsigned int n)
 {
-	unsigned int linear;
+	struct sfc_pkt pkt;
 	u8 bytes[ROOM];
 
 	for (; n--; v++) {
 		memcpy(bytes, plain, len);
 		memcpy(bytes + v->off, v->bytes, v->n);
-		KUNIT_EXPECT_EQ_MSG(test, both_agree(test, v->name, bytes, len, len), v->quick, "%s",
-				    v->name);
-		/* wherever it is cut in two: no byte beyond the first piece is looked at */
-		for (linear = L2; linear < len; linear++)
-			both_agree(test, v->name, bytes, len, linear);
+		pkt = parse(test, bytes, len, len);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.form, v->form, "%s", v->name);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.proto, v->proto, "%s", v->name);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.pausable, v->pausable, "%s", v->name);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.high, v->high, "%s", v->name);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.level, v->level, "%s", v->name);
+		if (pkt.form == BOLT_OPT_FULL)
+			KUNIT_EXPECT_EQ_MSG(test, pkt.flags,
+					    bytes[pkt.opt_off + BOLT_TCPOPT_OFF_FLAGS], "%s",
+					    v->name);
+		cut(test, v->name, bytes, len, &pkt, 1);
 	}
 }
 
-static void sfc_parse_in_place_test(struct kunit *test)
+static void sfc_parse_test(struct kunit *test)
 {
-	each_agrees(test, plain4, sizeof(plain4), variants4, ARRAY_SIZE(variants4));
-	each_agrees(test, plain6, sizeof(plain6), variants6, ARRAY_SIZE(variants6));
+	each_is(test, plain4, sizeof(plain4), variants4, ARRAY_SIZE(variants4));
+	each_is(test, plain6, sizeof(plain6), variants6, ARRAY_SIZE(variants6));
 }
 
 /* Every byte of the headers, any value */
-static void sfc_parse_in_place_any_test(struct kunit *test)
+static void each_value(struct kunit *test, const char *name, const u8 *plain, unsigned int len)
 {
 	unsigned int at, value;
+	struct sfc_pkt pkt;
 	u8 bytes[ROOM];
 
-	for (at = L2; at < sizeof(plain4); at++) {
+	for (at = L2; at < len; at++) {
 		for (value = 0; value < 256; value++) {
-			memcpy(bytes, plain4, sizeof(plain4));
+			memcpy(bytes, plain, len);
 			bytes[at] = value;
-			both_agree(test, "IPv4", bytes, sizeof(plain4), sizeof(plain4));
-		}
-	}
-	for (at = L2; at < sizeof(plain6); at++) {
-		for (value = 0; value < 256; value++) {
-			memcpy(bytes, plain6, sizeof(plain6));
-			bytes[at] = value;
-			both_agree(test, "IPv6", bytes, sizeof(plain6), sizeof(plain6));
+			pkt = parse(test, bytes, len, len);
+			cut(test, name, bytes, len, &pkt, 19);
 		}
 	}
 }
 
+static void sfc_parse_any_test(struct kunit *test)
+{
+	each_value(test, "IPv4", plain4, sizeof(plain4));
+	each_value(test, "IPv6", plain6, sizeof(plain6));
+}
+
 /* Where L3 is not in what is left of the packet, or was never said to be */
-static void sfc_parse_in_place_away_test(struct kunit *test)
+static void sfc_parse_away_test(struct kunit *test)
 {
 	struct sk_buff *skb = packet(test, plain4, sizeof(plain4), sizeof(plain4));
 	struct sfc_pkt pkt;
 
-	KUNIT_EXPECT_TRUE(test, sfc_parse_in_place(skb, &pkt));
 	skb_pull(skb, L2);
-	KUNIT_EXPECT_TRUE(test, sfc_parse_in_place(skb, &pkt));
+	sfc_parse(skb, PORT, &pkt);
+	KUNIT_EXPECT_EQ(test, pkt.form, BOLT_OPT_FULL);
 	skb_pull(skb, 1);
-	KUNIT_EXPECT_FALSE(test, sfc_parse_in_place(skb, &pkt));
 	sfc_parse(skb, PORT, &pkt);
 	KUNIT_EXPECT_EQ(test, pkt.family, 0);
 	skb_push(skb, L2 + 1);
+	/* on Ethernet, L3 is where the frame says */
 	skb_set_network_header(skb, sizeof(plain4));
-	KUNIT_EXPECT_FALSE(test, sfc_parse_in_place(skb, &pkt));
-	skb_reset_network_header(skb);
+	sfc_parse(skb, PORT, &pkt);
+	KUNIT_EXPECT_EQ(test, pkt.l3_off, L2);
 	skb->protocol = htons(ETH_P_ARP);
-	KUNIT_EXPECT_FALSE(test, sfc_parse_in_place(skb, &pkt));
+	sfc_parse(skb, PORT, &pkt);
+	KUNIT_EXPECT_EQ(test, pkt.family, 0);
 	kfree_skb(skb);
 }
 
@@ -243,8 +263,6 @@ static void finds(struct kunit *test, struct sk_buff *skb, u8 family, unsigned i
 	KUNIT_EXPECT_EQ_MSG(test, !!pkt.dscp, !!family, "%u tags, %u bytes", tags, skb->len);
 	if (family)
 		KUNIT_EXPECT_EQ_MSG(test, pkt.l3_off, L2 + 4 * tags, "%u tags", tags);
-	if (sfc_parse_in_place(skb, &pkt))
-		KUNIT_EXPECT_TRUE_MSG(test, family && !tags, "%u tags, in place", tags);
 	kfree_skb(skb);
 }
 
@@ -355,9 +373,9 @@ static void sfc_has_segments_test(struct kunit *test)
 }
 
 static struct kunit_case sfc_parse_cases[] = {
-	KUNIT_CASE(sfc_parse_in_place_test),
-	KUNIT_CASE(sfc_parse_in_place_any_test),
-	KUNIT_CASE(sfc_parse_in_place_away_test),
+	KUNIT_CASE(sfc_parse_test),
+	KUNIT_CASE(sfc_parse_any_test),
+	KUNIT_CASE(sfc_parse_away_test),
 	KUNIT_CASE(sfc_parse_tags_test),
 	KUNIT_CASE(sfc_parse_lengths_test),
 	KUNIT_CASE(sfc_parse_misnamed_test),
