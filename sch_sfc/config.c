@@ -279,9 +279,9 @@ static void sfc_config_derive_srcc(const struct sfc_config *cfg, const struct sf
  */
 static u32 sfc_config_uncongested(const struct sfc_sched *q)
 {
-	u32 bytes = sfc_high_limit(&q->cfg);
+	u32 bytes = q->qos.band[SFC_BAND_HIGH].limit;
 
-	if (q->dre.decay || q->multi || q->alg.paper || q->mem ||
+	if (q->dre.decay || sfc_has_bands(q) || q->alg.paper || q->mem ||
 	    q->pause.qth_out != SFC_QUEUE_NEVER)
 		return 0;
 	if (q->cfg.flags & TC_SFC_F_BOLT)
@@ -299,7 +299,6 @@ static void sfc_config_apply(struct Qdisc *sch, const struct sfc_alg_cfg *alg)
 	sfc_config_derive_dre(&q->cfg, alg, &q->dre);
 	sfc_config_derive_srcc(&q->cfg, alg, &q->srcc_cfg);
 	sfc_qos_update(sch, &q->cfg, alg->mtu);
-	q->books = q->multi || q->mem;
 	q->uncongested_bytes = sfc_config_uncongested(q);
 	/* sfc_port_find_ring() enables it again */
 	q->ring = (struct sfc_ring){ };
@@ -352,7 +351,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	}
 	/* tokens may exceed the maximum of the other algorithm */
 	if (alg->paper != q->alg.paper)
-		q->state = (struct sfc_alg_state){ };
+		q->qos.band[0].state = (struct sfc_alg_state){ };
 	q->cfg = *cfg;
 	q->narrow = sfc_config_narrow(cfg, qdisc_dev(sch));
 	q->ecn = cfg->ecn ?: SFC_QUEUE_NEVER;
@@ -361,7 +360,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_queue_shrink(sch);
 	q->stats.backlog_peak = sch->qstats.backlog - q->excluded_bytes;
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
-		q->band_stats[i].app.backlog_peak = q->qos.band[i].bytes;
+		q->qos.band[i].peak = q->qos.band[i].bytes;
 	sch_tree_unlock(sch);
 	sfc_memory_settle(sch);
 	sfc_port_update(sch, port);

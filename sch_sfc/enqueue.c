@@ -58,7 +58,7 @@ static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb,
 	else if (!q->cfg.rate_bps && sfc_waits_for_cpu(sch))
 		q->wait = SFC_WAIT_CPU;
 	return q->wait == SFC_WAIT_CPU && sfc_backlog(sch) + len <= q->uncongested_bytes &&
-	       sch->qstats.backlog + len <= sfc_high_limit(&q->cfg);
+	       sch->qstats.backlog + len <= q->qos.band[SFC_BAND_HIGH].limit;
 }
 
 /*
@@ -75,92 +75,58 @@ static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct s
 	return ((u64)queue + qdisc_pkt_len(skb) <= q->uncongested_bytes ||
 		sfc_contended(sch, skb, now)) &&
 	       now >= READ_ONCE(*q->until_ns) &&
-	       (u64)q->memory_used + skb->truesize <= sfc_high_memory_limit(&q->cfg);
-}
-
-/* Set the packet's band; @band is the result of sfc_filter(). */
-static void sfc_classify(const struct sfc_sched *q, struct sfc_pkt *pkt, u8 band)
-{
-	if (pkt->high)
-		pkt->band = SFC_BAND_HIGH;
-	else if (sfc_has_bands(q))
-		pkt->band = sfc_band_of(q, pkt, band);
-	else
-		pkt->band = SFC_BAND_DATA;
+	       (u64)q->memory_used + skb->truesize <= q->qos.band[SFC_BAND_HIGH].memory_limit;
 }
 
 /* --- decide --- */
 
 /*
- * Algorithm 1 with bands.  Each data band has its own tokens.  The high band has none; its bytes
- * are taken off every band's supply.
+ * Line 3.  With bands, the bytes of the high band are taken off the supply of each.  Transmit
+ * queues that share a link (port.c) share its supply.
  */
-static noinline struct sfc_decision sfc_decide_band(struct sfc_sched *q, unsigned int band,
-						    struct sfc_alg_in in)
+static void sfc_count_demand(struct sfc_sched *q, unsigned int band, const struct sfc_alg_in *in)
 {
-	struct sfc_decision out = { .flags = in.flags };
-	unsigned int i = band - SFC_BAND_DATA;
-
-	if (band == SFC_BAND_HIGH) {
-		q->qos.strict += in.size;
-		return out;
+	if (sfc_has_bands(q) && band == SFC_BAND_HIGH) {
+		q->qos.strict += in->size;
+	} else if (sfc_has_bands(q)) {
+		q->qos.band[band].took += in->size;
+		if (q->alg.sm)
+			sfc_qos_supply(&q->qos, band, &q->alg, in);
+	} else if (!q->queue.port) {
+		sfc_decide_supply(&q->alg, &q->qos.band[0].state, in);
+	} else if (q->alg.sm && sfc_share_add(&q->queue.share, in->size, in->now)) {
+		sfc_port_settle(q, in->segs, in->now);
 	}
-	q->qos.band[i].took += in.size;
-	if (q->alg.sm)							/* line 3 */
-		sfc_qos_supply(&q->qos, i, &q->alg, &in);
-	sfc_decide(&q->alg, &q->qos.band[i].state, &in, &out);
-
-	/* Bolt, B.2: srcprob thins out a band's SRC.  Without an SRC, DEC stays clear. */
-	if (out.src && q->cfg.srcprob[i] < 100 &&
-	    prandom_u32_state(&q->prng) % 100 >= q->cfg.srcprob[i]) {
-		q->band_stats[i].app.src_sampled_out += in.segs;
-		out.src = false;
-		out.flags &= ~BOLT_F_DEC;
-	}
-	return out;
-}
-
-static noinline struct sfc_decision sfc_decide_paper(struct sfc_sched *q, struct sfc_alg_in in)
-{
-	struct sfc_decision out;
-
-	sfc_paper_decide(&q->alg, &q->state, &in, &out);
-	return out;
 }
 
 /*
- * Algorithm 1 with one band.  If several transmit queues share a link (port.c), they share its
- * tokens: a queue takes PRU tokens only for an INC that is certain to use them (line 14).
+ * Algorithm 1.  Each band of data has its own tokens; what takes the high band is no data.  Of
+ * shared PRU tokens, a queue takes some only for an INC that is certain to use them (line 14).
  */
-static __always_inline void sfc_decide_port(struct sfc_sched *q, const struct sfc_alg_in *in,
-					    struct sfc_decision *out)
+static void sfc_decide_packet(struct sfc_sched *q, unsigned int band, const struct sfc_alg_in *in,
+			      struct sfc_decision *out)
 {
-	const bool shared = q->queue.port;
+	struct sfc_alg_state *st = &q->qos.band[band].state;
 
-	if (!shared)							/* line 3 */
-		sfc_decide_supply(&q->alg, &q->state, in);
-	else if (q->alg.sm && sfc_share_add(&q->queue.share, in->size, in->now))
-		sfc_port_settle(q, in->segs, in->now);
-	if (shared && sfc_wants_grant(in) && sfc_pru_counts(&q->alg, in))
-		q->state.pru_token = sfc_port_pru_take(q, in->segs);
-	sfc_decide(&q->alg, &q->state, in, out);
-	if (shared && out->pru_added) {					/* line 12 */
-		out->pru_added = sfc_port_pru_add(q, out->pru_added);
-		q->state.pru_token = 0;
+	if (q->alg.paper) {
+		sfc_paper_decide(&q->alg, st, in, out);
+		return;
 	}
-}
-
-static noinline void sfc_count_band(struct sfc_sched *q, unsigned int band, u32 segs,
-				    struct sfc_decision out)
-{
-	struct tc_sfc_band *st = &q->band_stats[band - SFC_BAND_DATA].app;
-
-	st->data += segs;
-	st->congested += out.congested ? segs : 0;
-	st->src_sent += out.src && out.flags & BOLT_F_DEC;
-	st->pru_added += out.pru_added;
-	st->inc_pru += out.grant == SFC_GRANT_PRU ? segs : 0;
-	st->inc_sm += out.grant == SFC_GRANT_SM ? segs : 0;
+	sfc_count_demand(q, band, in);
+	if (q->queue.port && sfc_wants_grant(in) && sfc_pru_counts(&q->alg, in))
+		st->pru_token = sfc_port_pru_take(q, in->segs);
+	sfc_decide(&q->alg, st, in, out);
+	if (q->queue.port && out->pru_added) {				/* line 12 */
+		out->pru_added = sfc_port_pru_add(q, out->pru_added);
+		st->pru_token = 0;
+	}
+	/* Bolt, B.2: srcprob thins out a band's SRC.  Without an SRC, DEC stays clear. */
+	if (out->src && q->cfg.srcprob[band] < 100 &&
+	    prandom_u32_state(&q->prng) % 100 >= q->cfg.srcprob[band]) {
+		q->band_stats[band].app.src_sampled_out += in->segs;
+		out->src = false;
+		out->flags &= ~BOLT_F_DEC;
+	}
 }
 
 /* Run Algorithm 1, send the SRC and count.  Returns the option's new flags. */
@@ -168,7 +134,8 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb, const struc
 		       u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_decision out = { };
+	struct tc_sfc_band *st = &q->band_stats[pkt->band].app;
+	struct sfc_decision out;
 	struct sfc_alg_in in = {
 		.now = now,
 		.queue = sfc_backlog_of(sch, pkt->band),
@@ -178,32 +145,23 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb, const struc
 	};
 
 	in.size = qdisc_pkt_len(skb) + in.segs * q->cfg.overhead;
-	/* the slow paths take arguments by value: a pointer would spill them to the stack */
-	if (sfc_has_bands(q))
-		out = sfc_decide_band(q, pkt->band, in);
-	else if (q->alg.paper)
-		out = sfc_decide_paper(q, in);
-	else
-		sfc_decide_port(q, &in, &out);
+	sfc_decide_packet(q, pkt->band, &in, &out);
 	if (!out.data)
 		return pkt->flags;
 
-	q->stats.data += in.segs;
-	if (out.pru_added)
-		q->stats.pru_added += out.pru_added;
+	st->data += in.segs;
+	st->pru_added += out.pru_added;
 	if (out.grant == SFC_GRANT_PRU)
-		q->stats.inc_pru += in.segs;
+		st->inc_pru += in.segs;
 	else if (out.grant == SFC_GRANT_SM)
-		q->stats.inc_sm += in.segs;
+		st->inc_sm += in.segs;
 	if (out.congested) {
-		q->stats.congested += in.segs;
+		st->congested += in.segs;
 		if (pkt->flags & BOLT_F_DEC)
 			q->stats.dec_seen += in.segs;
 		else if (out.src && !sfc_send_src(sch, skb, pkt, in.queue, out.flags, now))
 			out.flags &= ~BOLT_F_DEC;
 	}
-	if (sfc_has_bands(q))
-		sfc_count_band(q, pkt->band, in.segs, out);
 	return out.flags;
 }
 
@@ -257,8 +215,7 @@ static noinline void sfc_drop(struct sk_buff *skb, struct Qdisc *sch, unsigned i
 		q->stats.drop_high++;
 	else
 		q->stats.drop_data++;
-	if (band != SFC_BAND_HIGH && sfc_has_bands(q))
-		q->band_stats[band - SFC_BAND_DATA].qstats.drops++;
+	q->band_stats[band].qstats.drops++;
 	qdisc_drop(skb, sch, to_free);
 }
 
@@ -329,7 +286,10 @@ static int sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 
 	sfc_parse(skb, q->cfg.port, &pkt);
 	if (unlikely(pkt.form == BOLT_OPT_BAD))
 		q->stats.opt_bad++;
-	sfc_classify(q, &pkt, band);
+	if (pkt.high)
+		pkt.band = SFC_BAND_HIGH;
+	else if (sfc_has_bands(q))
+		pkt.band = sfc_band_of(q, &pkt, band);
 
 	/* which also finds out whether a backlog is the link's */
 	fast = sfc_fastpath_check(sch, skb, now) && !pkt.control && !skb_is_gso(skb);
@@ -411,17 +371,15 @@ int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free
 	u64 now = ktime_get_ns();
 	int band = SFC_BAND_HIGH;
 
-	if (!q->fifo) {
-		if (q->queue.port)
-			sfc_port_arrival(sch);
-		if (q->ring.on)
-			sfc_port_look_below(sch, now);
-		if (sfc_has_bands(q))
-			band = sfc_filter(skb, sch);
-		if (band >= SFC_BANDS)
-			return sfc_enqueue_refused(skb, sch, band, to_free);
-		sfc_shape_idle(sch, now);
-	}
+	if (q->queue.port)
+		sfc_port_arrival(sch);
+	if (q->ring.on)
+		sfc_port_look_below(sch, now);
+	if (sfc_has_bands(q))
+		band = sfc_filter(skb, sch);
+	if (band >= SFC_BANDS)
+		return sfc_enqueue_refused(skb, sch, band, to_free);
+	sfc_shape_idle(sch, now);
 	/* with rx-gro-list each packet of the list has its own option, so mark them one by one */
 	if (skb_is_gso(skb) && (q->cfg.flags & TC_SFC_F_SPLIT_GSO ||
 				skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST))

@@ -30,7 +30,6 @@ static void sfc_reset(struct Qdisc *sch)
 	sfc_queue_purge(sch);
 	if (q->pfc)
 		sfc_pfc_dropped(q->pfc);
-	q->state = (struct sfc_alg_state){ };
 	sfc_port_reset(sch);
 	sfc_qos_reset(&q->qos);
 	sfc_forget_told(q);
@@ -40,7 +39,7 @@ static void sfc_reset(struct Qdisc *sch)
 	q->wait = SFC_WAIT_NOTHING;
 	q->stats.backlog_peak = 0;
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
-		q->band_stats[i].app.backlog_peak = 0;
+		q->qos.band[i].peak = 0;
 }
 
 static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -58,7 +57,7 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	sfc_limiter_set(&q->msg_limiter, q->cfg.msgrate, ktime_get_ns());
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
 	prandom_seed_state(&q->prng, get_random_u64());
-	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
+	for (i = 0; i < SFC_BANDS; i++)
 		gnet_stats_basic_sync_init(&q->band_stats[i].bstats);
 
 	err = tcf_block_get(&q->block, &q->filters, sch, extack);

@@ -59,7 +59,7 @@ bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backl
 		return false;
 	limit = sfc_buffer_limit(q->buffer.size, used, q->buffer.alpha);
 	if (band == SFC_BAND_HIGH) {
-		backlog = q->qos.high_bytes;
+		backlog = q->qos.band[SFC_BAND_HIGH].bytes;
 		limit /= 2;
 	}
 	return !backlog || backlog + (u64)len <= limit;

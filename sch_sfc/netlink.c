@@ -257,15 +257,28 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct tc_sfc_xstats st;
+	int i;
 
 	sch_tree_lock(sch);
 	st = q->stats;
 	st.type = TC_SFC_XSTATS_QDISC;
+	for (i = 0; i < TC_SFC_BANDS_MAX; i++) {
+		const struct tc_sfc_band *band = &q->band_stats[i].app;
+
+		st.data += band->data;
+		st.congested += band->congested;
+		st.src_sent += band->src_sent;
+		st.pru_added += band->pru_added;
+		st.inc_pru += band->inc_pru;
+		st.inc_sm += band->inc_sm;
+	}
 	st.link_rate = q->alg.rate.bytes_ps;
 	st.ccthresh = q->alg.ccthresh;
 	st.mtu = q->alg.mtu;
-	st.sm_token = sfc_sm_bytes(&q->state.sm);
-	st.pru_token = q->state.pru_token;
+	if (!sfc_has_bands(q)) {
+		st.sm_token = sfc_sm_bytes(&q->qos.band[0].state.sm);
+		st.pru_token = q->qos.band[0].state.pru_token;
+	}
 	st.memory_used = q->memory_used;
 	sfc_port_stats(sch, &st);
 	sfc_memory_stats(q, &st);

@@ -20,7 +20,7 @@ struct sfc_pkt {
 	/* of L4, when a TCP header or one with ports is there, else 0 */
 	u8			proto;
 	u8			dscp;		/* 0..63 */
-	u8			band;	/* where it queues, an enum sfc_band_id; not parsed */
+	u8			band;	/* where it queues; not parsed */
 	u8			flags;		/* of the option, 0 without */
 	u8			level;		/* likewise, of data: below TC_SFC_LEVELS */
 	enum bolt_opt_form	form;		/* of the option */
@@ -116,7 +116,7 @@ void sfc_forward_exit(struct sfc_forward *f);
 u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f);
 void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now);
-void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now);
+void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now);
 
 /* srcc.c */
 void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
@@ -150,11 +150,11 @@ static inline u32 sfc_segs(const struct sk_buff *skb)
 
 /**
  * struct sfc_skb_cb - what a packet that waits here remembers
- * @band:	if there are more than one
+ * @band:	where it waits
  * @prio:	with "buffer" or "pfc": its priority, or SFC_PFC_NO_PRIO in the high band
  * @ingress:	... and slot of the device that it came in by, or 0
  * @memory:	its truesize when it was queued
- * @arrival:	if there is more than one band: how many had joined before
+ * @arrival:	how many had joined before
  * @answered:	with egress BTS: bytes of messages about it, from its arrival
  */
 struct sfc_skb_cb {

@@ -181,14 +181,14 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 }
 
 /* A packet leaves a queue of more than Qth: egress BTS */
-void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, unsigned int band, u64 now)
+void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_flow flow;
 	struct sfc_pkt pkt;
 
 	sfc_parse(skb, q->cfg.port, &pkt);
-	pkt.band = band;
+	pkt.band = sfc_skb_cb(skb)->band;
 	q->answered_bytes = sfc_skb_cb(skb)->answered;
 	if (sfc_pause_answers(skb, &pkt) && sfc_flow_of(skb, &pkt, &flow))
 		sfc_pause_tell(sch, skb, &pkt, &flow, 0, 0, now);

@@ -259,12 +259,12 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 		return 0;
 	spin_lock(&q->pfc->lock);
 	now = ktime_get_ns();
-	for (band = SFC_BAND_DATA; band < SFC_BANDS; band++) {
+	for (band = 0; band < TC_SFC_BANDS_MAX; band++) {
 		const struct sk_buff *skb = q->bands[band].head;
 
 		if (skb && test_bit(sfc_skb_cb(skb)->prio, &q->pfc->paused) &&
 		    sfc_pfc_must_wait(sch, sfc_skb_cb(skb)->prio, now, &wake_ns))
-			stopped |= BIT(band - SFC_BAND_DATA);
+			stopped |= BIT(band);
 	}
 	/* what is over, also where none of its packets waited */
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)

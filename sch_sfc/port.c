@@ -55,7 +55,7 @@ void sfc_port_departure(struct Qdisc *sch)
 	u32 backlog = sfc_backlog_here(sch);
 	const struct sk_buff *next;
 
-	next = q->bands[SFC_BAND_HIGH].head ?: q->bands[SFC_BAND_DATA].head;
+	next = q->bands[SFC_BAND_HIGH].head ?: q->bands[0].head;
 	if (next)
 		backlog -= min(backlog, qdisc_pkt_len(next));
 	sfc_port_publish_news(sch, backlog);
@@ -69,7 +69,7 @@ void sfc_port_settle(struct sfc_sched *q, u32 segs, u64 now)
 	struct sfc_port *port = q->queue.port;
 
 	spin_lock(&port->lock);
-	sfc_share_settle(&q->queue.share, &q->state.sm, &port->state, &q->alg, &in);
+	sfc_share_settle(&q->queue.share, &q->qos.band[0].state.sm, &port->state, &q->alg, &in);
 	spin_unlock(&port->lock);
 	q->queue.writes++;
 }
@@ -134,12 +134,11 @@ void sfc_port_find_ring(struct Qdisc *sch, u64 now)
 
 	if (q->ring.on || !sfc_ring_read(sch->dev_queue, &completed))
 		return;
-	if (q->cfg.rate_bps || q->multi || !q->alg.rate.bytes_ps ||
+	if (q->cfg.rate_bps || sfc_has_bands(q) || !q->alg.rate.bytes_ps ||
 	    !(sch->flags & TCQ_F_ONETXQUEUE) ||
 	    rcu_access_pointer(sch->dev_queue->qdisc) != sch)
 		return;
 	q->ring.on = true;
-	q->fifo = false;
 	sfc_port_look_below(sch, now);
 }
 
@@ -187,7 +186,7 @@ static void sfc_port_enter(struct sfc_sched *q, struct sfc_port *port)
 	q->queue.port = port;
 	q->queue.published_bytes = 0;
 	q->queue.share = (struct sfc_share){ };
-	q->state = (struct sfc_alg_state){ };
+	q->qos.band[0].state = (struct sfc_alg_state){ };
 }
 
 static void sfc_port_exit(struct Qdisc *sch)
@@ -196,7 +195,7 @@ static void sfc_port_exit(struct Qdisc *sch)
 
 	sfc_port_reset(sch);
 	q->queue.port = NULL;
-	q->state = (struct sfc_alg_state){ };
+	q->qos.band[0].state = (struct sfc_alg_state){ };
 	sfc_port_look(q);
 }
 
@@ -205,8 +204,6 @@ void sfc_port_tune(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	q->departs = q->cfg.rate_bps || q->multi || q->pause.qth_out != SFC_QUEUE_NEVER;
-	q->fifo = !q->departs && !q->queue.port && !q->ring.on && !q->pfc;
 	if (!q->queue.port)
 		return;
 	q->queue.grain = max(q->alg.ccthresh / q->queue.port->queues, 1U);

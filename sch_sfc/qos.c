@@ -17,7 +17,7 @@
 #include "queue.h"
 
 /*
- * Ask the filters about a packet or super-packet.  Returns SFC_BAND_DATA..., or SFC_BAND_HIGH: they
+ * Ask the filters about a packet or super-packet.  Returns a band of data, or SFC_BAND_HIGH: they
  * do not say; or, SFC_BANDS and more, what enqueue() has to return: by the verdict of an action,
  * @skb is not to be queued.
  */
@@ -47,13 +47,8 @@ int sfc_filter(struct sk_buff *skb, struct Qdisc *sch)
 	}
 	id = TC_H_MIN(id);
 	if (id >= 1 && id <= q->qos.n)
-		return SFC_BAND_DATA + id - 1;
+		return id - 1;
 	return SFC_BAND_HIGH;
-}
-
-static unsigned int sfc_band_default(const struct sfc_sched *q)
-{
-	return SFC_BAND_DATA + q->cfg.defband - 1;
 }
 
 /* The band of a data packet; @band is the result of sfc_filter(). */
@@ -62,51 +57,37 @@ unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u
 	if (band != SFC_BAND_HIGH)
 		return band;
 	if (q->cfg.levels[pkt->level])
-		return SFC_BAND_DATA + q->cfg.levels[pkt->level] - 1;
+		return q->cfg.levels[pkt->level] - 1;
 	if (pkt->family && q->cfg.dscp[pkt->dscp])
-		return SFC_BAND_DATA + q->cfg.dscp[pkt->dscp] - 1;
-	return sfc_band_default(q);
-}
-
-/* Count all packets again, and move those of removed bands to the default band. */
-static void sfc_qos_count(struct sfc_sched *q)
-{
-	struct qdisc_skb_head old;
-	unsigned int band, to;
-	struct sk_buff *skb;
-
-	for (band = SFC_BAND_HIGH; band < SFC_BANDS; band++) {
-		to = band < SFC_BAND_DATA + q->qos.n ? band : sfc_band_default(q);
-		old = q->bands[band];
-		q->bands[band] = (struct qdisc_skb_head){ };
-		while ((skb = __qdisc_dequeue_head(&old))) {
-			__qdisc_enqueue_tail(skb, &q->bands[to]);
-			sfc_queue_band_add(q, to, skb);
-		}
-	}
+		return q->cfg.dscp[pkt->dscp] - 1;
+	return q->cfg.defband - 1;
 }
 
 /*
- * Set up the bands of @cfg.  If their number or order changes, tokens and deficits are reset.
+ * Set up the bands of @cfg.  If their number or order changes, tokens and deficits are reset, and
+ * the packets of removed bands move to the default band.
  * Context: tree locked, or the qdisc is not visible yet
  */
 void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu)
 {
+	u32 memory = sfc_queue_memory_limit(cfg, 0);
 	struct sfc_sched *q = qdisc_priv(sch);
 	bool ordered = cfg->levels[1];
 	bool other = q->qos.n != cfg->bands || q->qos.ordered != ordered;
+	unsigned int band;
 
-	sfc_qos_set(&q->qos, cfg->bands, cfg->weights, mtu, cfg->limit,
-		    sfc_queue_memory_limit(cfg, SFC_BAND_DATA));
+	sfc_qos_set(&q->qos, cfg->bands, cfg->weights, mtu, cfg->limit, memory);
 	q->qos.ordered = ordered;
 	if (ordered)
-		sfc_qos_order(&q->qos, cfg->limit, sfc_queue_memory_limit(cfg, SFC_BAND_DATA));
-	q->multi = cfg->bands > 1;
+		sfc_qos_order(&q->qos, cfg->limit, memory);
+	/* half of the room: up to that, the fast path need not know the band */
+	q->qos.band[SFC_BAND_HIGH].limit = cfg->limit / 2;
+	q->qos.band[SFC_BAND_HIGH].memory_limit = cfg->memory_limit / 2;
 	if (!other)
 		return;
+	for (band = cfg->bands; band < TC_SFC_BANDS_MAX; band++)
+		sfc_queue_move(q, band, cfg->defband - 1);
 	sfc_qos_reset(&q->qos);
-	q->state = (struct sfc_alg_state){ };
-	sfc_qos_count(q);
 }
 
 /* --- classes: names for the bands, PARENT:1 and on, without qdiscs of their own --- */
@@ -186,10 +167,10 @@ static int sfc_class_stats(struct Qdisc *sch, unsigned long cl, struct gnet_dump
 	u32 qlen;
 
 	sch_tree_lock(sch);
-	qlen = q->bands[SFC_BAND_DATA + cl - 1].qlen;
-	/* with one band they are not counted apart */
-	st->qstats.backlog = sfc_has_bands(q) ? band->bytes : 0;
+	qlen = q->bands[cl - 1].qlen;
+	st->qstats.backlog = band->bytes;
 	app = st->app;
+	app.backlog_peak = band->peak;
 	app.sm_token = sfc_sm_bytes(&band->state.sm);
 	app.pru_token = band->state.pru_token;
 	sch_tree_unlock(sch);

@@ -21,6 +21,10 @@
 
 #include "decide.h"
 
+/* Bands of data are 0 to n - 1.  Of the high band only what waits counts, and how much may. */
+#define SFC_BAND_HIGH	TC_SFC_BANDS_MAX
+#define SFC_BANDS	(SFC_BAND_HIGH + 1)
+
 /* A smaller MTU does not make smaller quanta: packets of BIG TCP would take a thousand rounds. */
 #define SFC_QUANTUM_MIN	1514
 /* The largest; with what rounding adds, less than TC_SFC_WEIGHT_MAX, an s32 holds many of them */
@@ -29,13 +33,13 @@
 /* With levels, one in so many packets is the oldest of all */
 #define SFC_LEVELS_TURN	32
 
-/* One band of data */
 struct sfc_qos_band {
 	/* of Algorithm 1: supply and PRU tokens (section B: P x n registers) */
 	struct sfc_alg_state	state;
 	u64			strict_seen;	/* sfc_qos_above() at its last packet */
 	u64			took;		/* levels: bytes that it ever took in */
 	u32			bytes;		/* waiting */
+	u32			peak;		/* most of them */
 	u32			limit;		/* bytes that may wait */
 	u32			memory;		/* that they take */
 	u32			memory_limit;
@@ -46,17 +50,14 @@ struct sfc_qos_band {
 
 /* The bands of a port */
 struct sfc_qos {
-	u8			n;		/* how many; with one, nothing below is used */
+	u8			n;		/* how many */
 	u8			cur;		/* whose turn it is */
-	u8			busy;		/* those with a queue, bit 0 is the first */
+	u8			busy;		/* those of data with a queue, bit 0 is the first */
 	bool			ordered;	/* levels: the first goes first */
 	u8			turn;		/* ... packets while several had some */
 	u32			arrivals;	/* ... packets that ever joined */
-	u32			high_bytes;	/* waiting in the high band */
 	u64			strict;		/* bytes that the high band ever took in */
-	struct sfc_qos_band	band[TC_SFC_BANDS_MAX];
-	/* 2^32 / sum of the weights of a set of bands */
-	u32			recip[1 << TC_SFC_BANDS_MAX];
+	struct sfc_qos_band	band[SFC_BANDS];
 };
 
 /*
@@ -68,7 +69,7 @@ struct sfc_qos {
 static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 mtu, u32 limit,
 			       u32 memory)
 {
-	u32 set, unit, most = 0, sum = 0;
+	u32 unit, most = 0, sum = 0;
 	u8 i;
 
 	q->n = n;
@@ -84,13 +85,6 @@ static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 m
 		b->quantum = unit * weights[i];
 		b->limit = div_u64((u64)limit * weights[i], sum);
 		b->memory_limit = div_u64((u64)memory * weights[i], sum);
-	}
-	for (set = 1; set < 1U << n; set++) {
-		for (sum = 0, i = 0; i < n; i++)
-			if (set & 1U << i)
-				sum += weights[i];
-		/* 2^32 itself, for one band of weight 1, is never asked for */
-		q->recip[set] = min_t(u64, div_u64(1ULL << 32, sum), U32_MAX);
 	}
 }
 
@@ -108,20 +102,17 @@ static inline void sfc_qos_order(struct sfc_qos *q, u32 limit, u32 memory)
 	}
 }
 
-/* Tokens, what is queued, and what bands owe each other, are forgotten. */
+/* Tokens, and what bands owe each other, are forgotten. */
 static inline void sfc_qos_reset(struct sfc_qos *q)
 {
 	unsigned int i;
 
 	q->cur = 0;
-	q->busy = 0;
 	q->strict = 0;
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++) {
 		q->band[i].state = (struct sfc_alg_state){ };
 		q->band[i].strict_seen = 0;
 		q->band[i].took = 0;
-		q->band[i].bytes = 0;
-		q->band[i].memory = 0;
 		q->band[i].deficit = 0;
 	}
 }
@@ -129,8 +120,12 @@ static inline void sfc_qos_reset(struct sfc_qos *q)
 /* A packet of @len bytes joins band @i. */
 static inline void sfc_qos_join(struct sfc_qos *q, unsigned int i, u32 len)
 {
-	q->band[i].bytes += len;
-	q->busy |= 1U << i;
+	struct sfc_qos_band *b = &q->band[i];
+
+	b->bytes += len;
+	b->peak = max(b->peak, b->bytes);
+	if (i != SFC_BAND_HIGH)
+		q->busy |= 1U << i;
 }
 
 /* One has left, served or not; @empty: it was the last. */
@@ -139,7 +134,7 @@ static inline void sfc_qos_leave(struct sfc_qos *q, unsigned int i, u32 len, boo
 	struct sfc_qos_band *b = &q->band[i];
 
 	b->bytes -= len;
-	if (!empty)
+	if (!empty || i == SFC_BAND_HIGH)
 		return;
 	q->busy &= ~(1U << i);
 	b->deficit = min(b->deficit, 0);
@@ -218,25 +213,13 @@ static inline u64 sfc_qos_until(const struct sfc_qos *q, unsigned int i)
 /* What counts against the limit of band @i */
 static inline u64 sfc_qos_fill(const struct sfc_qos *q, unsigned int i)
 {
-	return q->ordered ? sfc_qos_until(q, q->n - 1) : q->band[i].bytes;
-}
-
-/* ... and in memory */
-static inline u64 sfc_qos_memory(const struct sfc_qos *q, unsigned int i)
-{
-	u64 memory = 0;
-
-	if (!q->ordered)
-		return q->band[i].memory;
-	for (i = 0; i < q->n; i++)
-		memory += q->band[i].memory;
-	return memory;
+	return q->ordered && i != SFC_BAND_HIGH ? sfc_qos_until(q, q->n - 1) : q->band[i].bytes;
 }
 
 /* What of the high band goes before @bytes of data: @left, and then as much as those */
 static inline u32 sfc_qos_before(const struct sfc_qos *q, u64 bytes, u32 left)
 {
-	return min_t(u64, q->high_bytes, left + bytes);
+	return min_t(u64, q->band[SFC_BAND_HIGH].bytes, left + bytes);
 }
 
 /* The queue of Algorithm 1: "the queue assigned by the QoS mechanism", and what goes before it */
@@ -245,22 +228,29 @@ static inline u32 sfc_qos_queue(const struct sfc_qos *q, unsigned int i, u32 lef
 	return q->band[i].bytes + sfc_qos_before(q, q->band[i].bytes, left);
 }
 
+/* The weights of a set of bands together */
+static inline u32 sfc_qos_weights(const struct sfc_qos *q, u32 set)
+{
+	u32 sum = 0;
+
+	for (; set; set &= set - 1)
+		sum += q->band[__ffs(set)].weight;
+	return sum;
+}
+
 /*
  * The queue of band @i as the whole link would have to have it to take as long: SFC compares
  * that with Qth and Qtg, and it makes the pause what this band takes to drain.
  */
 static inline u32 sfc_qos_drain(const struct sfc_qos *q, unsigned int i, u32 left)
 {
-	u32 set = q->busy | 1U << i, sum = 0;
+	u32 set = q->busy | 1U << i;
 	u64 bytes = q->band[i].bytes;
 
-	if (q->ordered) {
+	if (q->ordered)
 		bytes = sfc_qos_until(q, i);
-	} else if (set != 1U << i) {
-		for (; set; set &= set - 1)
-			sum += q->band[__ffs(set)].weight;
-		bytes = div_u64(bytes * sum, q->band[i].weight);
-	}
+	else if (set != 1U << i)
+		bytes = div_u64(bytes * sfc_qos_weights(q, set), q->band[i].weight);
 	return min_t(u64, bytes + sfc_qos_before(q, bytes, left), U32_MAX - 1);
 }
 

@@ -15,24 +15,19 @@
  */
 static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u32 len)
 {
-	const struct sfc_qos_band *b;
+	const struct sfc_qos_band *b = &q->qos.band[band];
 
-	if (band == SFC_BAND_HIGH)
-		return q->qos.high_bytes && q->qos.high_bytes + len > sfc_high_limit(&q->cfg);
-	b = &q->qos.band[band - SFC_BAND_DATA];
-	return b->bytes && sfc_qos_fill(&q->qos, band - SFC_BAND_DATA) + len > b->limit;
+	return b->bytes && sfc_qos_fill(&q->qos, band) + len > b->limit;
 }
 
 static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int band, u32 truesize)
 {
-	const struct sfc_qos_band *b;
+	const struct sfc_qos_band *b = &q->qos.band[band];
+	u64 used = b->memory;
 
-	if (band == SFC_BAND_HIGH)
-		return !q->qos.high_bytes ||
-		       q->high_memory + truesize <= sfc_high_memory_limit(&q->cfg);
-	b = &q->qos.band[band - SFC_BAND_DATA];
-	return !b->bytes ||
-	       sfc_qos_memory(&q->qos, band - SFC_BAND_DATA) + truesize <= b->memory_limit;
+	if (q->qos.ordered && band != SFC_BAND_HIGH)
+		used = q->memory_used - q->qos.band[SFC_BAND_HIGH].memory;
+	return !b->bytes || used + truesize <= b->memory_limit;
 }
 
 /*
@@ -43,13 +38,12 @@ static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int ba
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool shares = band == SFC_BAND_HIGH || sfc_has_bands(q);
 	u32 len = qdisc_pkt_len(skb);
 	u64 limit = q->cfg.limit;
 
 	if (band == SFC_BAND_HIGH)
 		limit += limit >> 3;
-	if (shares && sfc_queue_band_full(q, band, len))
+	if (sfc_queue_band_full(q, band, len))
 		return false;
 	if (q->mem && !sfc_memory_has_room(q, band, sch->qstats.backlog - q->excluded_bytes, len)) {
 		q->stats.drop_buffer++;
@@ -60,61 +54,83 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_bu
 	if ((u64)sch->qstats.backlog + len > limit)
 		return false;
 	if ((u64)q->memory_used + skb->truesize > sfc_queue_memory_limit(&q->cfg, band) ||
-	    (shares && !sfc_queue_band_has_memory(q, band, skb->truesize))) {
+	    !sfc_queue_band_has_memory(q, band, skb->truesize)) {
 		q->stats.drop_memory++;
 		return false;
 	}
 	return true;
 }
 
-/* Count a packet for its band, in addition to sfc_queue_add(), which counts it for the qdisc. */
-void sfc_queue_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *skb)
-{
-	unsigned int i = band - SFC_BAND_DATA;
-	u32 len = qdisc_pkt_len(skb);
+/* --- in and out of a band: all accounting --- */
 
-	sfc_skb_cb(skb)->band = band;
-	sfc_skb_cb(skb)->arrival = q->qos.arrivals++;
-	if (band == SFC_BAND_HIGH)
-		return;
-	sfc_qos_join(&q->qos, i, len);
-	q->qos.band[i].memory += sfc_skb_cb(skb)->memory;
-	if (q->qos.band[i].bytes > q->band_stats[i].app.backlog_peak)
-		q->band_stats[i].app.backlog_peak = q->qos.band[i].bytes;
+static void sfc_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *skb)
+{
+	struct sfc_skb_cb *cb = sfc_skb_cb(skb);
+
+	__qdisc_enqueue_tail(skb, &q->bands[band]);
+	cb->band = band;
+	cb->arrival = q->qos.arrivals++;
+	q->qos.band[band].memory += cb->memory;
+	sfc_qos_join(&q->qos, band, qdisc_pkt_len(skb));
 }
 
-static void sfc_queue_band_remove(struct sfc_sched *q, unsigned int band, const struct sk_buff *skb)
+static struct sk_buff *sfc_band_remove(struct sfc_sched *q, unsigned int band)
 {
-	unsigned int i = band - SFC_BAND_DATA;
-	u32 len = qdisc_pkt_len(skb);
+	struct sk_buff *skb = __qdisc_dequeue_head(&q->bands[band]);
 
-	if (band == SFC_BAND_HIGH)
-		return;
-	q->qos.band[i].memory -= sfc_skb_cb(skb)->memory;
-	sfc_qos_leave(&q->qos, i, len, !q->bands[band].qlen);
+	if (skb) {
+		q->qos.band[band].memory -= sfc_skb_cb(skb)->memory;
+		sfc_qos_leave(&q->qos, band, qdisc_pkt_len(skb), !q->bands[band].qlen);
+	}
+	return skb;
 }
 
-/* A packet was added or removed: accounting besides qlen and backlog, for bands and memory */
-void sfc_queue_book(struct sfc_sched *q, unsigned int band, struct sk_buff *skb)
+/* To the end of another band, in order */
+void sfc_queue_move(struct sfc_sched *q, unsigned int from, unsigned int to)
 {
-	if (sfc_has_bands(q))
-		sfc_queue_band_add(q, band, skb);
+	struct sk_buff *skb;
+
+	while ((skb = sfc_band_remove(q, from)))
+		sfc_band_add(q, to, skb);
+}
+
+void sfc_queue_add(struct Qdisc *sch, unsigned int band, struct sk_buff *skb)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	sfc_skb_cb(skb)->memory = skb->truesize;
+	q->memory_used += skb->truesize;
+	sfc_band_add(q, band, skb);
+	sch->q.qlen++;
+	qdisc_qstats_backlog_inc(sch, skb);
+	if (sch->qstats.backlog - q->excluded_bytes > q->stats.backlog_peak)
+		q->stats.backlog_peak = sch->qstats.backlog - q->excluded_bytes;
 	if (q->mem)
 		sfc_memory_add(q, skb);
 }
 
-void sfc_queue_unbook(struct sfc_sched *q, unsigned int band, const struct sk_buff *skb)
+/* Remove a band's head, NULL if empty.  The caller counts it as sent or dropped. */
+static struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, unsigned int band)
 {
-	if (sfc_has_bands(q))
-		sfc_queue_band_remove(q, band, skb);
-	if (q->mem)
-		sfc_memory_remove(q, skb);
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb = sfc_band_remove(q, band);
+
+	if (skb) {
+		qdisc_qstats_backlog_dec(sch, skb);
+		sch->q.qlen--;
+		q->memory_used -= sfc_skb_cb(skb)->memory;
+		if (q->mem)
+			sfc_memory_remove(q, skb);
+	}
+	return skb;
 }
+
+/* --- order of service --- */
 
 /* How many packets had joined before the head of data band @i, which is not empty */
 static u32 sfc_queue_arrival(const struct sfc_sched *q, unsigned int i)
 {
-	return sfc_skb_cb(q->bands[SFC_BAND_DATA + i].head)->arrival;
+	return sfc_skb_cb(q->bands[i].head)->arrival;
 }
 
 /*
@@ -138,23 +154,66 @@ static unsigned int sfc_queue_next_level(struct sfc_sched *q)
 }
 
 /*
- * The next packet of the data bands, by deficit.  Charge the band before the packet is removed,
+ * The next packet of the data bands.  By deficit, charge the band before the packet is removed,
  * because a band that becomes empty loses its credit.
  */
-struct sk_buff *sfc_queue_remove_turn(struct Qdisc *sch)
+static struct sk_buff *sfc_queue_remove_data(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	unsigned int i, len;
+	unsigned int i = 0;
 
 	if (!q->qos.busy)
 		return NULL;
-	if (q->qos.ordered)
-		return sfc_queue_remove_from(sch, SFC_BAND_DATA + sfc_queue_next_level(q));
-	i = sfc_qos_next(&q->qos);
-	len = qdisc_pkt_len(q->bands[SFC_BAND_DATA + i].head);
-	sfc_qos_pay(&q->qos, i, len);
-	return sfc_queue_remove_from(sch, SFC_BAND_DATA + i);
+	if (q->qos.ordered) {
+		i = sfc_queue_next_level(q);
+	} else if (sfc_has_bands(q)) {
+		i = sfc_qos_next(&q->qos);
+		sfc_qos_pay(&q->qos, i, qdisc_pkt_len(q->bands[i].head));
+	}
+	return sfc_queue_remove_from(sch, i);
 }
+
+/*
+ * A packet of the high band leaves.  What left while data waited is forgotten slowly: data that
+ * comes a packet at a time has its turn as well.
+ */
+static void sfc_high_sent(struct Qdisc *sch, u32 len)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (sch->q.qlen != q->bands[SFC_BAND_HIGH].qlen)
+		q->high_ahead = min_t(u32, q->high_ahead + len, SFC_HIGH_BURST);
+	else
+		q->high_ahead -= min(q->high_ahead, len >> 3);
+}
+
+/*
+ * The next packet in order of service, or NULL.  The high band comes first, but no user can stop
+ * data with it: when SFC_HIGH_BURST of it have left while data waited, it has half of the link.
+ */
+static struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	bool turns = q->high_ahead == SFC_HIGH_BURST;
+	struct sk_buff *skb = NULL;
+
+	if (!turns)
+		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
+	if (!skb) {
+		skb = sfc_queue_remove_data(sch);
+		if (skb)
+			q->high_ahead -= min(q->high_ahead, qdisc_pkt_len(skb));
+		if (skb || !turns)
+			return skb;
+		/* no data, or none that PFC lets go */
+		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
+	}
+	if (skb)
+		sfc_high_sent(sch, qdisc_pkt_len(skb));
+	return skb;
+}
+
+/* --- what does not fit any more --- */
 
 /* Does more wait than one packet, and more than a changed limit allows? */
 static bool sfc_queue_exceeds(struct Qdisc *sch)
@@ -172,19 +231,15 @@ static int sfc_queue_overfull(struct Qdisc *sch)
 	int i;
 
 	/* with levels a band is full because of others, which may be */
-	if (sfc_has_bands(q) && !q->qos.ordered)
-		for (i = 0; i < q->qos.n; i++)
-			if (q->bands[SFC_BAND_DATA + i].qlen > 1 &&
-			    (sfc_queue_band_full(q, SFC_BAND_DATA + i, 0) ||
-			     !sfc_queue_band_has_memory(q, SFC_BAND_DATA + i, 0)))
-				return i;
+	for (i = 0; !q->qos.ordered && i < q->qos.n; i++)
+		if (q->bands[i].qlen > 1 && (sfc_queue_band_full(q, i, 0) ||
+					     !sfc_queue_band_has_memory(q, i, 0)))
+			return i;
 	if (!sfc_queue_exceeds(sch) &&
-	    (sch->q.qlen <= 1 ||
-	     q->memory_used - q->high_memory <= sfc_queue_memory_limit(&q->cfg, SFC_BAND_DATA)))
+	    (sch->q.qlen <= 1 || q->memory_used - q->qos.band[SFC_BAND_HIGH].memory <=
+				 sfc_queue_memory_limit(&q->cfg, 0)))
 		return -1;
-	if (sfc_has_bands(q))
-		return (q->qos.ordered ? fls(q->qos.busy) : ffs(q->qos.busy)) - 1;
-	return 0;
+	return (q->qos.ordered ? fls(q->qos.busy) : ffs(q->qos.busy)) - 1;
 }
 
 /*
@@ -202,9 +257,8 @@ void sfc_queue_shrink(struct Qdisc *sch)
 	int i;
 
 	while ((i = sfc_queue_overfull(sch)) >= 0 &&
-	       (skb = sfc_queue_remove_from(sch, SFC_BAND_DATA + i))) {
-		if (sfc_has_bands(q))
-			q->band_stats[i].qstats.drops++;
+	       (skb = sfc_queue_remove_from(sch, i))) {
+		q->band_stats[i].qstats.drops++;
 		rtnl_kfree_skbs(skb, skb);
 	}
 	while (sfc_queue_exceeds(sch) && (skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH)))
@@ -245,22 +299,11 @@ static void sfc_shape(struct sfc_sched *q, const struct sk_buff *skb, u64 now)
 	q->halted = false;
 }
 
-/* Returns its band */
-static unsigned int sfc_count_sent(struct sfc_sched *q, const struct sk_buff *skb)
-{
-	unsigned int band = sfc_skb_cb(skb)->band;
-
-	if (band != SFC_BAND_HIGH)
-		bstats_update(&q->band_stats[band - SFC_BAND_DATA].bstats, skb);
-	return band;
-}
-
 /*
- * May the head packet leave now, in a port that is not a FIFO?  Publishes the backlog to the port's
- * other queues and asks the shaper.  Returns ktime if it was read, 0 if not, or SFC_NOT_YET if the
- * packet has to wait.
+ * May the head packet leave now?  Publishes the backlog to the port's other queues and asks the
+ * shaper.  Returns ktime if it was read, 0 if not, or SFC_NOT_YET if the packet has to wait.
  */
-static noinline u64 sfc_departure_ns(struct Qdisc *sch)
+static u64 sfc_departure_ns(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u64 now;
@@ -282,38 +325,33 @@ static noinline u64 sfc_departure_ns(struct Qdisc *sch)
 }
 
 /* The shaper, bands, and egress BTS go by what leaves. */
-static noinline void sfc_departed(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
+static void sfc_departed(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {
+	unsigned int band = sfc_skb_cb(skb)->band;
 	struct sfc_sched *q = qdisc_priv(sch);
-	unsigned int band = SFC_BAND_DATA;
 
 	if (q->cfg.rate_bps)
 		sfc_shape(q, skb, now);
 	if (sfc_has_bands(q))
-		band = sfc_count_sent(q, skb);
-	if (unlikely(sfc_backlog_beyond(sch, band, q->pause.qth_out)))
-		sfc_pause_departure(sch, skb, band, now ?: ktime_get_ns());
+		bstats_update(&q->band_stats[band].bstats, skb);
+	if (sfc_backlog_beyond(sch, band, q->pause.qth_out))
+		sfc_pause_departure(sch, skb, now ?: ktime_get_ns());
+	qdisc_bstats_update(sch, skb);
 }
 
 /*
  * The next packet whose priority the neighbour does not pause, or NULL: that may be with packets
  * left.  The high band is never paused: it is what empties queues.
  */
-static noinline struct sk_buff *sfc_remove_unpaused(struct Qdisc *sch)
+static struct sk_buff *sfc_remove_unpaused(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 stopped = sfc_pfc_stopped(sch);
 	struct sk_buff *skb;
 
-	if (!stopped) {
-		skb = sfc_queue_remove(sch);
-	} else if (sfc_has_bands(q)) {
-		q->qos.busy &= ~stopped;
-		skb = sfc_queue_remove(sch);
-		q->qos.busy |= stopped;
-	} else {
-		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
-	}
+	q->qos.busy &= ~stopped;
+	skb = sfc_queue_remove(sch);
+	q->qos.busy |= stopped;
 	if (skb)
 		sfc_pfc_sent(q->pfc, sfc_skb_cb(skb)->prio);
 	return skb;
@@ -323,18 +361,17 @@ struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb;
-	u64 now = 0;
+	u64 now;
 
 	/* nothing waits, and the other queues of the port know */
 	if (!sch->q.qlen && !q->queue.published_bytes) {
 		q->wait = SFC_WAIT_NOTHING;
 		return NULL;
 	}
-	if (!q->fifo)
-		now = sfc_departure_ns(sch);
+	now = sfc_departure_ns(sch);
 	if (now == SFC_NOT_YET)
 		return NULL;
-	skb = !q->fifo && q->pfc ? sfc_remove_unpaused(sch) : sfc_queue_remove(sch);
+	skb = q->pfc ? sfc_remove_unpaused(sch) : sfc_queue_remove(sch);
 	if (!skb) {
 		q->halted = sch->q.qlen;
 		q->wait = q->halted ? SFC_WAIT_LINK : SFC_WAIT_NOTHING;
@@ -342,8 +379,6 @@ struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 	}
 	if (BOLT_QDISC_BATCHES && q->wait == SFC_WAIT_BATCH)
 		q->wait = SFC_WAIT_UNKNOWN;
-	if (q->departs)
-		sfc_departed(sch, skb, now);
-	qdisc_bstats_update(sch, skb);
+	sfc_departed(sch, skb, now);
 	return skb;
 }

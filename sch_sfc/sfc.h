@@ -31,13 +31,6 @@
 /* Bytes that the high band may send, while data waits, before they take turns */
 #define SFC_HIGH_BURST		16384
 
-/* In order of service, but see sfc_queue_remove() */
-enum sfc_band_id {
-	SFC_BAND_HIGH,		/* ACKs and control messages */
-	SFC_BAND_DATA,		/* the first of TC_SFC_BANDS_MAX, which share by weight */
-	SFC_BANDS = SFC_BAND_DATA + TC_SFC_BANDS_MAX
-};
-
 /* What a backlog beyond @uncongested_bytes waits for: sfc_contended() */
 enum sfc_wait {
 	SFC_WAIT_BATCH,			/* nothing was dequeued since the queue was empty */
@@ -58,7 +51,7 @@ struct sfc_queue {
 	/* bytes that its backlog may differ from @published_bytes, but for an eighth of that */
 	u32			grain;
 	u32			published_bytes;	/* backlog that the others see */
-	struct sfc_share	share;		/* tokens; those in hand are sfc_sched.state */
+	struct sfc_share	share;		/* tokens; those in hand are of the band */
 	u64			writes;		/* to what the queues share */
 	/* on the list of @joined, also while that has a single member; RTNL */
 	struct list_head	member;
@@ -79,7 +72,7 @@ struct sfc_forward {
 	struct tasklet_struct	task;
 };
 
-/* Counters of a data band: those of any class, and sfc's own */
+/* Counters of a band: those of any class, and sfc's own */
 struct sfc_band_stats {
 	struct gnet_stats_basic_sync	bstats;
 	struct gnet_stats_queue		qstats;
@@ -93,17 +86,11 @@ struct sfc_sched {
 	u32			excluded_bytes;	/* see sfc_backlog() */
 	u32			memory_used;	/* truesize of what is in @bands */
 	u32			high_ahead;	/* sent while data waited, less data */
-	/* not @departs, no other queue, no queue in the device */
-	bool			fifo;
-	bool			departs;	/* there is a shaper, bands, or egress BTS */
 	enum sfc_wait		wait;
 	struct sfc_alg_cfg	alg;
-	struct sfc_alg_state	state;
 	struct sfc_pause_cfg	pause;
 	const u64		*until_ns;	/* from then on the cache is empty */
 	u32			ecn;		/* CE beyond so many bytes */
-	bool			multi;		/* more than one band of data */
-	bool			books;		/* @multi, or @mem: what waits is counted apart */
 	struct sfc_dre_cfg	dre;
 	u64			next_ns;	/* shaper: when the link is free */
 	u64			next_frac;
@@ -142,9 +129,8 @@ struct sfc_sched {
 	struct tcf_proto __rcu	*filters;
 	struct tcf_block	*block;
 	struct tc_sfc_xstats	stats;
-	struct sfc_band_stats	band_stats[TC_SFC_BANDS_MAX];
-	u32			high_memory;	/* truesize of the high band */
-	struct sfc_qos		qos;		/* with more than one band, but for @high_bytes */
+	struct sfc_band_stats	band_stats[SFC_BANDS];
+	struct sfc_qos		qos;
 	struct sfc_queue	queue;
 	struct sfc_ring		ring;
 	struct sfc_suppress	suppress;
@@ -167,7 +153,7 @@ static inline void sfc_forget_told(struct sfc_sched *q)
 /* Is there more than one data band? */
 static inline bool sfc_has_bands(const struct sfc_sched *q)
 {
-	return unlikely(q->multi);
+	return unlikely(q->qos.n > 1);
 }
 
 /* A namespace */

@@ -484,6 +484,6 @@ bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 	trace_sfc_src(sch, skb, pkt, &msg, verdict);
 	if (verdict != SFC_SIGNAL_SENT)
 		return false;
-	q->stats.src_sent++;
+	q->band_stats[pkt->band].app.src_sent++;
 	return true;
 }

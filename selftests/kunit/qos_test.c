@@ -215,28 +215,31 @@ static void sfc_qos_debt_test(struct kunit *test)
 	KUNIT_EXPECT_LE(test, abs((s64)(served[0] - served[1])), 2 * 65536);
 }
 
-/* Lines 4 to 8: every band, with every set of others that have a queue; never more than exact */
-static void sfc_qos_share_test(struct kunit *test)
+/* Lines 4 to 8: every band, with every set of others that have a queue; together never more */
+static void sfc_qos_part_test(struct kunit *test)
 {
 	const struct weights_row *row = test->param_value;
 	static const u64 wholes[] = { 1, 1024, 1514 * 1024, 1ULL << 36, 1ULL << 46 };
 	struct sfc_qos *q = qos(test, row);
 	u32 set, i, j;
 
-	for (set = 0; set < 1U << row->n; set++) {
-		q->busy = set;
-		for (i = 0; i < row->n; i++) {
-			u32 share = sfc_qos_share(q, i), sum = sum_of(q, set | 1U << i);
+	for (j = 0; j < ARRAY_SIZE(wholes); j++) {
+		for (set = 0; set < 1U << row->n; set++) {
+			u64 all = 0;
 
-			for (j = 0; j < ARRAY_SIZE(wholes); j++) {
-				u64 exact = div_u64(wholes[j] * row->weights[i], sum);
-				u64 got = sfc_qos_part(wholes[j], share);
+			q->busy = set;
+			for (i = 0; i < row->n; i++) {
+				u32 sum = sum_of(q, set | 1U << i);
+				u64 got = sfc_qos_part(q, i, wholes[j]);
 
-				KUNIT_ASSERT_LE_MSG(test, got, exact, "set %#x band %u", set, i);
-				/* 2^-21 of it, and one for rounding */
-				KUNIT_ASSERT_LE_MSG(test, exact - got, (wholes[j] >> 21) + 1,
+				KUNIT_ASSERT_EQ_MSG(test, got,
+						    div_u64(wholes[j] * row->weights[i], sum),
 						    "set %#x band %u", set, i);
+				all += set & 1U << i ? got : 0;
 			}
+			KUNIT_ASSERT_LE_MSG(test, all, wholes[j], "set %#x", set);
+			KUNIT_ASSERT_GE_MSG(test, all + row->n, set ? wholes[j] : 0, "set %#x",
+					    set);
 		}
 	}
 }
@@ -378,13 +381,13 @@ static void sfc_qos_drain_test(struct kunit *test)
 	sfc_qos_join(q, 1, 3000);
 	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 2, LEFT), 2500);
 	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1, LEFT), 5000);
-	q->high_bytes = 100;
+	sfc_qos_join(q, SFC_BAND_HIGH, 100);
 	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1, LEFT), 5100);
 	/* one without a queue finds the others there */
 	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 0, LEFT), 100);
 	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 2, LEFT), 1100);
 	/* a flood of ACKs takes turns with data */
-	q->high_bytes = 100000;
+	sfc_qos_join(q, SFC_BAND_HIGH, 99900);
 	KUNIT_EXPECT_EQ(test, sfc_qos_drain(q, 1, LEFT), 5000 + LEFT + 5000);
 	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 2, LEFT), 1000 + LEFT + 1000);
 	KUNIT_EXPECT_EQ(test, sfc_qos_queue(q, 2, 0), 2000);
@@ -440,7 +443,7 @@ static struct kunit_case sfc_qos_cases[] = {
 	KUNIT_CASE_PARAM(sfc_qos_skip_test, weights_gen_params),
 	KUNIT_CASE_PARAM(sfc_qos_work_conserving_test, weights_gen_params),
 	KUNIT_CASE(sfc_qos_debt_test),
-	KUNIT_CASE_PARAM(sfc_qos_share_test, weights_gen_params),
+	KUNIT_CASE_PARAM(sfc_qos_part_test, weights_gen_params),
 	KUNIT_CASE_PARAM(sfc_qos_supply_test, weights_gen_params),
 	KUNIT_CASE(sfc_qos_idle_test),
 	KUNIT_CASE(sfc_qos_strict_test),
