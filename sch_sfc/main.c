@@ -18,9 +18,6 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* Every sfc, for events of its device.  Under RTNL. */
-static LIST_HEAD(sfc_list);
-
 static void sfc_reset(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
@@ -49,8 +46,7 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 
 	/* destroy() runs even when the rest fails */
 	qdisc_watchdog_init(&q->watchdog, sch);
-	INIT_LIST_HEAD(&q->list);
-	INIT_LIST_HEAD(&q->queue.member);
+	list_add(&q->list, &sfc_list);
 	q->sch = sch;
 	sfc_forward_init(&q->forward);
 	sfc_config_default(&q->cfg);
@@ -63,18 +59,13 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	err = tcf_block_get(&q->block, &q->filters, sch, extack);
 	if (err)
 		return err;
-	err = sfc_change(sch, opt, extack);
-	if (err)
-		return err;
-	list_add(&q->list, &sfc_list);
-	return 0;
+	return sfc_change(sch, opt, extack);
 }
 
 static void sfc_destroy(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	list_del_init(&q->list);
 	sfc_port_update(sch, NULL);
 	sfc_memory_set(sch, NULL);
 	sfc_memory_settle(sch);
@@ -85,6 +76,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	sfc_forward_exit(&q->forward);
 	kvfree(q->srcc);
 	sfc_config_forget_keys(&q->cfg);
+	list_del(&q->list);
 }
 
 static struct Qdisc_ops sfc_qdisc_ops __read_mostly = {

@@ -189,7 +189,8 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 		if (err)
 			goto out;
 	}
-	room = list_empty(&q->list) || tb[TCA_SFC_LIMIT] || tb[TCA_SFC_BANDS] ||
+	/* at first, when no MTU is known yet, and where it is asked for */
+	room = !q->alg.mtu || tb[TCA_SFC_LIMIT] || tb[TCA_SFC_BANDS] ||
 	       tb[TCA_SFC_WEIGHTS] || tb[TCA_SFC_LEVELS] || tb[TCA_SFC_BUFFER];
 	why = sfc_config_check(&cfg, dev, room);
 	if (why) {
@@ -261,7 +262,6 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 
 	sch_tree_lock(sch);
 	st = q->stats;
-	st.type = TC_SFC_XSTATS_QDISC;
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++) {
 		const struct tc_sfc_band *band = &q->band_stats[i].app;
 
@@ -272,6 +272,7 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		st.inc_pru += band->inc_pru;
 		st.inc_sm += band->inc_sm;
 	}
+	st.type = TC_SFC_XSTATS_QDISC;
 	st.link_rate = q->alg.rate.bytes_ps;
 	st.ccthresh = q->alg.ccthresh;
 	st.mtu = q->alg.mtu;

@@ -23,7 +23,7 @@
  * enables them, and the counters are 0 before the first packet.  So a congested queue checks them,
  * and then reads them with each packet.
  *
- * Lists and membership are protected by RTNL.  Members of struct sfc_queue that packets use change
+ * Membership is protected by RTNL.  Members of struct sfc_queue that packets use change
  * with the tree locked, and a port is freed after its last member has left it, so packets need no
  * reference.
  */
@@ -33,7 +33,7 @@
 
 #include "port.h"
 
-static LIST_HEAD(sfc_ports);
+LIST_HEAD(sfc_list);
 
 /* Make @backlog visible to the port's other queues. */
 void sfc_port_publish(struct Qdisc *sch, u32 backlog)
@@ -144,40 +144,25 @@ void sfc_port_find_ring(struct Qdisc *sch, u64 now)
 
 /* --- the members of a port.  Context: RTNL --- */
 
-static bool sfc_port_wants(struct Qdisc *sch, const struct sfc_config *cfg)
-{
-	return netif_is_multiqueue(qdisc_dev(sch)) && !cfg->rate_bps && cfg->bands == 1 &&
-	       !(cfg->flags & TC_SFC_F_PAPER);
-}
-
-/*
- * Find or create the port of a new configuration; NULL if it cannot share one, or an error.  Always
- * pass it on to sfc_port_update(), also if the configuration fails.
- */
+/* Find or create the port of a new configuration; NULL if it cannot share one, or an error */
 struct sfc_port *sfc_port_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 {
+	const struct sfc_sched *q;
 	struct sfc_port *port;
 
 	ASSERT_RTNL();
-	if (!sfc_port_wants(sch, cfg))
+	if (!netif_is_multiqueue(qdisc_dev(sch)) || cfg->rate_bps || cfg->bands > 1 ||
+	    cfg->flags & TC_SFC_F_PAPER)
 		return NULL;
-	list_for_each_entry(port, &sfc_ports, list)
-		if (port->dev == qdisc_dev(sch))
-			return port;
+	list_for_each_entry(q, &sfc_list, list)
+		if (q->queue.joined && qdisc_dev(q->sch) == qdisc_dev(sch))
+			return q->queue.joined;
 
 	port = kzalloc(sizeof(*port), GFP_KERNEL);
 	if (!port)
 		return ERR_PTR(-ENOMEM);
-	INIT_LIST_HEAD(&port->members);
-	port->dev = qdisc_dev(sch);
 	spin_lock_init(&port->lock);
-	list_add(&port->list, &sfc_ports);
 	return port;
-}
-
-static struct Qdisc *sfc_port_sch(const struct sfc_queue *queue)
-{
-	return container_of(queue, struct sfc_sched, queue)->sch;
 }
 
 /* Join a shared port.  Tokens are reset, as by a change of bands.  Context: tree locked */
@@ -210,33 +195,40 @@ void sfc_port_tune(struct Qdisc *sch)
 	q->queue.share.batch = sfc_share_batch(&q->alg, q->queue.port->queues);
 }
 
-/* Has another member this transmit queue?  Below a classful root, or during a replacement. */
-static bool sfc_port_doubled(const struct sfc_port *port, struct Qdisc *sch)
+/* Is a member the first with its transmit queue?  A classful root, or a replacement, has more. */
+static bool sfc_port_counts(const struct sfc_sched *member)
 {
-	const struct sfc_queue *queue;
+	const struct sfc_sched *q;
 
-	list_for_each_entry(queue, &port->members, member)
-		if (sfc_port_sch(queue) != sch && sfc_port_sch(queue)->dev_queue == sch->dev_queue)
-			return true;
-	return false;
+	list_for_each_entry(q, &sfc_list, list) {
+		if (q == member)
+			break;
+		if (q->queue.joined == member->queue.joined &&
+		    q->sch->dev_queue == member->sch->dev_queue)
+			return false;
+	}
+	return true;
 }
 
-/* The number of members has changed: update each one under its own lock. */
-static void sfc_port_recount(struct sfc_port *port, int more)
+/* Count the members, which may be others, and update each one under its own lock. */
+static void sfc_port_recount(struct sfc_port *port)
 {
-	struct sfc_queue *queue;
+	struct sfc_sched *q;
 
-	port->queues += more;
-	list_for_each_entry(queue, &port->members, member) {
-		struct Qdisc *sch = sfc_port_sch(queue);
-
-		sch_tree_lock(sch);
-		if (port->queues > 1 && !queue->port)
-			sfc_port_enter(qdisc_priv(sch), port);
-		else if (port->queues < 2 && queue->port)
-			sfc_port_exit(sch);
-		sfc_port_tune(sch);
-		sch_tree_unlock(sch);
+	port->queues = 0;
+	list_for_each_entry(q, &sfc_list, list)
+		if (q->queue.joined == port)
+			port->queues += sfc_port_counts(q);
+	list_for_each_entry(q, &sfc_list, list) {
+		if (q->queue.joined != port)
+			continue;
+		sch_tree_lock(q->sch);
+		if (port->queues > 1 && !q->queue.port)
+			sfc_port_enter(q, port);
+		else if (port->queues < 2 && q->queue.port)
+			sfc_port_exit(q->sch);
+		sfc_port_tune(q->sch);
+		sch_tree_unlock(q->sch);
 	}
 }
 
@@ -251,22 +243,16 @@ void sfc_port_update(struct Qdisc *sch, struct sfc_port *port)
 		return;
 	q->queue.joined = port;
 	if (old) {
-		list_del_init(&q->queue.member);
 		sch_tree_lock(sch);
 		if (q->queue.port)
 			sfc_port_exit(sch);
-		sfc_port_tune(sch);
 		sch_tree_unlock(sch);
-		sfc_port_recount(old, sfc_port_doubled(old, sch) ? 0 : -1);
+		sfc_port_recount(old);
+		if (!old->queues)
+			kfree(old);
 	}
-	if (port) {
-		list_add_tail(&q->queue.member, &port->members);
-		sfc_port_recount(port, sfc_port_doubled(port, sch) ? 0 : 1);
-	}
-	if (old && list_empty(&old->members)) {
-		list_del(&old->list);
-		kfree(old);
-	}
+	if (port)
+		sfc_port_recount(port);
 }
 
 /* The queue is empty: publish that.  Also for a qdisc without a shared port. */

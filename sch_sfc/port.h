@@ -16,10 +16,7 @@
  * flows end; written once per batch.
  */
 struct sfc_port {
-	struct list_head	list;		/* of all; RTNL */
-	struct list_head	members;	/* of struct sfc_queue; RTNL */
-	const struct net_device	*dev;
-	u32			queues;		/* of it that have an sfc; RTNL */
+	u32			queues;		/* of the device that have an sfc; RTNL */
 
 	/* bytes, of all queues: the sum of what they published */
 	atomic_t		backlog ____cacheline_aligned_in_smp;
@@ -28,6 +25,9 @@ struct sfc_port {
 	spinlock_t		lock ____cacheline_aligned_in_smp;	/* of @state */
 	struct sfc_alg_state	state;		/* supply.  Its pru_token rests */
 };
+
+/* Every sfc of all namespaces; RTNL */
+extern struct list_head sfc_list;
 
 struct sfc_port *sfc_port_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_port_update(struct Qdisc *sch, struct sfc_port *port);

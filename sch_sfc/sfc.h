@@ -53,9 +53,7 @@ struct sfc_queue {
 	u32			published_bytes;	/* backlog that the others see */
 	struct sfc_share	share;		/* tokens; those in hand are of the band */
 	u64			writes;		/* to what the queues share */
-	/* on the list of @joined, also while that has a single member; RTNL */
-	struct list_head	member;
-	struct sfc_port		*joined;	/* port of @member, or NULL; RTNL */
+	struct sfc_port		*joined;	/* @port, also while it is alone there; RTNL */
 };
 
 #define SFC_ROUTE_BITS	6
@@ -121,7 +119,7 @@ struct sfc_sched {
 
 	/* rarely */
 	struct qdisc_watchdog	watchdog;
-	struct list_head	list;		/* on sfc_list */
+	struct list_head	list;		/* on sfc_list; RTNL */
 	bool			stale;		/* sfc_refresh() has to read the device; RTNL */
 	bool			narrow;		/* what sfc_config_narrow() said last; RTNL */
 	struct Qdisc		*sch;
