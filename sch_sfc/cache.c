@@ -39,7 +39,6 @@ struct sfc_bucket {
 
 /* Of a switch */
 struct sfc_cache {
-	u64			until_ns;	/* no pause lasts longer; read by every packet */
 	u32			seed;		/* of the hash */
 	spinlock_t		lock ____cacheline_aligned_in_smp;	/* to write the others */
 	/* of the switches that have sent messages */
@@ -86,39 +85,32 @@ u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now)
 	return left;
 }
 
-/* Line 6; @lock held.  False: there is no room. */
-static bool sfc_cache_put(struct sfc_cache *cache, const struct sfc_key *key, u64 end_ns, u64 now)
-{
-	struct sfc_bucket *b = sfc_bucket_of(cache, key);
-	enum sfc_put put;
-
-	write_seqcount_begin(&b->seq);
-	put = sfc_ways_put(b->ways, key, end_ns, now);
-	write_seqcount_end(&b->seq);
-	/* torn on 32 bits: a lookup too many or too few, either is harmless */
-	if (put != SFC_PUT_FULL && end_ns > cache->until_ns)
-		WRITE_ONCE(cache->until_ns, end_ns);
-	return put != SFC_PUT_FULL;
-}
-
-/* Cache and count @m, which a switch has sent.  Returns false if its pause is over. */
+/* Line 6: cache and count @m, which a switch has sent.  Returns false if its pause is over. */
 static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
 			    const struct bolt_msg *m, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
 	struct sfc_cache *cache = q->cache;
-	u64 pause_ns = min(m->pause_ns, q->cfg.maxpause_ns), age_ns;
+	u64 pause_ns = min(m->pause_ns, q->cfg.maxpause_ns), age_ns, end_ns;
 	/* the congested receiver: by default the message's source as well (section 3.4) */
 	struct sfc_flow flow = sfc_msg_flow(m);
 	struct sfc_key key = sfc_flow_key(&flow, skb, sch);
+	struct sfc_bucket *b = sfc_bucket_of(cache, &key);
+	bool put;
 
 	spin_lock(&cache->lock);
 	age_ns = sfc_clock_age(cache->clocks[m->clock % SFC_CLOCK_SETS], m->clock, m->sent_ns, now);
 	if (age_ns < pause_ns) {
-		if (sfc_cache_put(cache, &key, now + pause_ns - age_ns, now))
-			q->stats.cache_learned++;
-		else
-			q->stats.cache_full++;
+		end_ns = now + pause_ns - age_ns;
+		write_seqcount_begin(&b->seq);
+		put = sfc_ways_put(b->ways, &key, end_ns, now);
+		write_seqcount_end(&b->seq);
+		q->stats.cache_learned += put;
+		q->stats.cache_full += !put;
+		/* torn on 32 bits: a lookup too many or too few, either is harmless */
+		if (put && end_ns > sw->until_ns)
+			WRITE_ONCE(sw->until_ns, end_ns);
 	}
 	spin_unlock(&cache->lock);
 	return age_ns < pause_ns;
@@ -177,12 +169,6 @@ unsigned int sfc_cache_count(const struct sfc_cache *cache, u64 now)
 		for (j = 0; j < SFC_CACHE_WAYS; j++)
 			n += READ_ONCE(cache->buckets[i].ways[j].end_ns) > now;
 	return n;
-}
-
-/* The end of the last pause, which the fast path reads for each packet */
-const u64 *sfc_cache_until_ns(const struct sfc_cache *cache)
-{
-	return &cache->until_ns;
 }
 
 struct sfc_cache *sfc_cache_alloc(void)

@@ -38,12 +38,6 @@ struct sfc_entry {
 	struct sfc_key	key;
 };
 
-enum sfc_put {
-	SFC_PUT_UPDATED,
-	SFC_PUT_INSERTED,
-	SFC_PUT_FULL,
-};
-
 static inline bool sfc_key_equal(const struct sfc_key *a, const struct sfc_key *b)
 {
 	return !memcmp(a, b, sizeof(*a));
@@ -60,9 +54,9 @@ static inline u32 sfc_ways_find(const struct sfc_entry *ways, const struct sfc_k
 	return 0;
 }
 
-/* Line 6: the later of the end that is known and @end_ns */
-static inline enum sfc_put sfc_ways_put(struct sfc_entry *ways, const struct sfc_key *key,
-					u64 end_ns, u64 now)
+/* Line 6: the later of the end that is known and @end_ns.  False: there is no room. */
+static inline bool sfc_ways_put(struct sfc_entry *ways, const struct sfc_key *key, u64 end_ns,
+				u64 now)
 {
 	struct sfc_entry *room = NULL;
 	unsigned int i;
@@ -72,14 +66,14 @@ static inline enum sfc_put sfc_ways_put(struct sfc_entry *ways, const struct sfc
 			room = room ?: &ways[i];
 		} else if (sfc_key_equal(&ways[i].key, key)) {
 			ways[i].end_ns = max(ways[i].end_ns, end_ns);
-			return SFC_PUT_UPDATED;
+			return true;
 		}
 	}
 	if (!room)
-		return SFC_PUT_FULL;
+		return false;
 	room->key = *key;
 	room->end_ns = end_ns;
-	return SFC_PUT_INSERTED;
+	return true;
 }
 
 /*

@@ -156,6 +156,7 @@ static inline bool sfc_has_bands(const struct sfc_sched *q)
 
 /* A namespace */
 struct sfc_switch {
+	u64			until_ns;	/* no pause in @cache lasts longer */
 	struct sfc_cache	*cache;	/* NULL until a port wants one */
 	struct sfc_estimator	*est;	/* likewise */
 	/* how many sfc marked "edge" a device has, by its ifindex */
@@ -185,7 +186,6 @@ static inline struct sfc_switch *sfc_switch_of_port(const struct Qdisc *sch)
 
 /* cache.c */
 struct sfc_cache *sfc_cache_alloc(void);
-const u64 *sfc_cache_until_ns(const struct sfc_cache *cache);
 u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now);
 bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		    u64 now);

@@ -104,8 +104,7 @@ void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg)
 	q->cache = sfc_wants_cache(cfg) ? sw->cache : NULL;
 	q->est = sw->est;
 	sfc_memory_set(sch, cfg);
-	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? sfc_cache_until_ns(q->cache) :
-								  &sfc_never;
+	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? &sw->until_ns : &sfc_never;
 }
 
 /* The port is no longer an edge, is deleted, or was not configured.  Context: RTNL */

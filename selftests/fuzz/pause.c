@@ -93,17 +93,12 @@ static void cache(struct input *in)
 
 		/* it is known, or there was no room for it */
 		CHECK(!left || left == min_t(u64, *known - now, U32_MAX));
-		switch (sfc_ways_put(ways, &key, ends, now)) {
-		case SFC_PUT_FULL:
+		if (!sfc_ways_put(ways, &key, ends, now)) {
 			CHECK(!left);
 			continue;
-		case SFC_PUT_UPDATED:
-			CHECK(left);
-			ends = max(ends, *known);
-			break;
-		case SFC_PUT_INSERTED:
-			CHECK(!left);
 		}
+		if (left)
+			ends = max(ends, *known);
 		*known = ends;
 		left = sfc_ways_find(ways, &key, now);
 		CHECK(left == min_t(u64, ends - now, U32_MAX));
