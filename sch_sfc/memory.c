@@ -22,11 +22,16 @@
 #include "memory.h"
 #include "queue.h"
 
-static void sfc_buffer_publish(struct sfc_sched *q)
+/* What the port holds has changed by @bytes. */
+static void sfc_buffer_change(struct sfc_sched *q, u32 bytes)
 {
 	struct sfc_memory *mem = q->mem;
 	u32 used;
 
+	q->buffer.bytes += bytes;
+	if (!q->buffer.size ||
+	    !sfc_news(q->buffer.bytes, q->buffer.published, READ_ONCE(mem->grain)))
+		return;
 	used = atomic_add_return(q->buffer.bytes - q->buffer.published, &mem->used);
 	q->buffer.published = q->buffer.bytes;
 	/* the account may be less than nothing by its error */
@@ -37,12 +42,6 @@ static void sfc_buffer_publish(struct sfc_sched *q)
 static u32 sfc_buffer_used(const struct sfc_memory *mem)
 {
 	return max(atomic_read(&mem->used), 0);
-}
-
-static bool sfc_buffer_changed(const struct sfc_sched *q)
-{
-	return q->buffer.size && sfc_buffer_news(q->buffer.bytes, q->buffer.published,
-						 READ_ONCE(q->mem->grain));
 }
 
 /*
@@ -104,9 +103,7 @@ void sfc_memory_add(struct sfc_sched *q, const struct sk_buff *skb)
 	u8 prio = sfc_skb_cb(skb)->prio;
 	u32 len = qdisc_pkt_len(skb), bytes;
 
-	q->buffer.bytes += len;
-	if (sfc_buffer_changed(q))
-		sfc_buffer_publish(q);
+	sfc_buffer_change(q, len);
 	if (!pfc)
 		return;
 	bytes = atomic_add_return(len, &pfc->bytes[prio]);
@@ -125,9 +122,7 @@ void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb)
 	u8 prio = sfc_skb_cb(skb)->prio;
 	u32 len = qdisc_pkt_len(skb), bytes;
 
-	q->buffer.bytes -= len;
-	if (sfc_buffer_changed(q))
-		sfc_buffer_publish(q);
+	sfc_buffer_change(q, -len);
 	if (!pfc)
 		return;
 	bytes = atomic_sub_return(len, &pfc->bytes[prio]);
@@ -141,11 +136,10 @@ static void sfc_memory_recount(struct Qdisc *sch, bool in)
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_pkt pkt;
 	struct sk_buff *skb;
+	unsigned int band;
 
-	for (pkt.band = 0; pkt.band < SFC_BANDS; pkt.band++)
-		for (skb = q->bands[pkt.band].head; skb; skb = skb->next) {
-			unsigned int band = pkt.band;
-
+	for (band = 0; band < SFC_BANDS; band++)
+		for (skb = q->bands[band].head; skb; skb = skb->next) {
 			if (!in) {
 				sfc_memory_remove(q, skb);
 				continue;
@@ -170,16 +164,17 @@ static int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev
 			break;
 	if (i > SFC_PFC_MAX)
 		return -ENOSPC;
-	pfc = mem->pfc[i] ?: kzalloc(sizeof(*pfc), GFP_KERNEL);
-	if (!pfc)
-		return -ENOMEM;
-	if (!mem->pfc[i]) {
+	pfc = mem->pfc[i];
+	if (pfc) {
+		/* one that was prepared, and never came to be configured */
+		xa_erase(&mem->devices, pfc->ifindex);
+	} else {
+		pfc = kzalloc(sizeof(*pfc), GFP_KERNEL);
+		if (!pfc)
+			return -ENOMEM;
 		sfc_pfc_init(pfc);
 		pfc->slot = i;
 		WRITE_ONCE(mem->pfc[i], pfc);
-	} else {
-		/* one that was prepared, and never came to be configured */
-		xa_erase(&mem->devices, pfc->ifindex);
 	}
 	pfc->ifindex = dev->ifindex;
 	err = xa_err(xa_store(&mem->devices, dev->ifindex, pfc, GFP_KERNEL));

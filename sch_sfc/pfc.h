@@ -46,14 +46,6 @@ static inline u32 sfc_buffer_grain(u32 buffer, u32 ports)
 	return max((buffer >> SFC_BUFFER_ERROR_SHIFT) / max(ports, 1U), 1U);
 }
 
-/* Is @bytes so far from @published that the other ports must see it? */
-static inline bool sfc_buffer_news(u32 bytes, u32 published, u32 grain)
-{
-	u32 off = bytes > published ? bytes - published : published - bytes;
-
-	return off >= grain || (!bytes && published);
-}
-
 /* --- frames --- */
 
 #define SFC_PFC_STUCK_NS	(200 * NSEC_PER_MSEC)	/* watchdog; SONiC's defaults */

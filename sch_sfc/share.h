@@ -75,12 +75,18 @@ static inline void sfc_share_settle(struct sfc_share *s, struct sfc_sm *own,
 	s->settled_ns = in->now;
 }
 
-/* Is @backlog so far from @published that other queues must see it? */
+/* Are @bytes so far from @published that others must see it? */
+static inline bool sfc_news(u32 bytes, u32 published, u32 grain)
+{
+	u32 off = bytes > published ? bytes - published : published - bytes;
+
+	return off >= grain || (!bytes && published);
+}
+
+/* ... of queues of a port: an eighth is nothing new */
 static inline bool sfc_share_news(u32 backlog, u32 published, u32 grain)
 {
-	u32 off = backlog > published ? backlog - published : published - backlog;
-
-	return off >= max(grain, published >> 3) || (!backlog && published);
+	return sfc_news(backlog, published, max(grain, published >> 3));
 }
 
 /*

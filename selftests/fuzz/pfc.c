@@ -6,6 +6,7 @@
  */
 #include "fuzz.h"
 #include "../../sch_sfc/pfc.h"
+#include "../../sch_sfc/share.h"
 
 #define STEPS	64
 #define PORTS	8
@@ -34,7 +35,7 @@ static void buffer(struct input *in)
 			held[p] += len;
 			sum += len;
 		}
-		if (sfc_buffer_news(held[p], published[p], grain)) {
+		if (sfc_news(held[p], published[p], grain)) {
 			known += (s64)held[p] - published[p];
 			published[p] = held[p];
 		}

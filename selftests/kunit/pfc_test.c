@@ -8,6 +8,7 @@
 
 #include "compat.h"
 #include "pfc.h"
+#include "share.h"
 
 #define GBPS	125000000ULL
 #define MS	((u64)NSEC_PER_MSEC)
@@ -65,7 +66,7 @@ static void sfc_buffer_error_test(struct kunit *test)
 				held[p] += len;
 			else
 				held[p] -= min(held[p], len);
-			if (sfc_buffer_news(held[p], published[p], grain)) {
+			if (sfc_news(held[p], published[p], grain)) {
 				published[p] = held[p];
 				writes++;
 			}
