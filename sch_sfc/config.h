@@ -25,22 +25,14 @@ struct sfc_port;
 #define SFC_FLAGS_DEFAULT	(TC_SFC_F_BOLT | TC_SFC_F_SRC | TC_SFC_F_PRU | TC_SFC_F_SM | \
 				 TC_SFC_F_SPLIT_GSO)
 
-/**
- * struct sfc_pfc_config - PFC on a device
- * @xoff:	bytes of one ingress and priority beyond which it has to pause
- * @xon:	... below which it may resume
- * @stuck_ns:	watchdog: longest pause without a packet sent; 0: off
- * @ignore_ns:	... then PAUSE frames are ignored for so long
- * @prios:	which, a bit each; 0: no PFC
- * @convert:	SFC-P; TC_SFC_F_SFCP
- */
+/* PFC on a device */
 struct sfc_pfc_config {
-	u32	xoff;
-	u32	xon;
-	u32	stuck_ns;
-	u32	ignore_ns;
-	u8	prios;
-	bool	convert;
+	u32	xoff;		/* bytes of one ingress and priority beyond which it has to pause */
+	u32	xon;		/* ... below which it may resume */
+	u32	stuck_ns;	/* watchdog: longest pause without a packet sent; 0: off */
+	u32	ignore_ns;	/* ... then PAUSE frames are ignored for so long */
+	u8	prios;		/* which, a bit each; 0: no PFC */
+	bool	convert;	/* SFC-P; TC_SFC_F_SFCP */
 };
 
 /* As configured; struct sfc_alg_cfg is derived from it and from the device */

@@ -183,12 +183,9 @@ static int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev
 	return err;
 }
 
-/**
- * sfc_memory_prepare() - what the switch must have before a port is configured
- * @sch:	the port
- * @cfg:	what it is to have
- *
- * RTNL, may sleep.  Nothing has to be taken back when nothing comes of it.
+/*
+ * What the switch must have before a port is configured.  RTNL, may sleep.  Nothing has to be taken
+ * back when nothing comes of it.
  */
 int sfc_memory_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 {

@@ -13,74 +13,51 @@
 
 #define SFC_PFC_MAX	255	/* devices with pfc in a namespace: sfc_skb_cb.ingress */
 
-/**
- * struct sfc_pfc - a device with "pfc", and the neighbour at its other end
- * @dev:	NULL: it is deleted, and the slot may be reused
- * @ifindex:	of the device
- * @slot:	its number in sfc_skb_cb.ingress of packets that came in by it
- * @users:	sfc on it with "pfc"; RTNL
- * @cfg:	of them; the last one configured
- * @rate:	of the link, likewise
- * @bytes:	queued bytes that came in by this device, by priority
- * @peak:	most of any priority
- * @full:	priorities beyond xoff, and not yet below xon
- * @uncongested_ns:	of each priority, when a packet came in that met no congestion: srcc.c
- * @used_ns:	when data came to a port of this device that has "srcc"
- * @paused:	priorities that may have to wait
- * @lock:	of what follows, and of writes to @dev and @cfg
- * @told:	PAUSE frames sent to the neighbour
- * @rx:		PAUSE frames received from it
- * @stats:	of frames
- * @task:	sends frames, because they are triggered with a qdisc locked
- * @timer:	sends them again
- *
- * Allocated objects live as long as the namespace, so packets hold no reference.
+/*
+ * A device with "pfc", and the neighbour at its other end.  Allocated objects live as long as the
+ * namespace, so packets hold no reference.
  */
 struct sfc_pfc {
-	struct net_device	*dev;
+	struct net_device	*dev;		/* NULL: deleted, and the slot may be reused */
 	int			ifindex;
-	u8			slot;
-	unsigned int		users;
-	struct sfc_pfc_config	cfg;
-	struct sfc_rate		rate;
+	u8			slot;	/* in sfc_skb_cb.ingress of packets that came in by it */
+	unsigned int		users;		/* sfc on it with "pfc"; RTNL */
+	struct sfc_pfc_config	cfg;		/* of them; the last one configured */
+	struct sfc_rate		rate;		/* of the link, likewise */
 
+	/* queued bytes that came in by this device, by priority */
 	atomic_t		bytes[SFC_PFC_PRIOS] ____cacheline_aligned_in_smp;
-	u32			peak;
-	unsigned long		full;
+	u32			peak;		/* most of any priority */
+	unsigned long		full;	/* priorities beyond xoff, and not yet below xon */
+	/* of each priority, when a packet came in that met no congestion: srcc.c */
 	u64			uncongested_ns[SFC_PFC_PRIOS];
-	u64			used_ns;
+	u64			used_ns;	/* when data came to a port of it with "srcc" */
 
+	/* priorities that may have to wait */
 	unsigned long		paused ____cacheline_aligned_in_smp;
-	spinlock_t		lock;		/* of the neighbour */
-	struct sfc_told		told[SFC_PFC_PRIOS];
-	struct sfc_paused	rx[SFC_PFC_PRIOS];
+	spinlock_t		lock;	/* of what follows, and of writes to @dev and @cfg */
+	struct sfc_told		told[SFC_PFC_PRIOS];	/* PAUSE frames sent */
+	struct sfc_paused	rx[SFC_PFC_PRIOS];	/* PAUSE frames received */
 	struct sfc_pfc_stats {
 		u64		xoff, refresh, xon, failed;
 		u64		heard, refused, ignored, trips;
 		u64		asked, ask_refused;
 	}			stats;
+	/* sends frames, because they are triggered with a qdisc locked; @timer sends them again */
 	struct tasklet_struct	task;
 	struct hrtimer		timer;
 };
 
-/**
- * struct sfc_memory - of a switch
- * @ports:	with "buffer"; RTNL
- * @grain:	bytes that the account of each may be off
- * @used:	bytes, of all: the sum of what they published
- * @peak:	most of it
- * @unknown:	PAUSE frames that came in by a device without "pfc"
- * @devices:	with "pfc", by ifindex
- * @pfc:	likewise by slot, from 1; those of devices that have gone as well
- */
+/* Of a switch */
 struct sfc_memory {
-	u32			ports;
-	u32			grain;
+	u32			ports;		/* with "buffer"; RTNL */
+	u32			grain;		/* bytes that the account of each may be off */
+	/* bytes, of all: the sum of what they published */
 	atomic_t		used ____cacheline_aligned_in_smp;
-	u32			peak;
-	atomic64_t		unknown;
-	struct xarray		devices;
-	struct sfc_pfc		*pfc[SFC_PFC_MAX + 1];
+	u32			peak;		/* most of @used */
+	atomic64_t		unknown;	/* PAUSE frames to a device without "pfc" */
+	struct xarray		devices;	/* with "pfc", by ifindex */
+	struct sfc_pfc		*pfc[SFC_PFC_MAX + 1];	/* by slot, from 1; also those gone */
 };
 
 /* memory.c */

@@ -148,22 +148,14 @@ static inline u32 sfc_segs(const struct sk_buff *skb)
 	return clamp_t(u32, segs, 1, SFC_SEGS_MAX);
 }
 
-/**
- * struct sfc_skb_cb - what a packet that waits here remembers
- * @band:	where it waits
- * @prio:	with "buffer" or "pfc": its priority, or SFC_PFC_NO_PRIO in the high band
- * @ingress:	... and slot of the device that it came in by, or 0
- * @memory:	its truesize when it was queued
- * @arrival:	how many had joined before
- * @answered:	with egress BTS: bytes of messages about it, from its arrival
- */
+/* What a packet that waits here remembers */
 struct sfc_skb_cb {
-	u8	band;
-	u8	prio;
-	u8	ingress;
-	u32	memory;
-	u32	arrival;
-	u32	answered;
+	u8	band;		/* where it waits */
+	u8	prio;		/* with "buffer" or "pfc"; SFC_PFC_NO_PRIO in the high band */
+	u8	ingress;	/* ... and slot of the device that it came in by, or 0 */
+	u32	memory;		/* its truesize when it was queued */
+	u32	arrival;	/* how many had joined before */
+	u32	answered;	/* egress BTS: bytes of messages about it, from its arrival */
 };
 
 static inline struct sfc_skb_cb *sfc_skb_cb(const struct sk_buff *skb)

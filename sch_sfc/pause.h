@@ -108,7 +108,7 @@ struct sfc_notified {
 	u64	until_ns;	/* until when to pause */
 };
 
-/* struct sfc_suppress - what the flows of a port know; all zero is empty */
+/* What the flows of a port know; all zero is empty */
 struct sfc_suppress {
 	struct sfc_notified	slots[SFC_SUPPRESS_SLOTS];
 };

@@ -120,28 +120,18 @@ static inline bool sfc_pfc_parse(const u8 *p, unsigned int len, struct sfc_pfc_f
 
 /* --- PAUSE frames to a neighbour --- */
 
-/**
- * struct sfc_told - one priority of a neighbour
- * @until_ns:	end of the pause sent to it; in the past: it may send
- * @ask_ns:	SFC-P: end of the pause requested
- * @full:	the pause was sent because of bytes queued here
- */
+/* One priority of a neighbour */
 struct sfc_told {
-	u64	until_ns;
-	u64	ask_ns;
-	bool	full;
+	u64	until_ns;	/* end of the pause sent to it; in the past: it may send */
+	u64	ask_ns;		/* SFC-P: end of the pause requested */
+	bool	full;		/* the pause was sent because of bytes queued here */
 };
 
-/**
- * sfc_told_next() - the next PAUSE frame to send, if any
- * @t:		what was sent
- * @r:		of the link; known
- * @full:	more waits than xoff, and not yet less than xon
- * @now:	ns
- * @again_ns:	becomes the time to ask again at the latest; 0: when something changes
- *
- * Returns the quanta to send, 0 for XON, or -1.  A pause is sent again when the neighbour does not
- * know of half of it, well before it is over.
+/*
+ * The quanta of the next PAUSE frame to send, 0 for XON; -1: none.  @full: more waits than xoff,
+ * and not yet less than xon.  @again_ns becomes the time to ask again at the latest; 0: when
+ * something changes.  A pause is sent again when the neighbour does not know of half of it, well
+ * before it is over.
  */
 static inline int sfc_told_next(struct sfc_told *t, const struct sfc_rate *r, bool full, u64 now,
 				u64 *again_ns)
@@ -174,16 +164,11 @@ static inline int sfc_told_next(struct sfc_told *t, const struct sfc_rate *r, bo
 
 /* --- PAUSE frames from a neighbour --- */
 
-/**
- * struct sfc_paused - one priority of a port
- * @until_ns:	end of its pause
- * @stuck_ns:	since when a packet has waited for that end and none has left; 0: none waits
- * @ignore_ns:	PAUSE frames are ignored until then
- */
+/* One priority of a port */
 struct sfc_paused {
-	u64	until_ns;
-	u64	stuck_ns;
-	u64	ignore_ns;
+	u64	until_ns;	/* end of its pause */
+	u64	stuck_ns;	/* since when a packet waits and none has left; 0: none waits */
+	u64	ignore_ns;	/* PAUSE frames are ignored until then */
 };
 
 /* A frame requests @pause_ns.  Returns false if it is ignored. */
@@ -201,12 +186,9 @@ enum sfc_paused_verdict {
 	SFC_PAUSED,
 };
 
-/**
- * sfc_paused_stops() - a packet of this priority wants to leave
- * @p:		state
- * @stuck_ns:	watchdog: longest time without a packet sent; 0: off
- * @ignore_ns:	... then PAUSE frames are ignored for so long
- * @now:	ns
+/*
+ * A packet of this priority wants to leave.  Watchdog: after @stuck_ns (0: off) without a packet
+ * sent, PAUSE frames are ignored for @ignore_ns.
  */
 static inline enum sfc_paused_verdict sfc_paused_stops(struct sfc_paused *p, u64 stuck_ns,
 						       u64 ignore_ns, u64 now)

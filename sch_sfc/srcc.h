@@ -29,18 +29,12 @@
 #define SFC_SRCC_NEWS_SHIFT	4	/* of the rate: less of a change is not told at once */
 #define SFC_SRCC_KEEPS		16	/* a part of C is left to the flows always */
 
-/**
- * struct sfc_srcc_cfg - as configured, with the defaults filled in
- * @threshold:	bytes, or enum tc_sfc_srcc
- * @floor:	the least that a computed threshold may be
- * @delay_ns:	d, of a link
- * @window_ns:	T
- */
+/* As configured, with the defaults filled in */
 struct sfc_srcc_cfg {
-	u32	threshold;
-	u32	floor;
-	u32	delay_ns;
-	u32	window_ns;
+	u32	threshold;	/* bytes, or enum tc_sfc_srcc */
+	u32	floor;		/* the least that a computed threshold may be */
+	u32	delay_ns;	/* d, of a link */
+	u32	window_ns;	/* T */
 };
 
 /* A flow to this egress; zero: free */
@@ -51,30 +45,19 @@ struct sfc_srcc_flow {
 	u32	period;		/* in which it was seen */
 };
 
-/**
- * struct sfc_srcc - an egress port; all zero is empty
- * @flows:	those seen; if there is no room, the one seen longest ago is forgotten
- * @period:	number of the current one
- * @begin_ns:	when it began
- * @seen:	flows seen in it
- * @before:	... and in the one before
- * @sample_ns:	when the queue was measured
- * @sample:	bytes
- * @growth:	bytes by which it grew in @delay_ns before that
- * @counted_ns:	when the ports were counted
- * @ports:	M: those in use
- */
+/* An egress port; all zero is empty */
 struct sfc_srcc {
+	/* those seen; if there is no room, the one seen longest ago is forgotten */
 	struct sfc_srcc_flow	flows[SFC_SRCC_SLOTS];
-	u32			period;
-	u64			begin_ns;
-	u32			seen;
-	u32			before;
-	u64			sample_ns;
-	u32			sample;
-	u32			growth;
-	u64			counted_ns;
-	u32			ports;
+	u32			period;		/* number of the current one */
+	u64			begin_ns;	/* when it began */
+	u32			seen;		/* flows seen in it */
+	u32			before;		/* ... and in the one before */
+	u64			sample_ns;	/* when the queue was measured */
+	u32			sample;		/* bytes */
+	u32			growth;		/* by which it grew in @delay_ns before that */
+	u64			counted_ns;	/* when the ports were counted */
+	u32			ports;		/* M: those in use */
 };
 
 /* A packet of the flow @hash, not 0, has arrived. */
