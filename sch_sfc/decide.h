@@ -161,21 +161,17 @@ static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg, struct s
 }
 
 /* Line 3, on every packet; where several queues share a link, share.h does it */
-static __always_inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg,
-					      struct sfc_alg_state *st,
-					      const struct sfc_alg_in *in)
+static inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+				     const struct sfc_alg_in *in)
 {
 	if (cfg->sm)
 		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
 			      sfc_supply_cap(cfg, st, in), cfg->floor);
 }
 
-/*
- * The rest of Algorithm 1, for every packet before it joins the queue.  Inlined, so that its
- * arguments stay in registers.
- */
-static __always_inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
-				       const struct sfc_alg_in *in, struct sfc_decision *out)
+/* The rest of Algorithm 1, for every packet before it joins the queue */
+static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+			      const struct sfc_alg_in *in, struct sfc_decision *out)
 {
 	*out = (struct sfc_decision){ .flags = in->flags };
 
@@ -183,8 +179,7 @@ static __always_inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc
 		return;
 	out->data = true;
 
-	/* nothing waits: known to the compiler where the caller says so, whatever ccthresh is */
-	if (in->queue && in->queue >= cfg->ccthresh) {			/* line 4 */
+	if (in->queue >= cfg->ccthresh) {				/* line 4 */
 		out->congested = true;
 		if (!(in->flags & BOLT_F_DEC) && in->can_src) {		/* line 5 */
 			out->src = true;				/* lines 6-9 */
@@ -210,35 +205,6 @@ static __always_inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc
  * super-packet stands for @segs packets.
  */
 
-/* Algorithm 3.  It has no floor; 4 GB of debt is what sfc_sm_update() can say. */
-static inline void sfc_paper_supply(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
-				    const struct sfc_alg_in *in)
-{
-	if (cfg->sm)
-		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size, in->segs * cfg->mtu,
-			      U32_MAX);
-}
-
-/* Line 12: pru_token++, without a limit */
-static inline u32 sfc_paper_pru_add(struct sfc_alg_state *st, u32 pkts)
-{
-	pkts = min(pkts, U32_MAX - st->pru_token);
-	st->pru_token += pkts;
-	return pkts;
-}
-
-/* Lines 14 to 17 */
-static inline enum sfc_grant sfc_paper_pay_inc(const struct sfc_alg_cfg *cfg,
-					       struct sfc_alg_state *st,
-					       const struct sfc_alg_in *in)
-{
-	if (cfg->pru && sfc_pru_take(&st->pru_token, in->segs))
-		return SFC_GRANT_PRU;
-	if (cfg->sm && sfc_sm_take(&st->sm, in->segs * cfg->mtu))
-		return SFC_GRANT_SM;
-	return SFC_GRANT_NONE;
-}
-
 /* Algorithm 1.  Call for every packet, before it joins the queue. */
 static inline void sfc_paper_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
 				    const struct sfc_alg_in *in, struct sfc_decision *out)
@@ -248,7 +214,9 @@ static inline void sfc_paper_decide(const struct sfc_alg_cfg *cfg, struct sfc_al
 	if (!(in->flags & BOLT_F_DATA))					/* line 2 */
 		return;
 	out->data = true;
-	sfc_paper_supply(cfg, st, in);					/* line 3 */
+	if (cfg->sm)				/* line 3; 4 GB is as good as no floor */
+		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size, in->segs * cfg->mtu,
+			      U32_MAX);
 	if (in->queue >= cfg->ccthresh) {				/* line 4 */
 		out->congested = true;
 		if (!(in->flags & BOLT_F_DEC)) {			/* line 5 */
@@ -258,10 +226,13 @@ static inline void sfc_paper_decide(const struct sfc_alg_cfg *cfg, struct sfc_al
 				out->flags |= BOLT_F_DEC;
 		}
 	} else if (in->flags & BOLT_F_LAST) {				/* line 11 */
-		if (cfg->pru && !(in->flags & BOLT_F_FIRST))		/* line 12 */
-			out->pru_added = sfc_paper_pru_add(st, in->segs);
+		/* line 12, without a limit */
+		if (cfg->pru && !(in->flags & BOLT_F_FIRST))
+			out->pru_added = min(in->segs, U32_MAX - st->pru_token);
+		st->pru_token += out->pru_added;
 	} else if (in->flags & BOLT_F_INC) {				/* line 13 */
-		out->grant = sfc_paper_pay_inc(cfg, st, in);		/* lines 14-17 */
+		/* lines 14-17; below ccthresh, so below pruthresh as well */
+		out->grant = sfc_pay_inc(cfg, st, in, false);
 		if (out->grant == SFC_GRANT_NONE)
 			out->flags &= ~BOLT_F_INC;			/* lines 18-19 */
 	}

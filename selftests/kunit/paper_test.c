@@ -62,7 +62,8 @@ KUNIT_ARRAY_PARAM_DESC(paper, paper_cases, name);
 static struct sfc_alg_cfg paper_cfg(void)
 {
 	/* smcap and floor are ours */
-	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .mtu = MTU, .smcap = 100000, .floor = 3000,
+	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = THRESH, .mtu = MTU,
+				   .smcap = 100000, .floor = 3000,
 				   .pru = true, .sm = true, .paper = true };
 
 	sfc_rate_set(&cfg.rate, 100 * GBPS);
