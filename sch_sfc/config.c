@@ -365,5 +365,5 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_memory_settle(sch);
 	sfc_port_update(sch, port);
 	if (unedge)
-		sfc_switch_remove_edge(sch);
+		sfc_switch_count_edge(sch, -1);
 }

@@ -165,65 +165,28 @@ static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb, const struc
 	return out.flags;
 }
 
-/* Write @flags to the option at @opt_off; @changed are the flags that differ. */
-static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, int l4_off, int opt_off,
-			      u8 flags, u8 changed)
+/* Write the new flags to the option. */
+static void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags)
 {
 	u32 segs = sfc_segs(skb);
 
-	if (!sfc_write_flags(skb, l4_off, opt_off, flags)) {
+	if (!sfc_write_flags(skb, pkt, flags)) {
 		q->stats.mark_failed += segs;
 		return;
 	}
-	if (changed & BOLT_F_DEC)
+	if ((flags ^ pkt->flags) & BOLT_F_DEC)
 		q->stats.dec_set += segs;
-	if (changed & BOLT_F_INC)
+	if ((flags ^ pkt->flags) & BOLT_F_INC)
 		q->stats.inc_cleared += segs;
 }
 
 /* --- admit, and queue --- */
 
 /*
- * An action of a filter, or SFC-P, has dropped the packet or taken it.  @err says whether it counts
- * as a drop.
- */
-static int sfc_enqueue_refused(struct sk_buff *skb, struct Qdisc *sch, int err,
-			       struct sk_buff **to_free)
-{
-	if (err & __NET_XMIT_BYPASS)
-		qdisc_qstats_drop(sch);
-	__qdisc_drop(skb, to_free);
-	return err;
-}
-
-/* Is it a BTS to a host whose NIC is told instead? */
-static bool sfc_converts(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-			 u64 now)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-
-	return unlikely(pkt->control) && q->cfg.flags & TC_SFC_F_SFCP && q->pfc &&
-	       sfc_pfc_convert(sch, skb, pkt, now);
-}
-
-static noinline void sfc_drop(struct sk_buff *skb, struct Qdisc *sch, unsigned int band,
-			      struct sk_buff **to_free)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	if (band == SFC_BAND_HIGH)
-		q->stats.drop_high++;
-	else
-		q->stats.drop_data++;
-	q->band_stats[band].qstats.drops++;
-	qdisc_drop(skb, sch, to_free);
-}
-
-/*
  * Set CE by the instantaneous queue, as a data center switch does, and drop nothing (DCTCP, section
  * 3.1).  Returns true if CE was set here, false if it was set before or cannot be.
  */
-static noinline bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt)
+static bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
 	u32 hlen = pkt->family == AF_INET ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 	void *l3;
@@ -243,22 +206,32 @@ static noinline bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt)
  * SRCC, and whether there is room.  Returns NET_XMIT_DROP when the packet was dropped; it is on
  * @to_free then, and counted; with __NET_XMIT_STOLEN when something else says what it said.
  */
-static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, struct sfc_pkt *pkt, u64 now,
-			      struct sk_buff **to_free)
+static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, const struct sfc_pkt *pkt,
+			      u64 now, struct sk_buff **to_free)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	bool believed;
 
-	if (unlikely(pkt->control) && q->cache)
-		pkt->believed = sfc_cache_feed(sch, skb, pkt, now);
+	if (unlikely(pkt->control)) {
+		believed = q->cache && sfc_cache_feed(sch, skb, pkt, now);
+		/* SFC-P: a BTS to a host whose NIC is told instead */
+		if (q->cfg.flags & TC_SFC_F_SFCP && q->pfc &&
+		    sfc_pfc_convert(sch, skb, pkt, believed, now)) {
+			__qdisc_drop(skb, to_free);
+			return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
+		}
+	}
 	if (sfc_pause_armed(sch, pkt->band, now))
 		sfc_pause_arrival(sch, skb, pkt, now);
-	if (unlikely(q->cfg.srcc))
+	if (q->cfg.srcc)
 		sfc_srcc_arrival(sch, skb, pkt, now);
-	if (sfc_converts(sch, skb, pkt, now))
-		return sfc_enqueue_refused(skb, sch, NET_XMIT_SUCCESS | __NET_XMIT_STOLEN, to_free);
 	if (!sfc_queue_has_room(sch, pkt->band, skb)) {
-		sfc_drop(skb, sch, pkt->band, to_free);
-		return NET_XMIT_DROP;
+		if (pkt->band == SFC_BAND_HIGH)
+			q->stats.drop_high++;
+		else
+			q->stats.drop_data++;
+		q->band_stats[pkt->band].qstats.drops++;
+		return qdisc_drop(skb, sch, to_free);
 	}
 	if (q->mem)
 		sfc_memory_tag(sch, skb, pkt);
@@ -303,22 +276,11 @@ static int sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 
 			return ret;
 	}
 	if (unlikely(flags != pkt.flags))
-		sfc_mark(q, skb, pkt.l4_off, pkt.opt_off, flags, flags ^ pkt.flags);
+		sfc_mark(q, skb, &pkt, flags);
 	if (pkt.band == SFC_BAND_HIGH)
 		q->stats.high++;
 	sfc_queue_add(sch, pkt.band, skb);
 	return NET_XMIT_SUCCESS;
-}
-
-/* A shaper gets no credit for the time it was idle. */
-static __always_inline void sfc_shape_idle(struct Qdisc *sch, u64 now)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	if (q->cfg.rate_bps && !sch->q.qlen && q->next_ns < now) {
-		q->next_ns = now;
-		q->next_frac = 0;
-	}
 }
 
 /*
@@ -371,15 +333,26 @@ int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free
 	u64 now = ktime_get_ns();
 	int band = SFC_BAND_HIGH;
 
-	if (q->queue.port)
-		sfc_port_arrival(sch);
+	if (q->queue.port) {
+		sfc_port_publish_news(sch, sfc_backlog_here(sch));
+		sfc_port_look(q);
+	}
 	if (q->ring.on)
 		sfc_port_look_below(sch, now);
+	/* a shaper gets no credit for the time it was idle */
+	if (q->cfg.rate_bps && !sch->q.qlen && q->next_ns < now) {
+		q->next_ns = now;
+		q->next_frac = 0;
+	}
 	if (sfc_has_bands(q))
 		band = sfc_filter(skb, sch);
-	if (band >= SFC_BANDS)
-		return sfc_enqueue_refused(skb, sch, band, to_free);
-	sfc_shape_idle(sch, now);
+	/* an action has dropped the packet, or taken it: is it a drop? */
+	if (band >= SFC_BANDS) {
+		if (band & __NET_XMIT_BYPASS)
+			qdisc_qstats_drop(sch);
+		__qdisc_drop(skb, to_free);
+		return band;
+	}
 	/* with rx-gro-list each packet of the list has its own option, so mark them one by one */
 	if (skb_is_gso(skb) && (q->cfg.flags & TC_SFC_F_SPLIT_GSO ||
 				skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST))

@@ -70,7 +70,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	sfc_memory_set(sch, NULL);
 	sfc_memory_settle(sch);
 	if (q->cfg.flags & TC_SFC_F_EDGE)
-		sfc_switch_remove_edge(sch);
+		sfc_switch_count_edge(sch, -1);
 	tcf_block_put(q->block);
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_forward_exit(&q->forward);

@@ -83,7 +83,7 @@ void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio);
 void sfc_pfc_dropped(struct sfc_pfc *pfc);
 bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
 bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		     u64 now);
+		     bool believed, u64 now);
 
 /* Of data; what is not IP has the priority that the host gave it */
 static inline u8 sfc_prio_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)

@@ -215,7 +215,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 
 err_edge:
 	if (cfg.flags & ~q->cfg.flags & TC_SFC_F_EDGE)
-		sfc_switch_remove_edge(sch);
+		sfc_switch_count_edge(sch, -1);
 out:
 	sfc_config_forget_keys(&cfg);
 	return err;

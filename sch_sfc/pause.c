@@ -82,8 +82,6 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 	u32 queue = sfc_backlog_drain(sch, pkt->band);	/* line 21: the newest */
 	struct bolt_msg msg = {
 		.type = BOLT_CTL_BTS,
-		.dscp = pkt->dscp,
-		.t_data_tx = pkt->t_data_tx ?: sfc_tsval(skb, pkt),
 		.queue_bytes = queue,
 		.pause_ns = sfc_pause_ns(&q->alg.rate, queue, q->pause.qtg, q->pause.max_ns),
 	};
@@ -117,32 +115,6 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 		sfc_suppress_add(&q->suppress, hash, now, now + msg.pause_ns);
 }
 
-/* Line 11 */
-static u32 sfc_pause_cached(struct sfc_sched *q, const struct sfc_key *key, u64 now)
-{
-	u32 left;
-
-	if (now >= READ_ONCE(*q->until_ns))
-		return 0;
-	left = sfc_cache_find(q->cache, key, now);
-	if (left)
-		q->stats.cache_hits++;
-	return left;
-}
-
-/* Section 3.4, local_estimate: the pause for the estimated remote queue */
-static u32 sfc_pause_local(struct sfc_sched *q, const struct sfc_key *key, u32 bytes, u64 now)
-{
-	u32 ns;
-
-	if (!q->dre.decay)
-		return 0;
-	ns = sfc_estimate(q->est, &q->dre, key, bytes, q->pause.max_ns, now);
-	if (ns)
-		q->stats.estimator_hits++;
-	return ns;
-}
-
 /*
  * Do not answer packets that this host itself could hold (hold.c): the queue would only move there,
  * and the link idle.  Do not answer control messages, by format instead of port: with different
@@ -159,22 +131,28 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u32 cached_ns, local_ns;
+	u32 cached_ns = 0, local_ns = 0;
 	struct sfc_flow flow;
 	struct sfc_key key;
 
 	if (!sfc_pause_answers(skb, pkt) || !sfc_flow_of(skb, pkt, &flow))
 		return;
 	key = sfc_flow_key(&flow, skb, sch);
-	cached_ns = sfc_pause_cached(q, &key, now);
-	if (cached_ns && trace_sfc_cache_hit_enabled()) {
+	if (now < READ_ONCE(*q->until_ns))					/* line 11 */
+		cached_ns = sfc_cache_find(q->cache, &key, now);
+	if (cached_ns) {
 		const struct bolt_msg m = {
 			.pause_ns = cached_ns, .queue_bytes = sfc_backlog(sch),
 		};
 
+		q->stats.cache_hits++;
 		trace_sfc_cache_hit(sch, skb, pkt, &m, SFC_SIGNAL_SENT);
 	}
-	local_ns = sfc_pause_local(q, &key, qdisc_pkt_len(skb), now);
+	/* section 3.4, local_estimate: the pause for the estimated remote queue */
+	if (q->dre.decay)
+		local_ns = sfc_estimate(q->est, &q->dre, &key, qdisc_pkt_len(skb), q->pause.max_ns,
+					now);
+	q->stats.estimator_hits += !!local_ns;
 	if (cached_ns || local_ns ||
 	    sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in))		/* line 12 */
 		sfc_pause_tell(sch, skb, pkt, &flow, cached_ns, local_ns, now);

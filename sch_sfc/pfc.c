@@ -136,7 +136,7 @@ bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
  * paused says nothing of this sender.
  */
 bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		     u64 now)
+		     bool believed, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_flow flow;
@@ -146,7 +146,7 @@ bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct 
 
 	if (sfc_msg_read(skb, pkt, NULL, &m) == SFC_MSG_OTHER)
 		return false;
-	if (pkt->believed) {
+	if (believed) {
 		flow = sfc_msg_flow(&m);
 		key = sfc_flow_key(&flow, skb, sch);
 		left = sfc_cache_find(q->cache, &key, now);

@@ -62,13 +62,4 @@ static inline void sfc_port_look(struct sfc_sched *q)
 	q->excluded_bytes = -elsewhere;
 }
 
-/* A packet arrives. */
-static inline void sfc_port_arrival(struct Qdisc *sch)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	sfc_port_publish_news(sch, sfc_backlog_here(sch));
-	sfc_port_look(q);
-}
-
 #endif /* _SFC_PORT_H */

@@ -175,7 +175,7 @@ const struct net_device *sfc_switch_below_vlan(struct net *net, int ifindex);
 bool sfc_switch_has_edge(const struct sfc_switch *sw, struct net *net, int ifindex);
 int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg);
-void sfc_switch_remove_edge(struct Qdisc *sch);
+int sfc_switch_count_edge(struct Qdisc *sch, long n);
 void sfc_switch_leave(struct Qdisc *sch);
 
 /* Of a port */

@@ -430,7 +430,7 @@ static enum sfc_signal_verdict sfc_answer(struct Qdisc *sch, const struct sk_buf
 
 /*
  * Answer a packet, which is read and not changed, with a control message: @msg has its type, flags
- * and numbers; what is the port's is filled in here.
+ * and numbers; what is the packet's and the port's is filled in here.
  *
  * A full input queue or a lack of memory must not delay the data; messages not sent are counted.
  * Context: qdisc locked, BH off
@@ -441,6 +441,8 @@ enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 	struct sfc_sched *q = qdisc_priv(sch);
 	enum sfc_signal_verdict verdict;
 
+	msg->dscp = pkt->dscp;
+	msg->t_data_tx = pkt->t_data_tx ?: sfc_tsval(skb, pkt);	/* Bolt, line 8 */
 	msg->link_rate = q->alg.rate.kbps;
 	msg->switch_id = q->cfg.switch_id;
 	if (msg->flags & BOLT_CTL_F_CACHEABLE) {
@@ -474,9 +476,7 @@ bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 	struct bolt_msg msg = {
 		.type = BOLT_CTL_SRC,
 		.flags = flags & BOLT_F_INC ? BOLT_CTL_F_GRANTED : 0,
-		.dscp = pkt->dscp,
 		.queue_bytes = queue,			/* line 6 */
-		.t_data_tx = pkt->t_data_tx,		/* line 8 */
 	};
 	enum sfc_signal_verdict verdict;
 

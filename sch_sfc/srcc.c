@@ -36,14 +36,6 @@ static bool sfc_srcc_is_recent(u64 last_ns, const struct sfc_srcc_cfg *cfg, u64 
 	return last_ns && (s64)(now - last_ns) < cfg->window_ns;
 }
 
-static void sfc_srcc_note_uncongested(struct sfc_pfc *ingress, u8 prio, u32 window_ns, u64 now)
-{
-	u64 last_ns = READ_ONCE(ingress->uncongested_ns[prio]);
-
-	if (!last_ns || now - last_ns > window_ns / SFC_SRCC_STAMPS)
-		WRITE_ONCE(ingress->uncongested_ns[prio], now);
-}
-
 /* Count the ports that had data within T. */
 static void sfc_srcc_count_ports(struct sfc_sched *q, u64 now)
 {
@@ -67,8 +59,6 @@ static void sfc_srcc_tell(struct Qdisc *sch, const struct sk_buff *skb, const st
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct bolt_msg msg = {
 		.type = BOLT_CTL_CNM,
-		.dscp = pkt->dscp,
-		.t_data_tx = pkt->t_data_tx ?: sfc_tsval(skb, pkt),
 		.queue_bytes = queue,
 		.target_rate = sfc_srcc_kbps(q->srcc, &q->srcc_cfg, &q->alg.rate,
 					     queue - q->stats.srcc_qth),
@@ -99,6 +89,7 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 	struct sfc_srcc_flow *f;
 	struct sfc_pfc *ingress;
 	struct sfc_flow flow;
+	u64 last_ns;
 
 	if (!pkt->pausable || !q->alg.rate.kbps || !sfc_flow_of(skb, pkt, &flow))
 		return;
@@ -113,10 +104,13 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 	q->stats.srcc_qth = sfc_srcc_threshold(q->srcc, cfg, &q->alg.rate,
 					       READ_ONCE(ingress->cfg.xoff),
 					       max_t(u32, sfc_srcc_hops(skb, pkt), 1));
-	if (queue <= q->stats.srcc_qth)
-		sfc_srcc_note_uncongested(ingress, prio, cfg->window_ns, now);
-	else if (!sfc_srcc_is_recent(READ_ONCE(ingress->uncongested_ns[prio]), cfg, now))
+	last_ns = READ_ONCE(ingress->uncongested_ns[prio]);
+	if (queue <= q->stats.srcc_qth) {
+		if (!last_ns || now - last_ns > cfg->window_ns / SFC_SRCC_STAMPS)
+			WRITE_ONCE(ingress->uncongested_ns[prio], now);
+	} else if (!sfc_srcc_is_recent(last_ns, cfg, now)) {
 		q->stats.cnm_unshared++;
-	else if (pkt->proto == IPPROTO_TCP)
+	} else if (pkt->proto == IPPROTO_TCP) {
 		sfc_srcc_tell(sch, skb, pkt, f, queue, now);
+	}
 }

@@ -42,7 +42,8 @@ bool sfc_switch_has_edge(const struct sfc_switch *sw, struct net *net, int ifind
 	return dev && xa_load((struct xarray *)&sw->edges, dev->ifindex);
 }
 
-static int sfc_switch_count_edge(struct Qdisc *sch, long n)
+/* @n ports marked "edge" more, or less.  RTNL; may sleep where there are more. */
+int sfc_switch_count_edge(struct Qdisc *sch, long n)
 {
 	struct sfc_switch *sw = sfc_switch_of_port(sch);
 	int ifindex = qdisc_dev(sch)->ifindex;
@@ -63,7 +64,7 @@ static bool sfc_wants_cache(const struct sfc_config *cfg)
 
 /*
  * What the switch must have before a port is configured.  RTNL, may sleep.  On success
- * sfc_switch_commit() follows, or sfc_switch_remove_edge() takes back that an edge was counted.
+ * sfc_switch_commit() follows, or sfc_switch_count_edge() takes back that an edge was counted.
  */
 int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 {
@@ -107,12 +108,6 @@ void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg)
 	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? &sw->until_ns : &sfc_never;
 }
 
-/* The port is no longer an edge, is deleted, or was not configured.  Context: RTNL */
-void sfc_switch_remove_edge(struct Qdisc *sch)
-{
-	sfc_switch_count_edge(sch, -1);
-}
-
 /*
  * The device of the port is about to leave the namespace.  A filter that is being configured may
  * hold the qdisc beyond that, to another namespace: it is no port of a switch any more, and no
@@ -123,7 +118,7 @@ void sfc_switch_leave(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	if (q->cfg.flags & TC_SFC_F_EDGE)
-		sfc_switch_remove_edge(sch);
+		sfc_switch_count_edge(sch, -1);
 	q->cfg.flags &= ~TC_SFC_F_EDGE;
 	q->cfg.srcc = 0;
 	q->cache = NULL;
