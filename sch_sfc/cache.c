@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a switch knows of destinations (SFC, section 3.4): the pause cache, and at the end the
- * incast estimator.
+ * incast estimator's table.
  *
  *	BTS in transit ---> enqueue of the port towards its sender: remember  (lines 3-8)
  *	data           ---> enqueue of the port towards its destination: look up  (line 11)
@@ -31,16 +31,24 @@
 #include "trace.h"
 
 #define SFC_CLOCK_SETS	256
+#define SFC_ESTIMATES	1024
 
 struct sfc_bucket {
 	seqcount_spinlock_t	seq;
 	struct sfc_entry	ways[SFC_CACHE_WAYS];
 };
 
+struct sfc_estimate {
+	spinlock_t		lock;	/* of the others */
+	struct sfc_key		key;
+	struct sfc_dre		dre;
+};
+
 /* Of a switch */
 struct sfc_cache {
-	u32			seed;		/* of the hash */
-	spinlock_t		lock ____cacheline_aligned_in_smp;	/* to write the others */
+	u32			seed;		/* of hashes */
+	struct sfc_estimate	estimates[SFC_ESTIMATES];
+	spinlock_t		lock ____cacheline_aligned_in_smp;	/* to write what follows */
 	/* of the switches that have sent messages */
 	struct sfc_clock	clocks[SFC_CLOCK_SETS][SFC_CLOCK_WAYS];
 	struct sfc_bucket	buckets[SFC_CACHE_BUCKETS];
@@ -63,12 +71,15 @@ struct sfc_key sfc_flow_key(const struct sfc_flow *f, const struct sk_buff *skb,
 	return key;
 }
 
+static u32 sfc_key_hash(const struct sfc_cache *cache, const struct sfc_key *key)
+{
+	BUILD_BUG_ON(sizeof(*key) % sizeof(u32));
+	return jhash2((const u32 *)key, sizeof(*key) / sizeof(u32), cache->seed);
+}
+
 static struct sfc_bucket *sfc_bucket_of(struct sfc_cache *cache, const struct sfc_key *key)
 {
-	u32 h = jhash2((const u32 *)key, sizeof(*key) / sizeof(u32), cache->seed);
-
-	BUILD_BUG_ON(sizeof(*key) % sizeof(u32));
-	return &cache->buckets[h % SFC_CACHE_BUCKETS];
+	return &cache->buckets[sfc_key_hash(cache, key) % SFC_CACHE_BUCKETS];
 }
 
 /* Line 11.  Any context in which a packet may be. */
@@ -116,47 +127,33 @@ static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
 	return age_ns < pause_ns;
 }
 
-static void sfc_cache_refuse(struct Qdisc *sch, const struct sk_buff *skb,
-			     const struct sfc_pkt *pkt, const struct bolt_msg *m,
-			     enum sfc_refusal why)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	q->stats.cache_refused++;
-	trace_sfc_refusal(sch, skb, pkt, m, why);
-}
-
 /* Lines 3-8: a control message on its way to a sender.  Returns true if it is a BTS to believe. */
 bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		    u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct net *net = dev_net(qdisc_dev(sch));
+	enum sfc_msg_verdict verdict;
+	enum sfc_refusal why = SFC_REFUSED_STALE;
 	struct bolt_msg m;
 
-	switch (sfc_msg_read(skb, pkt, &q->cfg.switchkey, &m)) {
-	case SFC_MSG_OTHER:
-	case SFC_MSG_BTS:
+	verdict = sfc_msg_read(skb, pkt, &q->cfg.switchkey, &m);
+	if (verdict == SFC_MSG_OTHER || verdict == SFC_MSG_BTS ||
+	    (verdict == SFC_MSG_CACHEABLE && !m.pause_ns))
 		return false;
-	case SFC_MSG_BAD:
-		sfc_cache_refuse(sch, skb, pkt, NULL, SFC_REFUSED_MALFORMED);
-		return false;
-	case SFC_MSG_FALSE:
-		sfc_cache_refuse(sch, skb, pkt, NULL, SFC_REFUSED_FORGED);
-		return false;
-	case SFC_MSG_CACHEABLE:
-		break;
-	}
-	if (!m.pause_ns)
-		return false;
-	if (sfc_switch_has_edge(sfc_switch_of(net), net, skb->skb_iif)) {
-		q->stats.cache_ignored++;
-		trace_sfc_refusal(sch, skb, pkt, &m, SFC_REFUSED_EDGE);
-		return false;
-	}
-	if (sfc_cache_learn(sch, skb, &m, now))
+	if (verdict == SFC_MSG_BAD)
+		why = SFC_REFUSED_MALFORMED;
+	else if (verdict == SFC_MSG_FALSE)
+		why = SFC_REFUSED_FORGED;
+	else if (sfc_switch_has_edge(sfc_switch_of(net), net, skb->skb_iif))
+		why = SFC_REFUSED_EDGE;
+	else if (sfc_cache_learn(sch, skb, &m, now))
 		return true;
-	sfc_cache_refuse(sch, skb, pkt, &m, SFC_REFUSED_STALE);
+	if (why == SFC_REFUSED_EDGE)
+		q->stats.cache_ignored++;
+	else
+		q->stats.cache_refused++;
+	trace_sfc_refusal(sch, skb, pkt, verdict == SFC_MSG_BAD ? NULL : &m, why);
 	return false;
 }
 
@@ -171,6 +168,34 @@ unsigned int sfc_cache_count(const struct sfc_cache *cache, u64 now)
 	return n;
 }
 
+/*
+ * A packet of @bytes leaves for @key.  Returns the pause for the estimated queue there, ns.
+ * Traffic counts by whichever port it leaves.  Entries are created by the first packet, before
+ * there is congestion; one whose destination has been silent for a while is reused.  On a hash
+ * collision the second destination is not estimated.
+ */
+u32 sfc_estimate(struct Qdisc *sch, const struct sfc_key *key, u32 bytes, u64 now)
+{
+	struct sfc_cache *cache = sfc_switch_of_port(sch)->cache;
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_estimate *e;
+	u32 pause_ns = 0;
+
+	e = &cache->estimates[sfc_key_hash(cache, key) % SFC_ESTIMATES];
+	spin_lock_bh(&e->lock);
+	if (!sfc_key_equal(&e->key, key)) {
+		if (e->key.family && !sfc_dre_idle(&q->dre, &e->dre, now))
+			goto out;
+		e->key = *key;
+		e->dre = (struct sfc_dre){ };
+	}
+	sfc_dre_add(&q->dre, &e->dre, bytes, now);
+	pause_ns = sfc_dre_pause_ns(&q->dre, &e->dre, q->pause.max_ns);
+out:
+	spin_unlock_bh(&e->lock);
+	return pause_ns;
+}
+
 struct sfc_cache *sfc_cache_alloc(void)
 {
 	struct sfc_cache *cache = kvzalloc(sizeof(*cache), GFP_KERNEL);
@@ -182,59 +207,7 @@ struct sfc_cache *sfc_cache_alloc(void)
 	spin_lock_init(&cache->lock);
 	for (i = 0; i < SFC_CACHE_BUCKETS; i++)
 		seqcount_spinlock_init(&cache->buckets[i].seq, &cache->lock);
-	return cache;
-}
-
-/*
- * --- the incast estimator's table ---
- *
- * One per namespace: traffic towards a destination counts by whichever port it leaves.  Entries
- * are created by the first packet, before there is congestion; a slot whose destination has been
- * silent for a while is reused.  On a hash collision the second destination is not estimated.
- */
-
-#define SFC_ESTIMATES	1024
-
-struct sfc_estimator {
-	u32			seed;
-	struct {
-		spinlock_t	lock;		/* for its slot */
-		struct sfc_key	key;
-		struct sfc_dre	dre;
-	}			slots[SFC_ESTIMATES];
-};
-
-/* A packet of @bytes leaves for @key.  Returns the pause for the estimated queue there, ns. */
-u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,
-		 const struct sfc_key *key, u32 bytes, u32 max_ns, u64 now)
-{
-	u32 i = jhash2((const u32 *)key, sizeof(*key) / sizeof(u32), est->seed) % SFC_ESTIMATES;
-	typeof(est->slots[0]) *s = &est->slots[i];
-	u32 pause_ns = 0;
-
-	spin_lock_bh(&s->lock);
-	if (!sfc_key_equal(&s->key, key)) {
-		if (s->key.family && !sfc_dre_idle(cfg, &s->dre, now))
-			goto out;
-		s->key = *key;
-		s->dre = (struct sfc_dre){ };
-	}
-	sfc_dre_add(cfg, &s->dre, bytes, now);
-	pause_ns = sfc_dre_pause_ns(cfg, &s->dre, max_ns);
-out:
-	spin_unlock_bh(&s->lock);
-	return pause_ns;
-}
-
-struct sfc_estimator *sfc_estimator_alloc(void)
-{
-	struct sfc_estimator *est = kvzalloc(sizeof(*est), GFP_KERNEL);
-	unsigned int i;
-
-	if (!est)
-		return NULL;
-	est->seed = get_random_u32();
 	for (i = 0; i < SFC_ESTIMATES; i++)
-		spin_lock_init(&est->slots[i].lock);
-	return est;
+		spin_lock_init(&cache->estimates[i].lock);
+	return cache;
 }

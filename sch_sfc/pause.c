@@ -150,8 +150,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	}
 	/* section 3.4, local_estimate: the pause for the estimated remote queue */
 	if (q->dre.decay)
-		local_ns = sfc_estimate(q->est, &q->dre, &key, qdisc_pkt_len(skb), q->pause.max_ns,
-					now);
+		local_ns = sfc_estimate(sch, &key, qdisc_pkt_len(skb), now);
 	q->stats.estimator_hits += !!local_ns;
 	if (cached_ns || local_ns ||
 	    sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in))		/* line 12 */

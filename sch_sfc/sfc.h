@@ -102,7 +102,6 @@ struct sfc_sched {
 	siphash_key_t		flow_key;
 	struct rnd_state	prng;		/* srcprob */
 	struct sfc_cache	*cache;		/* of the namespace, or NULL */
-	struct sfc_estimator	*est;		/* likewise */
 
 	/* the switch's memory */
 	struct sfc_memory	*mem;		/* of the namespace, or NULL: "buffer", "pfc" */
@@ -157,8 +156,7 @@ static inline bool sfc_has_bands(const struct sfc_sched *q)
 /* A namespace */
 struct sfc_switch {
 	u64			until_ns;	/* no pause in @cache lasts longer */
-	struct sfc_cache	*cache;	/* NULL until a port wants one */
-	struct sfc_estimator	*est;	/* likewise */
+	struct sfc_cache	*cache;	/* NULL until a port wants it or the estimator */
 	/* how many sfc marked "edge" a device has, by its ifindex */
 	struct xarray		edges;
 	struct list_head	holds;	/* every sfc_hold; RTNL, read under RCU */
@@ -190,9 +188,7 @@ u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now);
 bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		    u64 now);
 unsigned int sfc_cache_count(const struct sfc_cache *cache, u64 now);
-u32 sfc_estimate(struct sfc_estimator *est, const struct sfc_dre_cfg *cfg,
-		 const struct sfc_key *key, u32 bytes, u32 max_ns, u64 now);
-struct sfc_estimator *sfc_estimator_alloc(void);
+u32 sfc_estimate(struct Qdisc *sch, const struct sfc_key *key, u32 bytes, u64 now);
 
 /* hold.c */
 extern struct Qdisc_ops sfc_hold_qdisc_ops;

@@ -78,14 +78,9 @@ int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 		if (!q->srcc)
 			return -ENOMEM;
 	}
-	if (sfc_wants_cache(cfg) && !sw->cache) {
+	if ((sfc_wants_cache(cfg) || cfg->tau_ns) && !sw->cache) {
 		sw->cache = sfc_cache_alloc();
 		if (!sw->cache)
-			return -ENOMEM;
-	}
-	if (cfg->tau_ns && !sw->est) {
-		sw->est = sfc_estimator_alloc();
-		if (!sw->est)
 			return -ENOMEM;
 	}
 	err = sfc_memory_prepare(sch, cfg);
@@ -103,7 +98,6 @@ void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg)
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	q->cache = sfc_wants_cache(cfg) ? sw->cache : NULL;
-	q->est = sw->est;
 	sfc_memory_set(sch, cfg);
 	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? &sw->until_ns : &sfc_never;
 }
@@ -122,7 +116,6 @@ void sfc_switch_leave(struct Qdisc *sch)
 	q->cfg.flags &= ~TC_SFC_F_EDGE;
 	q->cfg.srcc = 0;
 	q->cache = NULL;
-	q->est = NULL;
 	q->until_ns = &sfc_never;
 	sfc_memory_set(sch, NULL);
 	sfc_memory_settle(sch);
@@ -144,7 +137,6 @@ static void __net_exit sfc_switch_exit(struct net *net)
 
 	xa_destroy(&sw->edges);
 	sfc_memory_free(sw->mem);
-	kvfree(sw->est);
 	kvfree(sw->cache);
 }
 
