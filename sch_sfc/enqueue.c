@@ -131,17 +131,17 @@ static void sfc_decide_packet(struct sfc_sched *q, unsigned int band, const stru
 
 /* Run Algorithm 1, send the SRC and count.  Returns the option's new flags. */
 static u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		       u64 now)
+		       bool fast, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct tc_sfc_band *st = &q->band_stats[pkt->band].app;
 	struct sfc_decision out;
 	struct sfc_alg_in in = {
 		.now = now,
-		.queue = sfc_backlog_of(sch, pkt->band),
+		.queue = fast ? 0 : sfc_backlog_of(sch, pkt->band),
 		.segs = sfc_segs(skb),
 		.flags = pkt->flags,
-		.can_src = sfc_can_src(q, pkt),
+		.can_src = !fast && sfc_can_src(q, pkt),
 	};
 
 	in.size = qdisc_pkt_len(skb) + in.segs * q->cfg.overhead;
@@ -269,7 +269,7 @@ static int sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 
 	q->answered_bytes = 0;
 	flags = pkt.flags;
 	if (q->cfg.flags & TC_SFC_F_BOLT)
-		flags = sfc_run_bolt(sch, skb, &pkt, now);
+		flags = sfc_run_bolt(sch, skb, &pkt, fast, now);
 	if (!fast) {
 		ret = sfc_admit(skb, sch, &pkt, now, to_free);
 		if (ret != NET_XMIT_SUCCESS)

@@ -101,7 +101,12 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	p = skb_header_pointer(skb, pkt->l4_off + sizeof(*th), opts_len, opts);
 	if (!p)
 		return;
-	pkt->form = bolt_opt_find(p, opts_len, &off);
+	/* where the stack and tcp_bolt put it, there is nothing to walk */
+	off = opts_len >= 2 * BOLT_TCPOPT_LEN && bolt_opt_at_ts(p) ? BOLT_TCPOPT_LEN : 0;
+	if (opts_len - off >= BOLT_TCPOPT_LEN && bolt_opt_at_full(p + off))
+		pkt->form = BOLT_OPT_FULL;
+	else
+		pkt->form = bolt_opt_find(p, opts_len, &off);
 	/* the connection's first packet, or the answer to it, is before any of its messages */
 	if (pkt->form == BOLT_OPT_SYN && th->syn)
 		pkt->level = 1;

@@ -63,7 +63,8 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_bu
 
 /* --- in and out of a band: all accounting --- */
 
-static void sfc_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff *skb)
+static __always_inline void sfc_band_add(struct sfc_sched *q, unsigned int band,
+					 struct sk_buff *skb)
 {
 	struct sfc_skb_cb *cb = sfc_skb_cb(skb);
 
@@ -74,7 +75,7 @@ static void sfc_band_add(struct sfc_sched *q, unsigned int band, struct sk_buff 
 	sfc_qos_join(&q->qos, band, qdisc_pkt_len(skb));
 }
 
-static struct sk_buff *sfc_band_remove(struct sfc_sched *q, unsigned int band)
+static __always_inline struct sk_buff *sfc_band_remove(struct sfc_sched *q, unsigned int band)
 {
 	struct sk_buff *skb = __qdisc_dequeue_head(&q->bands[band]);
 
@@ -110,7 +111,7 @@ void sfc_queue_add(struct Qdisc *sch, unsigned int band, struct sk_buff *skb)
 }
 
 /* Remove a band's head, NULL if empty.  The caller counts it as sent or dropped. */
-static struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, unsigned int band)
+static __always_inline struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, unsigned int band)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb = sfc_band_remove(q, band);
