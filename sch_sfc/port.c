@@ -77,32 +77,28 @@ void sfc_port_settle(struct sfc_sched *q, u32 segs, u64 now)
 /* Lines 14-15: all or nothing */
 u32 sfc_port_pru_take(struct sfc_sched *q, u32 pkts)
 {
-	atomic_t *token = &q->queue.port->pru_token;
-	int had = atomic_read(token);
+	struct sfc_port *port = q->queue.port;
+	bool paid;
 
-	do {
-		if (had < pkts)
-			return 0;
-	} while (!atomic_try_cmpxchg(token, &had, had - pkts));
+	if (READ_ONCE(port->pru_token) < pkts)
+		return 0;
+	spin_lock(&port->lock);
+	paid = sfc_pru_take(&port->pru_token, pkts);
+	spin_unlock(&port->lock);
 	q->queue.writes++;
-	return pkts;
+	return paid ? pkts : 0;
 }
 
 /* Line 12.  Returns the number of tokens added, up to the maximum. */
 u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts)
 {
-	atomic_t *token = &q->queue.port->pru_token;
-	int had = atomic_read(token);
-	u32 now;
+	struct sfc_port *port = q->queue.port;
 
-	do {
-		now = had;
-		if (now == SFC_PRU_MAX)
-			return 0;
-		sfc_pru_add(&now, pkts);
-	} while (!atomic_try_cmpxchg(token, &had, now));
+	spin_lock(&port->lock);
+	pkts = sfc_pru_add(&port->pru_token, pkts);
+	spin_unlock(&port->lock);
 	q->queue.writes++;
-	return now - had;
+	return pkts;
 }
 
 /* --- what the device holds --- */
@@ -279,8 +275,8 @@ void sfc_port_stats(struct Qdisc *sch, struct tc_sfc_xstats *st)
 		return;
 	st->queues = port->queues;
 	st->port_backlog = atomic_read(&port->backlog);
-	st->pru_token = atomic_read(&port->pru_token);
 	spin_lock(&port->lock);
+	st->pru_token = port->pru_token;
 	st->sm_token = sfc_sm_bytes(&port->state.sm);
 	spin_unlock(&port->lock);
 }

@@ -9,21 +9,17 @@
 
 #include "queue.h"
 
-/*
- * A link with several transmit queues
- *
- * Three cache lines: read-only for packets; read for each packet and written while packets wait or
- * flows end; written once per batch.
- */
+/* A link with several transmit queues: in cache lines by how often packets read and write it */
 struct sfc_port {
 	u32			queues;		/* of the device that have an sfc; RTNL */
 
-	/* bytes, of all queues: the sum of what they published */
+	/* bytes, of all queues: the sum of what they published; read for each packet */
 	atomic_t		backlog ____cacheline_aligned_in_smp;
-	atomic_t		pru_token;	/* of all; 0..SFC_PRU_MAX */
+	u32			pru_token;	/* of all; written under @lock */
 
-	spinlock_t		lock ____cacheline_aligned_in_smp;	/* of @state */
-	struct sfc_alg_state	state;		/* supply.  Its pru_token rests */
+	/* once per batch */
+	spinlock_t		lock ____cacheline_aligned_in_smp;
+	struct sfc_alg_state	state;		/* supply; under @lock.  Its pru_token rests */
 };
 
 /* Every sfc of all namespaces; RTNL */
