@@ -21,7 +21,6 @@
 #include <net/inet_ecn.h>
 #include <net/pkt_cls.h>
 
-#include "algorithm4.h"
 #include "memory.h"
 #include "port.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Data bands with weights: which is served next (deficit round robin).
+ * Data bands with weights: which is served next (deficit round robin), and the supply of each.
  *
  *	              high: ACKs and control, strictly first
  *	link <-- { band 1  |----| w_1 }
  *	         { band 2  |----| w_2 }  data, by deficit
  *	         { ...                }
  *
- * Round robin with post-payment: a band is served while its deficit is positive, and the packet's
- * length is charged afterwards, so the head's length need not be read.  The next band with a queue
- * then gains its quantum.  The heaviest band's quantum is one MTU, not the lightest band's: with
+ * A band is served while its deficit is positive, and charged afterwards; then the next band with a
+ * queue gains its quantum.  The heaviest band's quantum is one MTU, not the lightest band's: with
  * quanta of several MTU a band would need several packets in its queue to use its turn, and Bolt
  * keeps queues at two or three packets.  A lighter band may have to wait for several turns.  A band
  * that becomes empty loses its credit, but keeps its debt of less than a packet.
@@ -252,6 +251,49 @@ static inline u32 sfc_qos_drain(const struct sfc_qos *q, unsigned int i, u32 lef
 	else if (set != 1U << i)
 		bytes = div_u64(bytes * sfc_qos_weights(q, set), q->band[i].weight);
 	return min_t(u64, bytes + sfc_qos_before(q, bytes, left), U32_MAX - 1);
+}
+
+/*
+ * --- Algorithm 4 (Bolt, appendix B): the supply of each band ---
+ *
+ * Of the link's supply since its own last packet a band is credited
+ *
+ *	w_i / w_effective,	w_effective = sum of w_j over j = i and all j with a queue
+ *
+ * What the high band has carried since is taken from all bands in that proportion, since it is not
+ * theirs to serve.
+ */
+
+/* Lines 4-8: of @whole, what is w_i / w_effective; rounded down */
+static inline u64 sfc_qos_part(const struct sfc_qos *q, unsigned int i, u64 whole)
+{
+	u32 set = q->busy | 1U << i;
+
+	if (set == 1U << i || q->ordered)
+		return whole;
+	return div_u64(whole * q->band[i].weight, sfc_qos_weights(q, set));
+}
+
+/*
+ * Algorithm 4, for every packet of data, which is of band @i.  The rate is known.  The cap is
+ * sfc_supply_cap()'s, the band's share of what is more than a packet; the floor the most it can
+ * queue.
+ */
+static inline void sfc_qos_supply(struct sfc_qos *q, unsigned int i,
+				  const struct sfc_alg_cfg *cfg, const struct sfc_alg_in *in)
+{
+	struct sfc_qos_band *b = &q->band[i];
+	u32 cap = in->segs * cfg->mtu;
+	u64 gap = in->now - b->state.sm.last_ns;
+	u64 above = sfc_qos_above(q, i), strict = above - b->strict_seen;
+	s64 change = sfc_qos_part(q, i, sfc_supply(&cfg->rate, gap));	/* line 8 */
+
+	if (gap < SFC_SM_IDLE_NS)
+		cap = max_t(u32, cap, sfc_qos_part(q, i, cfg->smcap));
+	change -= sfc_bytes_to_tokens(in->size);			/* line 9 */
+	change -= sfc_qos_part(q, i, min_t(u64, strict, U32_MAX) << SFC_TOKEN_SHIFT);
+	b->strict_seen = above;
+	sfc_sm_change(&b->state.sm, in->now, change, cap, b->limit);	/* lines 3, 10, 11 */
 }
 
 #endif /* _SFC_QOS_H */

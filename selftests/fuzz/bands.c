@@ -4,7 +4,7 @@
  * band's deficit and its supply stay within their bounds, whatever comes and goes.
  */
 #include "fuzz.h"
-#include "../../sch_sfc/algorithm4.h"
+#include "../../sch_sfc/qos.h"
 
 #define STEPS	96
 #define DEPTH	16

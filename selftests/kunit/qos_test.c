@@ -3,7 +3,7 @@
  * KUnit: sch_sfc/qos.h, who is served among bands, and Algorithm 4.
  */
 #include "compat.h"
-#include "algorithm4.h"
+#include "qos.h"
 
 #define GBPS	125000000ULL
 #define MTU	1514
