@@ -37,35 +37,14 @@ void sfc_config_default(struct sfc_config *cfg)
 	memset(cfg->srcprob, 100, sizeof(cfg->srcprob));
 }
 
-/* Why a single value is invalid, or NULL */
-static const char *sfc_config_flaw(const struct sfc_config *cfg)
-{
-	const u64 rates[] = { cfg->rate_bps, cfg->link_bps, cfg->server_bps };
-	const int type6 = ipv6_addr_type(&cfg->addr6);
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(rates); i++)
-		if (rates[i] && (rates[i] < TC_SFC_RATE_MIN || rates[i] > TC_SFC_RATE_MAX))
-			return "rates go from 8 kbit/s to 4294 Gbit/s";
-	if (cfg->addr4 && (ipv4_is_multicast(cfg->addr4) || ipv4_is_lbcast(cfg->addr4) ||
-			   ipv4_is_zeronet(cfg->addr4) || ipv4_is_loopback(cfg->addr4)))
-		return "addr must be a unicast address";
-	if (type6 != IPV6_ADDR_ANY && (!(type6 & IPV6_ADDR_UNICAST) ||
-				       type6 & (IPV6_ADDR_LOOPBACK | IPV6_ADDR_LINKLOCAL)))
-		return "addr must be a unicast address that can be routed";
-	for (i = 0; i < cfg->bands; i++)
-		if (!cfg->weights[i] || !cfg->srcprob[i] || cfg->srcprob[i] > 100)
-			return "weights go from 1 to 255, srcprob from 1 to 100";
-	if (cfg->tau_ns && (cfg->tau_ns < SFC_TAU_MIN_NS || cfg->tau_ns > SFC_TAU_MAX_NS))
-		return "estimator goes from 1 us to 1 s";
-	return NULL;
-}
-
-/* ... with bands */
+/* Why bands are invalid, or NULL */
 static const char *sfc_config_bands_flaw(const struct sfc_config *cfg)
 {
 	int i;
 
+	for (i = 0; i < cfg->bands; i++)
+		if (!cfg->weights[i] || !cfg->srcprob[i] || cfg->srcprob[i] > 100)
+			return "weights go from 1 to 255, srcprob from 1 to 100";
 	if (!cfg->defband || cfg->defband > cfg->bands)
 		return "default names a band that does not exist";
 	for (i = 0; i < TC_SFC_DSCPS; i++)
@@ -82,21 +61,36 @@ static const char *sfc_config_bands_flaw(const struct sfc_config *cfg)
 			return "levels are served in their order: weights do not apply";
 	if (cfg->bands == 1 && cfg->srcprob[0] != 100)
 		return "srcprob sets bands apart: there is one only";
+	/* Algorithm 4, not 1, is about bands */
+	if (cfg->flags & TC_SFC_F_PAPER && cfg->bands > 1)
+		return "paper and bands are mutually exclusive: it has one queue";
 	return NULL;
 }
 
-/* ... with values beside each other */
-static const char *sfc_config_conflict(const struct sfc_config *cfg)
+/* ... or else */
+static const char *sfc_config_flaw(const struct sfc_config *cfg)
 {
+	const u64 rates[] = { cfg->rate_bps, cfg->link_bps, cfg->server_bps };
+	const int type6 = ipv6_addr_type(&cfg->addr6);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rates); i++)
+		if (rates[i] && (rates[i] < TC_SFC_RATE_MIN || rates[i] > TC_SFC_RATE_MAX))
+			return "rates go from 8 kbit/s to 4294 Gbit/s";
+	if (cfg->addr4 && (ipv4_is_multicast(cfg->addr4) || ipv4_is_lbcast(cfg->addr4) ||
+			   ipv4_is_zeronet(cfg->addr4) || ipv4_is_loopback(cfg->addr4)))
+		return "addr must be a unicast address";
+	if (type6 != IPV6_ADDR_ANY && (!(type6 & IPV6_ADDR_UNICAST) ||
+				       type6 & (IPV6_ADDR_LOOPBACK | IPV6_ADDR_LINKLOCAL)))
+		return "addr must be a unicast address that can be routed";
+	if (cfg->tau_ns && (cfg->tau_ns < SFC_TAU_MIN_NS || cfg->tau_ns > SFC_TAU_MAX_NS))
+		return "estimator goes from 1 us to 1 s";
 	if (cfg->ccthresh > cfg->limit)
 		return "ccthresh is beyond limit";
 	if (cfg->pruthresh > cfg->limit)
 		return "pruthresh is beyond limit";
 	if (cfg->qth > cfg->limit)
 		return "qth is beyond limit";
-	/* Algorithm 4, not 1, is about bands */
-	if (cfg->flags & TC_SFC_F_PAPER && cfg->bands > 1)
-		return "paper and bands are mutually exclusive: it has one queue";
 	if (cfg->ecn > cfg->limit)
 		return "ecn is beyond limit";
 	if (cfg->qth && cfg->qtg >= cfg->qth)
@@ -109,7 +103,7 @@ static const char *sfc_config_conflict(const struct sfc_config *cfg)
 	    (!memcmp(&cfg->tagkey.sign, &cfg->switchkey.sign, sizeof(siphash_key_t)) ||
 	     !memcmp(&cfg->tagkey.sign, &cfg->switchkey.other, sizeof(siphash_key_t))))
 		return "switchkey and tagkey must differ: hosts know the tagkey";
-	return sfc_config_bands_flaw(cfg);
+	return NULL;
 }
 
 /* Clear the keys before the memory is reused. */
@@ -176,8 +170,8 @@ const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_dev
 /* Why a configuration is invalid, or NULL.  @room: it says how much may wait */
 const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev, bool room)
 {
-	return sfc_config_flaw(cfg) ?: (room ? sfc_config_narrow(cfg, dev) : NULL) ?:
-	       sfc_config_conflict(cfg) ?: sfc_config_memory_flaw(cfg, dev);
+	return sfc_config_bands_flaw(cfg) ?: (room ? sfc_config_narrow(cfg, dev) : NULL) ?:
+	       sfc_config_flaw(cfg) ?: sfc_config_memory_flaw(cfg, dev);
 }
 
 /*
