@@ -85,11 +85,8 @@ static inline void sfc_pause_thresholds(const struct sfc_rate *r, u32 rtt_ns, u3
  * by a period and 1/32 of that pause.
  *
  * The paper has a Bloom filter that is emptied every period (section 4, appendix B.2), since a
- * table costs a switching chip too much.  Here it costs memory only, and avoids three effects:
- * a flow whose bits other flows have set is not notified in that period; all flows notified after
- * the filter is emptied get the same end, resume together and stay synchronized; and if the queue
- * grows after a flow was notified, by up to megabytes in half an RTT of a wide incast, no flow is
- * notified of that.
+ * table costs a switching chip too much.  Here it costs memory only; Documentation/sch_sfc.rst has
+ * what a filter would cost.
  *
  * The table is bounded.  A flow is looked for in a few consecutive slots from its hash on; if all
  * of them hold other flows, the one notified longest ago is replaced.  So an incast of more flows

@@ -12,10 +12,8 @@
  * SFC-P (SFC, section 4): the switch of a sender converts a BTS for it to a PAUSE frame to its NIC,
  * for the priority of the quoted packet.  The sender's host needs no support for SFC.
  *
- * A PAUSE frame does not prove its sender.  It is link-local, so it comes from the neighbour or
- * from someone with access to the link.  Only a device configured with "pfc" obeys it, for the
- * priorities configured.  The watchdog is that of SONiC (pfcwd): a priority that was paused for so
- * long, with no packet sent, ignores PAUSE frames for a while.
+ * A PAUSE frame does not prove its sender.  Only a device configured with "pfc" obeys it, for the
+ * priorities configured, and a watchdog, that of SONiC (pfcwd), bounds what it can do.
  *
  * PAUSE frames that a NIC handles itself do not get here, nor do those to a bridge or a team, which
  * drop them.

@@ -6,12 +6,9 @@
  *	queue 2 --+-- LAST: a token ------------------------> PRU  -- INC takes one
  *	queue 3 --+-- demand of a batch of packets ---------> SM   -- supply for the next batch
  *
- * What is shared is read often and written seldom:
- * - the backlog, while packets wait: when it is off by a part of ccthresh or an eighth.  So the
- *   sum is off by less than ccthresh and an eighth of it, and a packet for each queue (what is
- *   published waited when a packet came or was asked for)
- * - PRU tokens, when a flow ends and when another takes its place: exact
- * - supply, once in a batch: share.h has the bound
+ * What is shared is read often and written seldom.  So the backlog is off by less than ccthresh and
+ * an eighth of it, and a packet for each queue (what is published waited when a packet came or was
+ * asked for); PRU tokens are exact; of supply, share.h has the bound.
  *
  * Which are queues of one port: all sfc on one device that do not shape, have one band of
  * data and are not the paper's, which keeps its state by queue (section 4.1), if they

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The bands and their accounting.  A packet is counted in qlen and backlog while it is in a band;
- * only functions of this file and of queue.h add or remove it.  Then the path of a packet out of
- * the port: the high band, the data bands by weight or in their order, and the shaper.
+ * only functions of this file add or remove it.  Then the path of a packet out of the port: the
+ * high band, the data bands by weight or in their order, and the shaper.
  */
 #include <linux/rtnetlink.h>
 
@@ -195,22 +195,17 @@ static void sfc_high_sent(struct Qdisc *sch, u32 len)
 static struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool turns = q->high_ahead == SFC_HIGH_BURST;
 	struct sk_buff *skb = NULL;
 
-	if (!turns)
+	if (q->high_ahead < SFC_HIGH_BURST || !q->qos.busy)
 		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
-	if (!skb) {
-		skb = sfc_queue_remove_data(sch);
-		if (skb)
-			q->high_ahead -= min(q->high_ahead, qdisc_pkt_len(skb));
-		if (skb || !turns)
-			return skb;
-		/* no data, or none that PFC lets go */
-		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
-	}
-	if (skb)
+	if (skb) {
 		sfc_high_sent(sch, qdisc_pkt_len(skb));
+		return skb;
+	}
+	skb = sfc_queue_remove_data(sch);
+	if (skb)
+		q->high_ahead -= min(q->high_ahead, qdisc_pkt_len(skb));
 	return skb;
 }
 
