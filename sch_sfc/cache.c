@@ -153,7 +153,7 @@ bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 		q->stats.cache_ignored++;
 	else
 		q->stats.cache_refused++;
-	trace_sfc_refusal(sch, skb, pkt, verdict == SFC_MSG_BAD ? NULL : &m, why);
+	trace_sfc_refusal(sch, pkt, verdict == SFC_MSG_BAD ? NULL : &m, why);
 	return false;
 }
 

@@ -187,17 +187,18 @@ static void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, const struct sfc_
  */
 static bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
-	u32 hlen = pkt->family == AF_INET ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+	bool ip4 = pkt->flow.family == 4;
+	u32 hlen = ip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 	void *l3;
 	u8 tos;
 
-	if (!pkt->family || skb_shared(skb) || skb_ensure_writable(skb, pkt->l3_off + hlen))
+	if (!pkt->flow.family || skb_shared(skb) || skb_ensure_writable(skb, pkt->l3_off + hlen))
 		return false;
 	l3 = skb->data + pkt->l3_off;
-	tos = pkt->family == AF_INET ? ipv4_get_dsfield(l3) : ipv6_get_dsfield(l3);
+	tos = ip4 ? ipv4_get_dsfield(l3) : ipv6_get_dsfield(l3);
 	if (INET_ECN_is_not_ect(tos) || INET_ECN_is_ce(tos))
 		return false;
-	return pkt->family == AF_INET ? IP_ECN_set_ce(l3) : IP6_ECN_set_ce(skb, l3);
+	return ip4 ? IP_ECN_set_ce(l3) : IP6_ECN_set_ce(skb, l3);
 }
 
 /*

@@ -38,18 +38,17 @@
 static bool sfc_hold_keep(struct sfc_hold *h, struct sk_buff *skb)
 {
 	struct sfc_hold_flow *f;
-	struct sfc_flow flow;
 	struct sfc_pkt pkt;
 	bool wait;
 	u64 now;
 
 	sfc_parse(skb, READ_ONCE(h->cfg.port), &pkt);
-	if (!pkt.pausable || pkt.proto == IPPROTO_TCP || !sfc_flow_of(skb, &pkt, &flow))
+	if (!pkt.pausable || pkt.flow.proto == IPPROTO_TCP)
 		return false;
 
 	spin_lock(&h->lock);
 	now = ktime_get_ns();
-	f = sfc_hold_sent(h->flows, &h->pause, sfc_hold_hash(h, &flow), now);
+	f = sfc_hold_sent(h->flows, &h->pause, sfc_hold_hash(h, &pkt.flow), now);
 	wait = f && (f->held.qlen || bolt_pause_active(&f->clock, now));
 	if (wait) {
 		if (!f->held.qlen)

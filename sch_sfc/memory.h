@@ -88,7 +88,7 @@ bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct 
 /* Of data; what is not IP has the priority that the host gave it */
 static inline u8 sfc_prio_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
-	return pkt->family ? pkt->dscp >> 3 : skb->priority & 7;
+	return pkt->flow.family ? pkt->flow.dscp >> 3 : skb->priority & 7;
 }
 
 #endif /* _SFC_MEMORY_H */

@@ -9,17 +9,26 @@
 #include <bolt_msg.h>
 #include "sfc.h"
 
+/* The flow of a packet, as a control message quotes it */
+struct sfc_flow {
+	__be32	saddr[4];	/* IPv4: the first word, the others zero */
+	__be32	daddr[4];	/* likewise */
+	__be16	sport;		/* 0 where there is no L4 header */
+	__be16	dport;		/* likewise */
+	u8	family;		/* 4, 6, or 0: not IP */
+	u8	proto;		/* of L4, when a TCP header or one with ports is there, else 0 */
+	u8	dscp;		/* 0..63 */
+	u8	zero;		/* so that flows hash and compare as bytes */
+};
+
 /* A parsed packet */
 struct sfc_pkt {
+	struct sfc_flow		flow;		/* by the addresses that it has here */
 	int			l3_off;		/* of its headers, from skb->data */
 	int			l4_off;	/* likewise; valid when a TCP or UDP header is there */
 	/* of the full option; valid when @form is BOLT_OPT_FULL */
 	int			opt_off;
 	u32			t_data_tx;	/* of the option */
-	u8			family;		/* AF_INET, AF_INET6, or 0: not IP */
-	/* of L4, when a TCP header or one with ports is there, else 0 */
-	u8			proto;
-	u8			dscp;		/* 0..63 */
 	u8			band;	/* where it queues; not parsed */
 	u8			flags;		/* of the option, 0 without */
 	u8			level;		/* likewise, of data: below TC_SFC_LEVELS */
@@ -27,18 +36,6 @@ struct sfc_pkt {
 	bool			high;		/* takes the high band */
 	bool			control;	/* is a control message */
 	bool			pausable;	/* is data of a flow that can be told to pause */
-};
-
-/* The flow of a packet, as a control message quotes it */
-struct sfc_flow {
-	__be32	saddr[4];	/* IPv4: the first word, the others zero */
-	__be32	daddr[4];	/* likewise */
-	__be16	sport;		/* 0 where there is no L4 header */
-	__be16	dport;		/* likewise */
-	u8	family;		/* 4 or 6 */
-	u8	proto;		/* as in struct sfc_pkt */
-	u8	dscp;		/* likewise */
-	u8	zero;		/* so that flows hash and compare as bytes */
 };
 
 /* Write an address of a flow as IPv6, IPv4 as ::ffff:a.b.c.d */
@@ -93,7 +90,6 @@ enum sfc_refusal {
 void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt);
 u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 bool sfc_has_segments(const struct sk_buff *skb, const struct sfc_pkt *pkt);
-bool sfc_flow_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_flow *f);
 bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
 				  const struct bolt_keys *keys, struct bolt_msg *m);

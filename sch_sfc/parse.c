@@ -42,8 +42,10 @@ static int sfc_parse_ip4(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4
 	tot = ntohs(iph->tot_len) ?: skb->len - pkt->l3_off;
 	if (tot < hlen || tot > skb->len - pkt->l3_off)
 		return -1;
-	pkt->family = AF_INET;
-	pkt->dscp = ipv4_get_dsfield(iph) >> 2;
+	pkt->flow.family = 4;
+	pkt->flow.dscp = ipv4_get_dsfield(iph) >> 2;
+	pkt->flow.saddr[0] = iph->saddr;
+	pkt->flow.daddr[0] = iph->daddr;
 	if (ip_is_fragment(iph))
 		return -1;
 	pkt->l4_off = pkt->l3_off + hlen;
@@ -68,8 +70,10 @@ static int sfc_parse_ip6(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4
 	tot = tot ? tot + sizeof(*ip6h) : skb->len - pkt->l3_off;
 	if (tot > skb->len - pkt->l3_off)
 		return -1;
-	pkt->family = AF_INET6;
-	pkt->dscp = ipv6_get_dsfield(ip6h) >> 2;
+	pkt->flow.family = 6;
+	pkt->flow.dscp = ipv6_get_dsfield(ip6h) >> 2;
+	memcpy(pkt->flow.saddr, &ip6h->saddr, sizeof(pkt->flow.saddr));
+	memcpy(pkt->flow.daddr, &ip6h->daddr, sizeof(pkt->flow.daddr));
 	next = ip6h->nexthdr;
 	off = ipv6_skip_exthdr(skb, pkt->l3_off + sizeof(*ip6h), &next, &frag_off);
 	if (off < 0 || frag_off || off - pkt->l3_off > tot)
@@ -91,7 +95,9 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	th = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), &buf);
 	if (!th || th->doff < 5 || th->doff * 4 > l4_len)
 		return;
-	pkt->proto = IPPROTO_TCP;
+	pkt->flow.proto = IPPROTO_TCP;
+	pkt->flow.sport = th->source;
+	pkt->flow.dport = th->dest;
 	pkt->pausable = th->doff * 4 != l4_len;
 	pkt->high = th->ack && !th->syn && !th->fin && !th->rst && !pkt->pausable;
 
@@ -137,7 +143,7 @@ u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 	const struct tcphdr *th;
 	const u8 *opts;
 
-	th = pkt->proto == IPPROTO_TCP ?
+	th = pkt->flow.proto == IPPROTO_TCP ?
 	     skb_header_pointer(skb, pkt->l4_off, sizeof(_th), &_th) : NULL;
 	if (!th || th->doff * 4 <= sizeof(*th))
 		return 0;
@@ -178,16 +184,22 @@ static int sfc_find_l3(const struct sk_buff *skb, __be16 *type)
 	return off;
 }
 
-static bool sfc_is_control(const struct sk_buff *skb, const struct sfc_pkt *pkt,
-			   u32 l4_len, u16 port)
+/* A header that begins with two ports: of a control message, if both are @port and it is short */
+static void sfc_parse_ports(const struct sk_buff *skb, struct sfc_pkt *pkt, u8 proto, u32 l4_len,
+			    u16 port)
 {
-	const struct udphdr *uh;
-	struct udphdr buf;
+	__be16 *ports, buf[2];
 
-	if (l4_len > sizeof(*uh) + BOLT_CTL_LEN_MAX)
-		return false;
-	uh = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), &buf);
-	return uh && uh->source == htons(port) && uh->dest == htons(port);
+	ports = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), buf);
+	if (!ports || l4_len < BOLT_CTL_L4_QUOTE)
+		return;
+	pkt->flow.proto = proto;
+	pkt->flow.sport = ports[0];
+	pkt->flow.dport = ports[1];
+	pkt->control = proto == IPPROTO_UDP && ports[0] == htons(port) && ports[1] == htons(port) &&
+		       l4_len <= sizeof(struct udphdr) + BOLT_CTL_LEN_MAX;
+	pkt->high = pkt->control;
+	pkt->pausable = !pkt->control;
 }
 
 /* Fill in @pkt.  @port is the control port in host byte order. */
@@ -220,14 +232,10 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 		sfc_parse_tcp(skb, pkt, l4_len);
 		break;
 	case IPPROTO_UDP:
-		pkt->control = sfc_is_control(skb, pkt, l4_len, port);
-		pkt->high = pkt->control;
-		fallthrough;
 	case IPPROTO_UDPLITE:
 	case IPPROTO_DCCP:
 	case IPPROTO_SCTP:
-		pkt->proto = proto;
-		pkt->pausable = !pkt->control && l4_len >= BOLT_CTL_L4_QUOTE;
+		sfc_parse_ports(skb, pkt, proto, l4_len, port);
 		break;
 	}
 }
@@ -242,49 +250,9 @@ bool sfc_has_segments(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 	int len = pkt->l4_off - pkt->l3_off;
 	struct bolt_msg m = { };
 
-	return pkt->family == AF_INET6 && len > (int)sizeof(struct ipv6hdr) &&
+	return pkt->flow.family == 6 && len > (int)sizeof(struct ipv6hdr) &&
 	       len <= (int)sizeof(head) && !skb_copy_bits(skb, pkt->l3_off, head, len) &&
 	       bolt_msg_ip6_hdrlen(head, len, &m) && m.segments;
-}
-
-/*
- * The flow of a packet, by the addresses that it has here; without ports where there is no L4
- * header.  False: not IP.
- */
-bool sfc_flow_of(const struct sk_buff *skb, const struct sfc_pkt *pkt, struct sfc_flow *f)
-{
-	const struct ipv6hdr *ip6h;
-	const struct iphdr *iph;
-	__be16 *ports, pbuf[2];
-	struct ipv6hdr buf;
-
-	*f = (struct sfc_flow){ .proto = pkt->proto, .dscp = pkt->dscp };
-	if (pkt->proto) {
-		ports = skb_header_pointer(skb, pkt->l4_off, sizeof(pbuf), pbuf);
-		if (!ports)
-			return false;
-		f->sport = ports[0];
-		f->dport = ports[1];
-	}
-	switch (pkt->family) {
-	case AF_INET:
-		iph = skb_header_pointer(skb, pkt->l3_off, sizeof(*iph), &buf);
-		if (!iph)
-			return false;
-		f->family = 4;
-		f->saddr[0] = iph->saddr;
-		f->daddr[0] = iph->daddr;
-		return true;
-	case AF_INET6:
-		ip6h = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
-		if (!ip6h)
-			return false;
-		f->family = 6;
-		memcpy(f->saddr, &ip6h->saddr, sizeof(f->saddr));
-		memcpy(f->daddr, &ip6h->daddr, sizeof(f->daddr));
-		return true;
-	}
-	return false;
 }
 
 /*
@@ -312,7 +280,7 @@ bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
 	u8 buf[BOLT_CTL_LEN_MAX];
 
-	return pkt->proto == IPPROTO_UDP &&
+	return pkt->flow.proto == IPPROTO_UDP &&
 	       bolt_msg_is_form(buf, sfc_udp_payload(skb, pkt, buf));
 }
 
@@ -325,15 +293,14 @@ enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pk
 {
 	u8 buf[BOLT_CTL_LEN_MAX];
 	unsigned int len = sfc_udp_payload(skb, pkt, buf);
-	struct sfc_flow f;
 
 	if (bolt_msg_parse(buf, len, m) != BOLT_MSG_OK)
 		return SFC_MSG_BAD;
 	if (m->type != BOLT_CTL_BTS)
 		return SFC_MSG_OTHER;
 	/* the quoted flow must be one that the message's addressee sends */
-	if (!sfc_flow_of(skb, pkt, &f) || f.family != m->family ||
-	    memcmp(f.daddr, m->saddr, sizeof(f.daddr)))
+	if (pkt->flow.family != m->family ||
+	    memcmp(pkt->flow.daddr, m->saddr, sizeof(m->saddr)))
 		return SFC_MSG_FALSE;
 	if (!keys || !(m->flags & BOLT_CTL_F_CACHEABLE))
 		return SFC_MSG_BTS;

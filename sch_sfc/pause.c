@@ -59,24 +59,23 @@ static bool sfc_pause_is_routed(struct Qdisc *sch, const struct sk_buff *skb)
  * servers, of which one is congested.
  */
 static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
-				   const struct sfc_pkt *pkt, const struct sfc_flow *flow)
+				   const struct sfc_pkt *pkt)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_flow sent = *flow;
+	struct sfc_flow sent = pkt->flow;
 
 	if (!q->pause.cacheable || !sfc_pause_is_routed(sch, skb) || sfc_has_segments(skb, pkt))
 		return false;
 	return !sfc_flow_untranslate(skb, &sent) ||
-	       !memcmp(sent.daddr, flow->daddr, sizeof(sent.daddr));
+	       !memcmp(sent.daddr, pkt->flow.daddr, sizeof(sent.daddr));
 }
 
 /*
- * Lines 13-25: send a BTS to the sender of @skb, a packet of @flow, unless it was notified already.
+ * Lines 13-25: send a BTS to the sender of @skb, unless it was notified already.
  * @cached_ns is the pause from the cache for its destination, @local_ns that of the estimator.
  */
 static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
-			   const struct sfc_pkt *pkt, const struct sfc_flow *flow,
-			   u32 cached_ns, u32 local_ns, u64 now)
+			   const struct sfc_pkt *pkt, u32 cached_ns, u32 local_ns, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 queue = sfc_backlog_drain(sch, pkt->band);	/* line 21: the newest */
@@ -85,13 +84,13 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 		.queue_bytes = queue,
 		.pause_ns = sfc_pause_ns(&q->alg.rate, queue, q->pause.qtg, q->pause.max_ns),
 	};
-	u64 hash = sfc_flow_hash(q, *flow);
+	u64 hash = sfc_flow_hash(q, pkt->flow);
 	enum sfc_signal_verdict verdict;
 
 	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 23-24 */
 		msg.pause_ns = max(local_ns, cached_ns);
 		msg.flags = BOLT_CTL_F_FROM_CACHE;
-	} else if (sfc_pause_is_cacheable(sch, skb, pkt, flow)) {	/* line 25 */
+	} else if (sfc_pause_is_cacheable(sch, skb, pkt)) {	/* line 25 */
 		msg.flags = BOLT_CTL_F_CACHEABLE;
 	}
 
@@ -100,12 +99,12 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 	if (q->pause.suppress_ns &&
 	    sfc_suppress_knows(&q->suppress, hash, now, now + msg.pause_ns, q->pause.suppress_ns)) {
 		q->stats.bts_suppressed++;
-		trace_sfc_suppressed(sch, skb, pkt, &msg, SFC_SIGNAL_SENT);
+		trace_sfc_suppressed(sch, pkt, &msg, SFC_SIGNAL_SENT);
 		return;
 	}
 
 	verdict = sfc_signal(sch, skb, pkt, &msg, now);
-	trace_sfc_bts(sch, skb, pkt, &msg, verdict);
+	trace_sfc_bts(sch, pkt, &msg, verdict);
 	if (verdict != SFC_SIGNAL_SENT)
 		return;
 	q->stats.bts_sent++;
@@ -122,7 +121,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
  */
 static bool sfc_pause_answers(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
-	return pkt->pausable && (pkt->proto == IPPROTO_TCP || skb->skb_iif) &&
+	return pkt->pausable && (pkt->flow.proto == IPPROTO_TCP || skb->skb_iif) &&
 	       !sfc_msg_is_form(skb, pkt);
 }
 
@@ -132,12 +131,11 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 cached_ns = 0, local_ns = 0;
-	struct sfc_flow flow;
 	struct sfc_key key;
 
-	if (!sfc_pause_answers(skb, pkt) || !sfc_flow_of(skb, pkt, &flow))
+	if (!sfc_pause_answers(skb, pkt))
 		return;
-	key = sfc_flow_key(&flow, skb, sch);
+	key = sfc_flow_key(&pkt->flow, skb, sch);
 	if (now < READ_ONCE(*q->until_ns))					/* line 11 */
 		cached_ns = sfc_cache_find(q->cache, &key, now);
 	if (cached_ns) {
@@ -146,7 +144,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		};
 
 		q->stats.cache_hits++;
-		trace_sfc_cache_hit(sch, skb, pkt, &m, SFC_SIGNAL_SENT);
+		trace_sfc_cache_hit(sch, pkt, &m, SFC_SIGNAL_SENT);
 	}
 	/* section 3.4, local_estimate: the pause for the estimated remote queue */
 	if (q->dre.decay)
@@ -154,19 +152,18 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	q->stats.estimator_hits += !!local_ns;
 	if (cached_ns || local_ns ||
 	    sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in))		/* line 12 */
-		sfc_pause_tell(sch, skb, pkt, &flow, cached_ns, local_ns, now);
+		sfc_pause_tell(sch, skb, pkt, cached_ns, local_ns, now);
 }
 
 /* A packet leaves a queue of more than Qth: egress BTS */
 void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_flow flow;
 	struct sfc_pkt pkt;
 
 	sfc_parse(skb, q->cfg.port, &pkt);
 	pkt.band = sfc_skb_cb(skb)->band;
 	q->answered_bytes = sfc_skb_cb(skb)->answered;
-	if (sfc_pause_answers(skb, &pkt) && sfc_flow_of(skb, &pkt, &flow))
-		sfc_pause_tell(sch, skb, &pkt, &flow, 0, 0, now);
+	if (sfc_pause_answers(skb, &pkt))
+		sfc_pause_tell(sch, skb, &pkt, 0, 0, now);
 }

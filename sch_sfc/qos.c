@@ -58,8 +58,8 @@ unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u
 		return band;
 	if (q->cfg.levels[pkt->level])
 		return q->cfg.levels[pkt->level] - 1;
-	if (pkt->family && q->cfg.dscp[pkt->dscp])
-		return q->cfg.dscp[pkt->dscp] - 1;
+	if (pkt->flow.family && q->cfg.dscp[pkt->flow.dscp])
+		return q->cfg.dscp[pkt->flow.dscp] - 1;
 	return q->cfg.defband - 1;
 }
 

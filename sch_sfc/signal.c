@@ -91,10 +91,10 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 		r->l2_len = pkt->l3_off;
 	}
 	r->quote_len = pkt->l4_off - pkt->l3_off + BOLT_CTL_L4_QUOTE;
-	if (r->quote_len > BOLT_CTL_QUOTE_MAX || !sfc_flow_of(skb, pkt, &r->flow) ||
-	    !sfc_flow_has_answer(&r->flow))
+	if (r->quote_len > BOLT_CTL_QUOTE_MAX || !sfc_flow_has_answer(&pkt->flow))
 		return false;
 
+	r->flow = pkt->flow;
 	memcpy(r->source, r->flow.daddr, sizeof(r->source));
 	if (r->flow.family == 4) {
 		r->l3_len = sizeof(struct iphdr);
@@ -441,7 +441,7 @@ enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 	struct sfc_sched *q = qdisc_priv(sch);
 	enum sfc_signal_verdict verdict;
 
-	msg->dscp = pkt->dscp;
+	msg->dscp = pkt->flow.dscp;
 	msg->t_data_tx = pkt->t_data_tx ?: sfc_tsval(skb, pkt);	/* Bolt, line 8 */
 	msg->link_rate = q->alg.rate.kbps;
 	msg->switch_id = q->cfg.switch_id;
@@ -481,7 +481,7 @@ bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 	enum sfc_signal_verdict verdict;
 
 	verdict = sfc_signal(sch, skb, pkt, &msg, now);		/* line 9 */
-	trace_sfc_src(sch, skb, pkt, &msg, verdict);
+	trace_sfc_src(sch, pkt, &msg, verdict);
 	if (verdict != SFC_SIGNAL_SENT)
 		return false;
 	q->band_stats[pkt->band].app.src_sent++;

@@ -22,8 +22,8 @@
 /* Links between this switch and the sender; 0: it is the sender */
 static u8 sfc_srcc_hops(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
-	int off = pkt->family == AF_INET ? offsetof(struct iphdr, ttl) :
-					   offsetof(struct ipv6hdr, hop_limit);
+	int off = pkt->flow.family == 4 ? offsetof(struct iphdr, ttl) :
+					  offsetof(struct ipv6hdr, hop_limit);
 	u8 ttl = 64;
 
 	skb_copy_bits(skb, pkt->l3_off + off, &ttl, sizeof(ttl));
@@ -70,7 +70,7 @@ static void sfc_srcc_tell(struct Qdisc *sch, const struct sk_buff *skb, const st
 		return;
 	}
 	verdict = sfc_signal(sch, skb, pkt, &msg, now);
-	trace_sfc_cnm(sch, skb, pkt, &msg, verdict);
+	trace_sfc_cnm(sch, pkt, &msg, verdict);
 	if (verdict != SFC_SIGNAL_SENT)
 		return;
 	q->stats.cnm_sent++;
@@ -88,16 +88,15 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 	u8 prio = sfc_prio_of(skb, pkt);
 	struct sfc_srcc_flow *f;
 	struct sfc_pfc *ingress;
-	struct sfc_flow flow;
 	u64 last_ns;
 
-	if (!pkt->pausable || !q->alg.rate.kbps || !sfc_flow_of(skb, pkt, &flow))
+	if (!pkt->pausable || !q->alg.rate.kbps)
 		return;
 	ingress = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
 	if (!ingress || !(READ_ONCE(ingress->cfg.prios) & BIT(prio)))
 		return;
 
-	f = sfc_srcc_see(q->srcc, cfg, sfc_flow_hash(q, flow), now);
+	f = sfc_srcc_see(q->srcc, cfg, sfc_flow_hash(q, pkt->flow), now);
 	sfc_srcc_measure(q->srcc, cfg, queue, now);
 	sfc_srcc_count_ports(q, now);
 	q->stats.srcc_flows = sfc_srcc_count(q->srcc);
@@ -110,7 +109,7 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 			WRITE_ONCE(ingress->uncongested_ns[prio], now);
 	} else if (!sfc_srcc_is_recent(last_ns, cfg, now)) {
 		q->stats.cnm_unshared++;
-	} else if (pkt->proto == IPPROTO_TCP) {
+	} else if (pkt->flow.proto == IPPROTO_TCP) {
 		sfc_srcc_tell(sch, skb, pkt, f, queue, now);
 	}
 }

@@ -24,15 +24,15 @@
 		{ SFC_REFUSED_STALE, "stale" }
 
 /*
- * @msg: the message about @skb, sent or not; in a hit, its pause; in a refusal, @skb's own, or NULL
+ * @msg: the message about @pkt, sent or not; in a hit, its pause; in a refusal, @pkt's own, or NULL
  * if that is malformed.  @verdict: what became of it
  */
 DECLARE_EVENT_CLASS(sfc_message_class,
 
-	TP_PROTO(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		 const struct bolt_msg *msg, u8 verdict),
+	TP_PROTO(struct Qdisc *sch, const struct sfc_pkt *pkt, const struct bolt_msg *msg,
+		 u8 verdict),
 
-	TP_ARGS(sch, skb, pkt, msg, verdict),
+	TP_ARGS(sch, pkt, msg, verdict),
 
 	TP_STRUCT__entry(
 		__field(int, ifindex)
@@ -53,17 +53,16 @@ DECLARE_EVENT_CLASS(sfc_message_class,
 
 	TP_fast_assign(
 		const struct sfc_sched *q = qdisc_priv(sch);
-		struct sfc_flow f;
+		const struct sfc_flow *f = &pkt->flow;
 
-		sfc_flow_of(skb, pkt, &f);
 		__entry->ifindex = qdisc_dev(sch)->ifindex;
 		__entry->handle = sch->handle;
-		__entry->proto = f.proto;
-		__entry->sport = ntohs(f.sport);
-		__entry->dport = ntohs(f.dport);
-		sfc_flow_addr6(__entry->saddr, &f, f.saddr);
-		sfc_flow_addr6(__entry->daddr, &f, f.daddr);
-		__entry->dscp = f.dscp;
+		__entry->proto = f->proto;
+		__entry->sport = ntohs(f->sport);
+		__entry->dport = ntohs(f->dport);
+		sfc_flow_addr6(__entry->saddr, f, f->saddr);
+		sfc_flow_addr6(__entry->daddr, f, f->daddr);
+		__entry->dscp = f->dscp;
 		__entry->flags = msg ? msg->flags & (BOLT_CTL_F_CACHEABLE |
 						     BOLT_CTL_F_FROM_CACHE) : 0;
 		__entry->verdict = verdict;
@@ -83,9 +82,9 @@ DECLARE_EVENT_CLASS(sfc_message_class,
 
 #define SFC_TRACE_MESSAGE(name)						\
 	DEFINE_EVENT(sfc_message_class, name,				\
-		TP_PROTO(struct Qdisc *sch, const struct sk_buff *skb,	\
-			 const struct sfc_pkt *pkt, const struct bolt_msg *msg, u8 verdict), \
-		TP_ARGS(sch, skb, pkt, msg, verdict))
+		TP_PROTO(struct Qdisc *sch, const struct sfc_pkt *pkt,	\
+			 const struct bolt_msg *msg, u8 verdict),	\
+		TP_ARGS(sch, pkt, msg, verdict))
 
 SFC_TRACE_MESSAGE(sfc_src);
 SFC_TRACE_MESSAGE(sfc_bts);

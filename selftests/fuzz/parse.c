@@ -222,7 +222,7 @@ static void write_flags(struct input *in, struct sk_buff *skb, const struct sfc_
 static bool same(const struct sfc_pkt *a, const struct sfc_pkt *b)
 {
 	return a->l3_off == b->l3_off && a->l4_off == b->l4_off && a->t_data_tx == b->t_data_tx &&
-	       a->family == b->family && a->proto == b->proto && a->dscp == b->dscp &&
+	       !memcmp(&a->flow, &b->flow, sizeof(a->flow)) &&
 	       a->flags == b->flags && a->level == b->level && a->form == b->form &&
 	       a->high == b->high && a->control == b->control && a->pausable == b->pausable &&
 	       a->opt_off == b->opt_off;
@@ -248,7 +248,7 @@ static void cut(struct input *in, const struct sk_buff *skb, const struct sfc_pk
 /* Where the packet ends as IP has it; what is behind is padding */
 static int end_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
-	bool ip6 = pkt->family == AF_INET6;
+	bool ip6 = pkt->flow.family == 6;
 	u8 raw[2];
 	u32 len;
 
@@ -258,13 +258,14 @@ static int end_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 }
 
 /* Whoever hears of the packet takes it for the same flow, unless it goes on to another segment. */
-static void quoted(const struct sk_buff *skb, const struct sfc_pkt *pkt, const struct sfc_flow *f)
+static void quoted(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
+	const struct sfc_flow *f = &pkt->flow;
 	unsigned int len = pkt->l4_off - pkt->l3_off + BOLT_CTL_L4_QUOTE;
 	u8 q[BOLT_CTL_QUOTE_MAX];
 	struct bolt_msg m = { };
 
-	if (!pkt->proto || len > sizeof(q) || skb_copy_bits(skb, pkt->l3_off, q, len) ||
+	if (!f->proto || len > sizeof(q) || skb_copy_bits(skb, pkt->l3_off, q, len) ||
 	    !bolt_msg_parse_quote(q, len, &m))
 		return;
 	CHECK(m.family == f->family && m.protocol == f->proto);
@@ -277,25 +278,23 @@ static void quoted(const struct sk_buff *skb, const struct sfc_pkt *pkt, const s
 /* What else reads the packet once sfc_parse() has said what it is */
 static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
-	struct sfc_flow f;
+	const struct sfc_flow *f = &pkt->flow;
 	struct bolt_msg m;
 	int verdict, keyed;
 
 	sfc_tsval(skb, pkt);
 	sfc_msg_is_form(skb, pkt);
-	if (sfc_flow_of(skb, pkt, &f)) {
-		CHECK(f.family == (pkt->family == AF_INET ? 4 : 6));
-		CHECK(f.proto == pkt->proto && (f.proto || (!f.sport && !f.dport)));
-		quoted(skb, pkt, &f);
-	}
+	CHECK(f->proto || (!f->sport && !f->dport));
+	CHECK(f->family || !f->proto);
+	quoted(skb, pkt);
 	if (pkt->control) {
-		CHECK(pkt->high && !pkt->pausable && pkt->proto == IPPROTO_UDP);
+		CHECK(pkt->high && !pkt->pausable && f->proto == IPPROTO_UDP);
 		verdict = sfc_msg_read(skb, pkt, NULL, &m);
 		CHECK(verdict != SFC_MSG_CACHEABLE);
 		CHECK(verdict == SFC_MSG_BAD || sfc_msg_is_form(skb, pkt));
 		if (verdict == SFC_MSG_BTS) {
-			CHECK(m.type == BOLT_CTL_BTS && m.family == f.family);
-			CHECK(!memcmp(m.saddr, f.daddr, sizeof(m.saddr)));
+			CHECK(m.type == BOLT_CTL_BTS && m.family == f->family);
+			CHECK(!memcmp(m.saddr, f->daddr, sizeof(m.saddr)));
 		}
 		keyed = sfc_msg_read(skb, pkt, &switch_keys, &m);
 		if (verdict != SFC_MSG_BTS || !(m.flags & BOLT_CTL_F_CACHEABLE))
@@ -333,10 +332,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	memcpy(skb.frag, p.raw + skb.headlen, skb.len - skb.headlen);
 
 	sfc_parse(&skb, PORT, &pkt);
-	CHECK(!pkt.proto || (pkt.l4_off >= pkt.l3_off && pkt.l4_off <= (int)skb.len));
+	CHECK(!pkt.flow.proto || (pkt.l4_off >= pkt.l3_off && pkt.l4_off <= (int)skb.len));
 	if (changes < 2)
-		CHECK(!pkt.family || (pkt.l3_off == (int)p.l3 && p.tags <= VLAN_MAX_DEPTH));
-	CHECK(pkt.dscp < 64 && !(pkt.high && pkt.pausable));
+		CHECK(!pkt.flow.family || (pkt.l3_off == (int)p.l3 && p.tags <= VLAN_MAX_DEPTH));
+	CHECK(pkt.flow.dscp < 64 && !(pkt.high && pkt.pausable));
 	cut(&in, &skb, &pkt);
 	read_on(&in, &skb, &pkt);
 	free(skb.data - skb.headroom);

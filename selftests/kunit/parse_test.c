@@ -151,9 +151,11 @@ static void cut(struct kunit *test, const char *name, const u8 *bytes, unsigned 
 		SAME(l4_off);
 		SAME(opt_off);
 		SAME(t_data_tx);
-		SAME(family);
-		SAME(proto);
-		SAME(dscp);
+		SAME(flow.sport);
+		SAME(flow.dport);
+		SAME(flow.family);
+		SAME(flow.proto);
+		SAME(flow.dscp);
 		SAME(flags);
 		SAME(level);
 		SAME(form);
@@ -175,7 +177,7 @@ static void each_is(struct kunit *test, const u8 *plain, unsigned int len, const
 		memcpy(bytes + v->off, v->bytes, v->n);
 		pkt = parse(test, bytes, len, len);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.form, v->form, "%s", v->name);
-		KUNIT_EXPECT_EQ_MSG(test, pkt.proto, v->proto, "%s", v->name);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.flow.proto, v->proto, "%s", v->name);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.pausable, v->pausable, "%s", v->name);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.high, v->high, "%s", v->name);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.level, v->level, "%s", v->name);
@@ -227,7 +229,7 @@ static void sfc_parse_away_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pkt.form, BOLT_OPT_FULL);
 	skb_pull(skb, 1);
 	sfc_parse(skb, PORT, &pkt);
-	KUNIT_EXPECT_EQ(test, pkt.family, 0);
+	KUNIT_EXPECT_EQ(test, pkt.flow.family, 0);
 	skb_push(skb, L2 + 1);
 	/* on Ethernet, L3 is where the frame says */
 	skb_set_network_header(skb, sizeof(plain4));
@@ -235,7 +237,7 @@ static void sfc_parse_away_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pkt.l3_off, L2);
 	skb->protocol = htons(ETH_P_ARP);
 	sfc_parse(skb, PORT, &pkt);
-	KUNIT_EXPECT_EQ(test, pkt.family, 0);
+	KUNIT_EXPECT_EQ(test, pkt.flow.family, 0);
 	kfree_skb(skb);
 }
 
@@ -259,8 +261,8 @@ static void finds(struct kunit *test, struct sk_buff *skb, u8 family, unsigned i
 	struct sfc_pkt pkt;
 
 	sfc_parse(skb, PORT, &pkt);
-	KUNIT_EXPECT_EQ_MSG(test, pkt.family, family, "%u tags, %u bytes", tags, skb->len);
-	KUNIT_EXPECT_EQ_MSG(test, !!pkt.dscp, !!family, "%u tags, %u bytes", tags, skb->len);
+	KUNIT_EXPECT_EQ_MSG(test, pkt.flow.family, family, "%u tags, %u bytes", tags, skb->len);
+	KUNIT_EXPECT_EQ_MSG(test, !!pkt.flow.dscp, !!family, "%u tags, %u bytes", tags, skb->len);
 	if (family)
 		KUNIT_EXPECT_EQ_MSG(test, pkt.l3_off, L2 + 4 * tags, "%u tags", tags);
 	kfree_skb(skb);
@@ -288,10 +290,10 @@ static void each_tag(struct kunit *test, u16 outer, const u8 *plain, unsigned in
 
 static void sfc_parse_tags_test(struct kunit *test)
 {
-	each_tag(test, ETH_P_8021Q, plain4, sizeof(plain4), AF_INET);
-	each_tag(test, ETH_P_8021AD, plain4, sizeof(plain4), AF_INET);
-	each_tag(test, ETH_P_8021Q, plain6, sizeof(plain6), AF_INET6);
-	each_tag(test, ETH_P_8021AD, plain6, sizeof(plain6), AF_INET6);
+	each_tag(test, ETH_P_8021Q, plain4, sizeof(plain4), 4);
+	each_tag(test, ETH_P_8021AD, plain4, sizeof(plain4), 4);
+	each_tag(test, ETH_P_8021Q, plain6, sizeof(plain6), 6);
+	each_tag(test, ETH_P_8021AD, plain6, sizeof(plain6), 6);
 }
 
 /* A length that IP may not have */
@@ -314,7 +316,7 @@ static void sfc_parse_lengths_test(struct kunit *test)
 	/* a fragment is IP, and may be marked */
 	memcpy(bytes, plain4, sizeof(plain4));
 	bytes[L2 + 7] = 1;
-	finds(test, packet(test, bytes, sizeof(plain4), ROOM), AF_INET, 0);
+	finds(test, packet(test, bytes, sizeof(plain4), ROOM), 4, 0);
 }
 
 /* A packet socket says "IPv4" of a frame with a tag, and the network header is set to the tag. */
@@ -352,7 +354,6 @@ static void sfc_has_segments_test(struct kunit *test)
 {
 	unsigned int n, len, linear;
 	struct sfc_pkt pkt;
-	struct sfc_flow f;
 	struct sk_buff *skb;
 	u8 bytes[ROOM];
 
@@ -361,9 +362,8 @@ static void sfc_has_segments_test(struct kunit *test)
 		for (linear = L2; linear <= len; linear++) {
 			skb = packet(test, bytes, len, linear);
 			sfc_parse(skb, PORT, &pkt);
-			KUNIT_EXPECT_EQ(test, pkt.proto, IPPROTO_TCP);
-			KUNIT_EXPECT_TRUE(test, sfc_flow_of(skb, &pkt, &f));
-			KUNIT_EXPECT_EQ(test, ((u8 *)f.daddr)[15], 2);
+			KUNIT_EXPECT_EQ(test, pkt.flow.proto, IPPROTO_TCP);
+			KUNIT_EXPECT_EQ(test, ((u8 *)pkt.flow.daddr)[15], 2);
 			/* with five no message quotes it */
 			KUNIT_EXPECT_EQ_MSG(test, sfc_has_segments(skb, &pkt), n < 5,
 					    "%u segments, %u bytes", n, linear);
