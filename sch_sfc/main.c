@@ -110,17 +110,6 @@ static void sfc_refresh(struct work_struct *work)
 
 static DECLARE_WORK(sfc_refresh_work, sfc_refresh);
 
-/* The device is deleted or leaves the namespace: its qdiscs are detached, but may still exist. */
-static void sfc_leave(struct net_device *dev)
-{
-	struct sfc_sched *q;
-
-	list_for_each_entry(q, &sfc_list, list)
-		if (qdisc_dev(q->sch) == dev)
-			sfc_switch_leave(q->sch);
-	sfc_hold_leave(dev);
-}
-
 /*
  * The speed is known or changes when the link comes up; thresholds depend on the MTU.  The speed of
  * a bond is that of its active links, so watch their events and failovers too.  Since 6.15 events
@@ -129,13 +118,17 @@ static void sfc_leave(struct net_device *dev)
  */
 static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
-	const struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 	const struct net_device *master, *own;
 	struct sfc_sched *q;
 
 	switch (event) {
 	case NETDEV_UNREGISTER:
-		sfc_leave(netdev_notifier_info_to_dev(ptr));
+		/* or it leaves the namespace: its qdiscs are detached, but may still exist */
+		list_for_each_entry(q, &sfc_list, list)
+			if (qdisc_dev(q->sch) == dev)
+				sfc_switch_leave(q->sch);
+		sfc_hold_leave(dev);
 		return NOTIFY_DONE;
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
@@ -148,7 +141,7 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 	}
 
 	ASSERT_RTNL();
-	master = netdev_master_upper_dev_get((struct net_device *)dev);
+	master = netdev_master_upper_dev_get(dev);
 	list_for_each_entry(q, &sfc_list, list) {
 		own = qdisc_dev(q->sch);
 		if (own == dev || own == master) {

@@ -158,15 +158,6 @@ struct sfc_port *sfc_port_prepare(struct Qdisc *sch, const struct sfc_config *cf
 	return port;
 }
 
-/* Join a shared port.  Tokens are reset, as by a change of bands.  Context: tree locked */
-static void sfc_port_enter(struct sfc_sched *q, struct sfc_port *port)
-{
-	q->queue.port = port;
-	q->queue.published_bytes = 0;
-	q->queue.share = (struct sfc_share){ };
-	q->qos.band[0].state = (struct sfc_alg_state){ };
-}
-
 static void sfc_port_exit(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
@@ -216,10 +207,15 @@ static void sfc_port_recount(struct sfc_port *port)
 		if (q->queue.joined != port)
 			continue;
 		sch_tree_lock(q->sch);
-		if (port->queues > 1 && !q->queue.port)
-			sfc_port_enter(q, port);
-		else if (port->queues < 2 && q->queue.port)
+		if (port->queues > 1 && !q->queue.port) {
+			/* tokens are reset, as by a change of bands */
+			q->queue.port = port;
+			q->queue.published_bytes = 0;
+			q->queue.share = (struct sfc_share){ };
+			q->qos.band[0].state = (struct sfc_alg_state){ };
+		} else if (port->queues < 2 && q->queue.port) {
 			sfc_port_exit(q->sch);
+		}
 		sfc_port_tune(q->sch);
 		sch_tree_unlock(q->sch);
 	}
