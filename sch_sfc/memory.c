@@ -67,11 +67,11 @@ bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backl
 /* By which device with "pfc" a packet came in, or NULL */
 struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb)
 {
-	struct sfc_memory *mem = READ_ONCE(sfc_switch_of(net)->mem);
+	struct sfc_memory *mem = &sfc_switch_of(net)->mem;
 	const struct net_device *dev;
 	struct sfc_pfc *pfc;
 
-	if (!mem || !skb->skb_iif)
+	if (xa_empty(&mem->devices) || !skb->skb_iif)
 		return NULL;
 	pfc = xa_load(&mem->devices, skb->skb_iif);
 	if (pfc)
@@ -151,8 +151,11 @@ static void sfc_memory_recount(struct Qdisc *sch, bool in)
 		}
 }
 
-/* The device's place: the one that it has, one that another has left, a new one */
-static int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
+/*
+ * The device's place, before a port with "pfc" is configured: the one that it has, one that another
+ * has left, a new one.  RTNL, may sleep.  Nothing has to be taken back when nothing comes of it.
+ */
+int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
 {
 	struct sfc_pfc *pfc;
 	int i, err;
@@ -184,34 +187,11 @@ static int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev
 }
 
 /*
- * What the switch must have before a port is configured.  RTNL, may sleep.  Nothing has to be taken
- * back when nothing comes of it.
- */
-int sfc_memory_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
-{
-	struct sfc_switch *sw = sfc_switch_of_port(sch);
-
-	if (!cfg->buffer && !cfg->pfc.prios)
-		return 0;
-	if (!sw->mem) {
-		struct sfc_memory *mem = kvzalloc(sizeof(*mem), GFP_KERNEL);
-
-		if (!mem)
-			return -ENOMEM;
-		mem->grain = 1;
-		xa_init(&mem->devices);
-		/* other ports' packets may look at once */
-		smp_store_release(&sw->mem, mem);
-	}
-	return cfg->pfc.prios ? sfc_memory_place(sw->mem, qdisc_dev(sch)) : 0;
-}
-
-/*
  * The port's configuration is about to become @cfg; NULL: it is none any more.  Tree locked, RTNL.
  */
 void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
 {
-	struct sfc_memory *mem = sfc_switch_of_port(sch)->mem;
+	struct sfc_memory *mem = &sfc_switch_of_port(sch)->mem;
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 buffer = cfg ? cfg->buffer : 0;
 	bool pfc = cfg && cfg->pfc.prios;
@@ -244,7 +224,7 @@ void sfc_memory_settle(struct Qdisc *sch)
 	q->pfc_joined = q->pfc;
 	if (old && old != q->pfc) {
 		if (!--old->users) {
-			xa_erase(&sfc_switch_of_port(sch)->mem->devices, old->ifindex);
+			xa_erase(&sfc_switch_of_port(sch)->mem.devices, old->ifindex);
 			old->ifindex = 0;
 			sfc_pfc_end(old);
 		}
@@ -264,15 +244,12 @@ void sfc_memory_free(struct sfc_memory *mem)
 {
 	int i;
 
-	if (!mem)
-		return;
 	for (i = 1; i <= SFC_PFC_MAX && mem->pfc[i]; i++) {
 		/* a packet of its may have called after it */
 		tasklet_kill(&mem->pfc[i]->task);
 		kfree(mem->pfc[i]);
 	}
 	xa_destroy(&mem->devices);
-	kvfree(mem);
 }
 
 /* Tree locked */

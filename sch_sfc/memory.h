@@ -6,12 +6,9 @@
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
-#include <linux/xarray.h>
 
 #include "packet.h"
 #include "pfc.h"
-
-#define SFC_PFC_MAX	255	/* devices with pfc in a namespace: sfc_skb_cb.ingress */
 
 /*
  * A device with "pfc", and the neighbour at its other end.  Allocated objects live as long as the
@@ -48,20 +45,8 @@ struct sfc_pfc {
 	struct hrtimer		timer;
 };
 
-/* Of a switch */
-struct sfc_memory {
-	u32			ports;		/* with "buffer"; RTNL */
-	u32			grain;		/* bytes that the account of each may be off */
-	/* bytes, of all: the sum of what they published */
-	atomic_t		used ____cacheline_aligned_in_smp;
-	u32			peak;		/* most of @used */
-	atomic64_t		unknown;	/* PAUSE frames to a device without "pfc" */
-	struct xarray		devices;	/* with "pfc", by ifindex */
-	struct sfc_pfc		*pfc[SFC_PFC_MAX + 1];	/* by slot, from 1; also those gone */
-};
-
 /* memory.c */
-int sfc_memory_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
+int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev);
 void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_memory_settle(struct Qdisc *sch);
 void sfc_memory_free(struct sfc_memory *mem);

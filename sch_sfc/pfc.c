@@ -187,17 +187,16 @@ static bool sfc_pfc_hear(struct sfc_pfc *pfc, const struct sfc_pfc_frame *f, u64
 static int sfc_pfc_receive(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 			   struct net_device *orig_dev)
 {
-	struct sfc_memory *mem = READ_ONCE(sfc_switch_of(dev_net(dev))->mem);
+	struct sfc_memory *mem = &sfc_switch_of(dev_net(dev))->mem;
+	struct sfc_pfc *pfc = xa_load(&mem->devices, dev->ifindex);
 	static const u8 dest[] = SFC_PFC_DEST;
-	struct sfc_pfc *pfc = mem ? xa_load(&mem->devices, dev->ifindex) : NULL;
 	struct sfc_pfc_frame f;
 	u8 body[SFC_PFC_BODY];
 	bool on = false;
 
 	/* also before the port is configured, and when it has gone */
 	if (!pfc || !READ_ONCE(pfc->dev)) {
-		if (mem)
-			atomic64_inc(&mem->unknown);
+		atomic64_inc(&mem->unknown);
 		goto out;
 	}
 	spin_lock(&pfc->lock);

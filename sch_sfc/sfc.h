@@ -42,6 +42,7 @@ enum sfc_wait {
 /* The state of an empty queue */
 #define SFC_WAIT_NOTHING	(BOLT_QDISC_BATCHES ? SFC_WAIT_BATCH : SFC_WAIT_UNKNOWN)
 
+struct sfc_pfc;
 struct sfc_pkt;
 struct sfc_port;
 
@@ -153,6 +154,20 @@ static inline bool sfc_has_bands(const struct sfc_sched *q)
 	return unlikely(q->qos.n > 1);
 }
 
+#define SFC_PFC_MAX	255	/* devices with pfc in a namespace: sfc_skb_cb.ingress */
+
+/* What the ports of a namespace have in common for "buffer" and "pfc": memory.c */
+struct sfc_memory {
+	u32			ports;		/* with "buffer"; RTNL */
+	u32			grain;		/* bytes that the account of each may be off */
+	/* bytes, of all: the sum of what they published */
+	atomic_t		used ____cacheline_aligned_in_smp;
+	u32			peak;		/* most of @used */
+	atomic64_t		unknown;	/* PAUSE frames to a device without "pfc" */
+	struct xarray		devices;	/* with "pfc", by ifindex */
+	struct sfc_pfc		*pfc[SFC_PFC_MAX + 1];	/* by slot, from 1; also those gone */
+};
+
 /* A namespace */
 struct sfc_switch {
 	u64			until_ns;	/* no pause in @cache lasts longer */
@@ -160,7 +175,7 @@ struct sfc_switch {
 	/* how many sfc marked "edge" a device has, by its ifindex */
 	struct xarray		edges;
 	struct list_head	holds;	/* every sfc_hold; RTNL, read under RCU */
-	struct sfc_memory	*mem;	/* NULL until a port has "buffer" or "pfc" */
+	struct sfc_memory	mem;
 	/* random number of its clock for other switches: the clock starts anew with the machine */
 	u32			clock;
 };

@@ -83,9 +83,11 @@ int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 		if (!sw->cache)
 			return -ENOMEM;
 	}
-	err = sfc_memory_prepare(sch, cfg);
-	if (err)
-		return err;
+	if (cfg->pfc.prios) {
+		err = sfc_memory_place(&sw->mem, qdisc_dev(sch));
+		if (err)
+			return err;
+	}
 	if (cfg->flags & ~q->cfg.flags & TC_SFC_F_EDGE)
 		return sfc_switch_count_edge(sch, 1);
 	return 0;
@@ -126,6 +128,8 @@ static int __net_init sfc_switch_init(struct net *net)
 	struct sfc_switch *sw = sfc_switch_of(net);
 
 	xa_init(&sw->edges);
+	xa_init(&sw->mem.devices);
+	sw->mem.grain = 1;
 	INIT_LIST_HEAD(&sw->holds);
 	sw->clock = get_random_u32();
 	return 0;
@@ -136,7 +140,7 @@ static void __net_exit sfc_switch_exit(struct net *net)
 	struct sfc_switch *sw = sfc_switch_of(net);
 
 	xa_destroy(&sw->edges);
-	sfc_memory_free(sw->mem);
+	sfc_memory_free(&sw->mem);
 	kvfree(sw->cache);
 }
 
