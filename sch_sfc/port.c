@@ -100,6 +100,19 @@ u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts)
 
 /* --- what the device holds --- */
 
+/* The driver's counters; both stay 0 where it has no byte queue limits. */
+static u32 sfc_ring_read(const struct netdev_queue *txq, u32 *completed)
+{
+#ifdef CONFIG_BQL
+	/* first: what is completed was queued before */
+	*completed = smp_load_acquire(&txq->dql.num_completed);
+	return READ_ONCE(txq->dql.num_queued);
+#else
+	*completed = 0;
+	return 0;
+#endif
+}
+
 /* Read the device's byte counters, when a packet arrives, or leaves with egress BTS on. */
 void sfc_port_look_below(struct Qdisc *sch, u64 now)
 {

@@ -16,7 +16,7 @@
  *
  * A constant, however long it goes on.
  *
- * At the end, what the device below holds.  Pure, as decide.h, but for sfc_ring_read().
+ * At the end, what the device below holds.  Pure, as decide.h.
  */
 #ifndef _SFC_SHARE_H
 #define _SFC_SHARE_H
@@ -102,7 +102,6 @@ static inline bool sfc_share_news(u32 backlog, u32 published, u32 grain)
  * packet to the next, and where the rate is not the link's, or several transmit queues share it,
  * by what the link sends from one report to the next.
  */
-/* The device below */
 struct sfc_ring {
 	bool	on;		/* it counts */
 	/* of the port's queue that are there: what it holds, but for the packet on the wire */
@@ -131,22 +130,5 @@ static inline u32 sfc_ring_held(struct sfc_ring *r, const struct sfc_rate *rate,
 	r->ns = now;
 	return flight - r->sent;
 }
-
-#ifdef __KERNEL__
-#include <linux/netdevice.h>
-
-/* The driver's counters; both stay 0 where it has no byte queue limits. */
-static inline u32 sfc_ring_read(const struct netdev_queue *txq, u32 *completed)
-{
-#ifdef CONFIG_BQL
-	/* first: what is completed was queued before */
-	*completed = smp_load_acquire(&txq->dql.num_completed);
-	return READ_ONCE(txq->dql.num_queued);
-#else
-	*completed = 0;
-	return 0;
-#endif
-}
-#endif
 
 #endif /* _SFC_SHARE_H */
