@@ -221,8 +221,7 @@ static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, const stru
 			return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
 		}
 	}
-	if (sfc_pause_armed(sch, pkt->band, now))
-		sfc_pause_arrival(sch, skb, pkt, now);
+	sfc_pause_arrival(sch, skb, pkt, now);
 	if (q->cfg.srcc)
 		sfc_srcc_arrival(sch, skb, pkt, now);
 	if (!sfc_queue_has_room(sch, pkt->band, skb)) {
@@ -334,7 +333,7 @@ int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free
 	int band = SFC_BAND_HIGH;
 
 	if (q->queue.port) {
-		sfc_port_publish_news(sch, sfc_backlog_here(sch));
+		sfc_port_publish(sch, sfc_backlog_here(sch));
 		sfc_port_look(q);
 	}
 	if (q->ring.on)

@@ -3,7 +3,7 @@
  * Source Flow Control at a port: Algorithm 1 of the SFC paper around its pure parts.
  *
  *	paper (Fig. 3)			here
- *	A.1, A.2 queue > Qth		sfc_pause_armed(), at enqueue
+ *	A.1, A.2 queue > Qth		sfc_pause_arrival(), at enqueue
  *	A.3 cache			sfc_cache_find(), cache.c
  *	  "", estimator			sfc_estimate(), cache.c
  *	A.4 Bloom filter		sfc_suppress_knows(), pause.h
@@ -125,18 +125,20 @@ static bool sfc_pause_answers(const struct sk_buff *skb, const struct sfc_pkt *p
 	       !sfc_msg_is_form(skb, pkt);
 }
 
-/* A packet that arrives, before it joins the queue or is dropped; see sfc_pause_armed(). */
+/* A packet that arrives, before it joins the queue or is dropped */
 void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	bool beyond = sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in);	/* line 10 */
+	bool cached = now < READ_ONCE(*q->until_ns);
 	u32 cached_ns = 0, local_ns = 0;
 	struct sfc_key key;
 
-	if (!sfc_pause_answers(skb, pkt))
+	if ((!beyond && !cached && !q->dre.decay) || !sfc_pause_answers(skb, pkt))
 		return;
 	key = sfc_flow_key(&pkt->flow, skb, sch);
-	if (now < READ_ONCE(*q->until_ns))					/* line 11 */
+	if (cached)								/* line 11 */
 		cached_ns = sfc_cache_find(q->cache, &key, now);
 	if (cached_ns) {
 		const struct bolt_msg m = {
@@ -150,8 +152,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	if (q->dre.decay)
 		local_ns = sfc_estimate(sch, &key, qdisc_pkt_len(skb), now);
 	q->stats.estimator_hits += !!local_ns;
-	if (cached_ns || local_ns ||
-	    sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in))		/* line 12 */
+	if (cached_ns || local_ns || beyond)					/* line 12 */
 		sfc_pause_tell(sch, skb, pkt, cached_ns, local_ns, now);
 }
 

@@ -32,11 +32,13 @@
 
 LIST_HEAD(sfc_list);
 
-/* Make @backlog visible to the port's other queues. */
+/* Make @backlog visible to the port's other queues, if it has changed enough. */
 void sfc_port_publish(struct Qdisc *sch, u32 backlog)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
+	if (!sfc_share_news(backlog, q->queue.published_bytes, q->queue.grain))
+		return;
 	atomic_add(backlog - q->queue.published_bytes, &q->queue.port->backlog);
 	q->queue.published_bytes = backlog;
 	q->queue.writes++;
@@ -55,7 +57,7 @@ void sfc_port_departure(struct Qdisc *sch)
 	next = q->bands[SFC_BAND_HIGH].head ?: q->bands[0].head;
 	if (next)
 		backlog -= min(backlog, qdisc_pkt_len(next));
-	sfc_port_publish_news(sch, backlog);
+	sfc_port_publish(sch, backlog);
 	sfc_port_look(q);
 }
 

@@ -39,15 +39,6 @@ void sfc_port_settle(struct sfc_sched *q, u32 segs, u64 now);
 u32 sfc_port_pru_take(struct sfc_sched *q, u32 pkts);
 u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts);
 
-/* Publish @backlog to the port's other queues, if it has changed enough. */
-static inline void sfc_port_publish_news(struct Qdisc *sch, u32 backlog)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-
-	if (sfc_share_news(backlog, q->queue.published_bytes, q->queue.grain))
-		sfc_port_publish(sch, backlog);
-}
-
 /* Read the backlog of the other queues and the device, which sfc_backlog() then includes. */
 static inline void sfc_port_look(struct sfc_sched *q)
 {

@@ -59,16 +59,6 @@ static inline bool sfc_backlog_beyond(struct Qdisc *sch, unsigned int band, u32 
 	return threshold != SFC_QUEUE_NEVER && sfc_backlog_drain(sch, band) > threshold;
 }
 
-/* Must SFC look at a packet?  This is all that it costs while nothing is congested. */
-static inline bool sfc_pause_armed(struct Qdisc *sch, unsigned int band, u64 now)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-
-	return unlikely(sfc_backlog_beyond(sch, band, q->pause.qth_in) ||	/* line 10 */
-			now < READ_ONCE(*q->until_ns) ||		/* line 11 */
-			q->dre.decay);
-}
-
 /*
  * Small packets take many times their length.  The last eighth of the memory is for the high band,
  * because ACKs and control messages drain the data bands.
