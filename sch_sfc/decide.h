@@ -132,11 +132,10 @@ static inline u32 sfc_supply_cap(const struct sfc_alg_cfg *cfg,
 
 /*
  * How long a queue may be for PRU: @pruthresh, by default a quarter of the BDP.  The paper has
- * CC_THRESH: what ends makes room for the queue.
- * But the additive increase alone keeps a port above it for rtt_src / rtt of the time (Appendix A,
- * equation 1) with two or three packets.  All that end meanwhile would be lost, a third of the
- * window of a flow that ends; and tokens not handed out meanwhile come too late, as a token is the
- * room of one packet, one round trip later.
+ * CC_THRESH: what ends makes room for the queue.  But the additive increase alone keeps a port
+ * above it for rtt_src / rtt of the time (Appendix A, equation 1) with two or three packets.  All
+ * that end meanwhile would be lost, a third of the window of a flow that ends; and tokens not
+ * handed out meanwhile come too late, as a token is the room of one packet, one round trip later.
  */
 static inline bool sfc_pru_counts(const struct sfc_alg_cfg *cfg, const struct sfc_alg_in *in)
 {

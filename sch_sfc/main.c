@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The qdisc "sfc": one port of a switch, as in "Bolt: Sub-RTT Congestion Control for
- * Ultra-Low Latency" (NSDI '23).  Its life here; what it does with packets is in enqueue.c and
- * queue.c.
+ * The qdisc "sfc": one port of a switch, as in "Bolt: Sub-RTT Congestion Control for Ultra-Low
+ * Latency" (NSDI '23).  Its life here; what it does with packets is in enqueue.c and queue.c.
  */
 #include <linux/module.h>
 #include <linux/netdevice.h>

@@ -20,9 +20,8 @@
  * enables them, and the counters are 0 before the first packet.  So a congested queue checks them,
  * and then reads them with each packet.
  *
- * Membership is protected by RTNL.  Members of struct sfc_queue that packets use change
- * with the tree locked, and a port is freed after its last member has left it, so packets need no
- * reference.
+ * Membership is protected by RTNL.  Members of struct sfc_queue that packets use change with the
+ * tree locked, and a port is freed after its last member has left it, so packets need no reference.
  */
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>

@@ -62,8 +62,7 @@ struct sfc_qos {
 /*
  * Bands and their weights; what is queued and owed is left alone.  @limit: bytes that may wait in
  * all of them, @memory: what these may take.  A full band, whatever its weight, is as many seconds
- * deep as another.
- * Configuration time only: divides.
+ * deep as another.  Configuration time only: divides.
  */
 static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 mtu, u32 limit,
 			       u32 memory)

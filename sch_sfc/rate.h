@@ -100,10 +100,9 @@ struct sfc_sm {
  * Algorithm 3: by @now the token has changed by @change; it may rise to @cap bytes (line 7), and
  * fall to @floor bytes below zero.
  *
- * The paper has no floor.  Ours is what the port can queue, since a deeper deficit is
- * no queue but demand that was dropped, or a link faster than it says; without
- * it a minute of overload by unresponsive traffic would disable supply
- * matching for the next minute.
+ * The paper has no floor.  Ours is what the port can queue, since a deeper deficit is no queue but
+ * demand that was dropped, or a link faster than it says; without it a minute of overload by
+ * unresponsive traffic would disable supply matching for the next minute.
  */
 static inline void sfc_sm_change(struct sfc_sm *sm, u64 now, s64 change, u32 cap, u32 floor)
 {
