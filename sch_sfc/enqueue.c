@@ -264,7 +264,7 @@ static int sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 
 		pkt.band = sfc_band_of(q, &pkt, band);
 
 	/* which also finds out whether a backlog is the link's */
-	fast = sfc_fastpath_check(sch, skb, now) && !pkt.control && !skb_is_gso(skb);
+	fast = !skb_is_gso(skb) && sfc_fastpath_check(sch, skb, now) && !pkt.control;
 	q->answered_bytes = 0;
 	flags = pkt.flags;
 	if (q->cfg.flags & TC_SFC_F_BOLT)
