@@ -66,10 +66,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	sfc_port_update(sch, NULL);
-	sfc_memory_set(sch, NULL);
-	sfc_memory_settle(sch);
-	if (q->cfg.flags & TC_SFC_F_EDGE)
-		sfc_switch_count_edge(sch, -1);
+	sfc_switch_leave(sch);
 	tcf_block_put(q->block);
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_forward_exit(&q->forward);

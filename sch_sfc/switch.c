@@ -105,9 +105,9 @@ void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg)
 }
 
 /*
- * The device of the port is about to leave the namespace.  A filter that is being configured may
- * hold the qdisc beyond that, to another namespace: it is no port of a switch any more, and no
- * packet comes.  RTNL.
+ * The port is destroyed, or its device is about to leave the namespace.  A filter that is being
+ * configured may hold the qdisc beyond that, to another namespace: it is no port of a switch any
+ * more, and no packet comes.  RTNL.
  */
 void sfc_switch_leave(struct Qdisc *sch)
 {
