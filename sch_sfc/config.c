@@ -334,8 +334,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 
 	sch_tree_lock(sch);
 	sfc_switch_commit(sch, cfg);
-	if (cfg->msgrate != q->cfg.msgrate)
-		sfc_limiter_set(&q->msg_limiter, cfg->msgrate, now);
+	sfc_limiter_set(&q->msg_limiter, cfg->msgrate, now);
 	if (cfg->rate_bps != q->cfg.rate_bps) {
 		/* what the old rate has left on the wire may be hours of it */
 		q->next_ns = 0;

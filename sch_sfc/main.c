@@ -49,7 +49,6 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	q->sch = sch;
 	sfc_forward_init(&q->forward);
 	sfc_config_default(&q->cfg);
-	sfc_limiter_set(&q->msg_limiter, q->cfg.msgrate, ktime_get_ns());
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
 	prandom_seed_state(&q->prng, get_random_u64());
 	for (i = 0; i < SFC_BANDS; i++)

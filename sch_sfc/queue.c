@@ -255,14 +255,13 @@ void sfc_queue_shrink(struct Qdisc *sch)
 	while ((i = sfc_queue_overfull(sch)) >= 0 &&
 	       (skb = sfc_queue_remove_from(sch, i))) {
 		q->band_stats[i].qstats.drops++;
-		rtnl_kfree_skbs(skb, skb);
+		rtnl_qdisc_drop(skb, sch);
 	}
 	while (sfc_queue_exceeds(sch) && (skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH)))
-		rtnl_kfree_skbs(skb, skb);
+		rtnl_qdisc_drop(skb, sch);
 
 	pkts -= sch->q.qlen;
 	bytes -= sch->qstats.backlog;
-	__qdisc_qstats_drop(sch, pkts);
 	if (pkts)
 		qdisc_tree_reduce_backlog(sch, pkts, bytes);
 }
