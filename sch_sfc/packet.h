@@ -29,6 +29,7 @@ struct sfc_pkt {
 	/* of the full option; valid when @form is BOLT_OPT_FULL */
 	int			opt_off;
 	u32			t_data_tx;	/* of the option */
+	u8			opts_len;	/* bytes of TCP's options */
 	u8			band;	/* where it queues; not parsed */
 	u8			flags;		/* of the option, 0 without */
 	u8			level;		/* likewise, of data: below TC_SFC_LEVELS */

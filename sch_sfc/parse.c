@@ -86,24 +86,26 @@ static int sfc_parse_ip6(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4
 static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4_len)
 {
 	u8 opts[BOLT_TCPOPT_SPACE];
-	unsigned int off, opts_len;
+	unsigned int off, hlen, opts_len;
 	const struct tcphdr *th;
 	struct bolt_opt opt;
 	struct tcphdr buf;
 	const u8 *p;
 
 	th = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), &buf);
-	if (!th || th->doff < 5 || th->doff * 4 > l4_len)
+	hlen = th ? th->doff * 4 : 0;
+	if (hlen < sizeof(*th) || hlen > l4_len)
 		return;
 	pkt->flow.proto = IPPROTO_TCP;
 	pkt->flow.sport = th->source;
 	pkt->flow.dport = th->dest;
-	pkt->pausable = th->doff * 4 != l4_len;
+	pkt->pausable = hlen != l4_len;
 	pkt->high = th->ack && !th->syn && !th->fin && !th->rst && !pkt->pausable;
 
-	opts_len = th->doff * 4 - sizeof(*th);
+	opts_len = hlen - sizeof(*th);
 	if (opts_len < BOLT_TCPOPT_LEN_SYN)
 		return;
+	pkt->opts_len = opts_len;
 	p = skb_header_pointer(skb, pkt->l4_off + sizeof(*th), opts_len, opts);
 	if (!p)
 		return;
@@ -121,7 +123,7 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 
 	bolt_opt_read(p + off, &opt);
 	/* DATA on a segment without payload or departure time is malformed */
-	if (opt.flags & BOLT_F_DATA && (!opt.t_data_tx || th->doff * 4 == l4_len)) {
+	if (opt.flags & BOLT_F_DATA && (!opt.t_data_tx || !pkt->pausable)) {
 		pkt->form = BOLT_OPT_BAD;
 		return;
 	}
@@ -138,18 +140,12 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
 	u8 buf[BOLT_TCPOPT_SPACE];
-	unsigned int len, off;
-	struct tcphdr _th;
-	const struct tcphdr *th;
+	unsigned int off;
 	const u8 *opts;
 
-	th = pkt->flow.proto == IPPROTO_TCP ?
-	     skb_header_pointer(skb, pkt->l4_off, sizeof(_th), &_th) : NULL;
-	if (!th || th->doff * 4 <= sizeof(*th))
-		return 0;
-	len = th->doff * 4 - sizeof(*th);
-	opts = skb_header_pointer(skb, pkt->l4_off + sizeof(*th), len, buf);
-	if (!opts || bolt_opt_seek(opts, len, TCPOPT_TIMESTAMP, &off) != TCPOLEN_TIMESTAMP)
+	opts = skb_header_pointer(skb, pkt->l4_off + sizeof(struct tcphdr), pkt->opts_len, buf);
+	if (!opts || bolt_opt_seek(opts, pkt->opts_len, TCPOPT_TIMESTAMP, &off) !=
+		     TCPOLEN_TIMESTAMP)
 		return 0;
 	return get_unaligned_be32(opts + off + 2);
 }
