@@ -3,9 +3,9 @@
  * Reception of control messages from switches, on the sockets shared with sfc_hold (ctl.c).
  *
  * A message is accepted only if it is well-formed, its tag and TTL are valid, it was not sent by
- * this host, it quotes a packet of a TCP connection of this host (for an SRC, one that uses bolt),
- * and it echoes a value from that packet (feedback.c).  Each refusal has its own counter, and no
- * message is ever answered.
+ * this host and comes from the control port, it quotes a packet of a TCP connection of this host
+ * (for an SRC, one that uses bolt), and it echoes a value from that packet (feedback.c).  Each
+ * refusal has its own counter, and no message is ever answered.
  */
 
 #include <net/udp.h>
@@ -65,6 +65,9 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 		return BOLT_MIB_CtlTag;
 	if (bolt_ctl_is_local(skb))
 		return BOLT_MIB_CtlLocal;
+	/* an unprivileged process cannot send from it where the port is open as here */
+	if (udp_hdr(skb)->source != udp_hdr(skb)->dest)
+		return BOLT_MIB_CtlPort;
 
 	/* the quoted packet was sent by this host, so its source is our local address */
 	sk = bolt_find_sock(bn->net, skb, m.daddr, m.dport, m.saddr, m.sport, m.family == 6);

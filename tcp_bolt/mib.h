@@ -49,6 +49,7 @@
 	X(CtlTag)		/* refused: keyed tag missing or wrong */	\
 	X(CtlTtl)		/* refused: TTL below net.bolt.min_ttl */	\
 	X(CtlLocal)		/* refused: sent by this host itself */		\
+	X(CtlPort)		/* refused: not sent from the control port */	\
 	X(CtlNoSocket)		/* refused: no such connection */		\
 	X(CtlNotBolt)		/* refused: connection does not use bolt */	\
 	X(CtlDeferred)		/* deferred: a user owned the socket */	\

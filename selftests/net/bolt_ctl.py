@@ -163,7 +163,7 @@ class Flow:
             self.sock.connect((self.ip[1], 5001))
         self.peer, _ = listener.accept()
         listener.close()
-        self.sport = self.sock.getsockname()[1]
+        self.sport, self.port = self.sock.getsockname()[1], PORT
         self.flight = []
         with self.h2:
             self.tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM,
@@ -267,7 +267,7 @@ class Flow:
     def send(self, msg):
         """Send it; return the counters that moved, and the change of cwnd."""
         before, cwnd = self.h1.stats(), self.cwnd()
-        self.udp.sendto(msg, (self.ip[0], PORT))
+        self.udp.sendto(msg, (self.ip[0], self.port))
         poll(lambda: self.h1.stats()["CtlRx"] == before["CtlRx"] + 1, "message heard")
         after = self.h1.stats()
         moved = {k: after[k] - before[k] for k in after if after[k] != before[k]}
@@ -615,6 +615,28 @@ def local():
     f.close()
 
 
+def port():
+    """Switches send from the control port, where a user of a host that has the module cannot send from; also
+    where the namespace has another port than others have"""
+    f = Flow()
+    switch = f.udp
+    with f.h2:
+        other, any_port = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+    other.bind((f.ip[1], PORT + 1))
+    for what, f.udp in ("the next port", other), ("any", any_port):
+        f.refused(what, "CtlPort", f.message())
+    f.udp = switch
+    f.believed("of a switch", f.message())
+    f.port = PORT + 1
+    f.h1.sysctl("bolt.port", f.port)
+    f.refused("the port of before", "CtlPort", f.message())
+    f.udp = other
+    f.believed("of a switch with this port", f.message())
+    for sock in switch, any_port:
+        sock.close()
+    f.close()
+
+
 def oversized():
     """Values at the end of their range: no more than one packet goes, nothing breaks"""
     f = Flow()
@@ -664,7 +686,7 @@ def survives():
 
 
 TESTS = [valid, valid_ipv6, interval, own_share, floor, lengths, fields, quotes, sockets, sequence,
-         proof, clocks, replay, ttl, tags, local, oversized, silent, survives]
+         proof, clocks, replay, ttl, tags, local, port, oversized, silent, survives]
 
 
 def main(tests, also=()):

@@ -111,6 +111,7 @@ class Host:
         with self.switch:
             self.udp = socket.socket({4: socket.AF_INET, 6: socket.AF_INET6}[family],
                                      socket.SOCK_DGRAM)
+            self.udp.bind(("", bolt_ctl.PORT))
         self.children, self.forked, self.whole = [], [], True
 
     def close(self):

@@ -221,6 +221,37 @@ test_dnat_port_outside() {
 	expect_eq "CtlNoSocket" "$(bolt_stat "$H1" CtlNoSocket)" "$(qdisc "$R" r2 src_sent)"
 }
 
+# masqueraded [TO]: M translates the messages to H1, and nothing else
+masqueraded() {
+	rules <<-END
+	table ip t {
+		chain post {
+			type nat hook postrouting priority 100;
+			oifname m1 udp dport 12311 masquerade $*
+		}
+	}
+	END
+}
+
+# The source address of a message says nothing
+test_messages_translated() {
+	setup_line
+	masqueraded
+	port "$R" r2
+	upload
+	src_heard "$H1" "$R" r2
+}
+
+# ... but its source port has to be the control port
+test_messages_from_another_port() {
+	setup_line
+	masqueraded to :2000
+	port "$R" r2
+	upload
+	unheard "$R" r2
+	expect_eq "CtlPort" "$(bolt_stat "$H1" CtlPort)" "$(qdisc "$R" r2 src_sent)"
+}
+
 # --- connection tracking and filters ---
 
 # One entry, the connection's: at the switch itself no message is tracked
@@ -489,7 +520,8 @@ test_synproxy() {
 
 run_tests snat_port_inside snat_port_of_translator snat_port_of_translator_ipv6 snat_port_outside \
 	snat_refused_by_translator snat_download_inside snat_download_outside \
-	dnat_port_of_translator dnat_port_inside dnat_port_outside dnat_not_cacheable snat_cacheable conntrack_of_the_switch \
+	dnat_port_of_translator dnat_port_inside dnat_port_outside dnat_not_cacheable snat_cacheable messages_translated \
+	messages_from_another_port conntrack_of_the_switch \
 	conntrack_on_the_way bridge_nf_call bridge_nf_call_ipv6 bridge_nf_call_drops bridge_family \
 	bridge_family_drops invalid_drop nft_match nft_reset_on_syn nft_reset_on_synack \
 	nft_reset_on_all synproxy
