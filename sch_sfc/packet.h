@@ -109,7 +109,7 @@ void sfc_forward_init(struct sfc_forward *f);
 void sfc_forward_exit(struct sfc_forward *f);
 
 /* pause.c */
-u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f);
+u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f, u32 vrf);
 void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now);
 void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now);

@@ -22,11 +22,14 @@
 #include "queue.h"
 #include "trace.h"
 
-/* The 5-tuple, hashed, and never 0: a flow that changes its DSCP is the same. */
-u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f)
+/*
+ * The 5-tuple, hashed, and never 0: a flow that changes its DSCP is the same, one of equal
+ * addresses in another VRF (sfc_flow_key()) is not.
+ */
+u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f, u32 vrf)
 {
 	f.dscp = 0;
-	return siphash(&f, sizeof(f), &q->flow_key) ?: 1;
+	return (siphash(&f, sizeof(f), &q->flow_key) ^ vrf) ?: 1;
 }
 
 /* SFC-P: the NIC of the sender is told, where it is at a port of this switch that does so. */
@@ -71,11 +74,12 @@ static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
 }
 
 /*
- * Lines 13-25: send a BTS to the sender of @skb, unless it was notified already.
+ * Lines 13-25: send a BTS to the sender of @skb, of a flow in @vrf, unless it was notified already.
  * @cached_ns is the pause from the cache for its destination, @local_ns that of the estimator.
  */
 static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
-			   const struct sfc_pkt *pkt, u32 cached_ns, u32 local_ns, u64 now)
+			   const struct sfc_pkt *pkt, u32 vrf, u32 cached_ns, u32 local_ns,
+			   u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 queue = sfc_backlog_drain(sch, pkt->band);	/* line 21: the newest */
@@ -84,7 +88,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 		.queue_bytes = queue,
 		.pause_ns = sfc_pause_ns(&q->alg.rate, queue, q->pause.qtg, q->pause.max_ns),
 	};
-	u64 hash = sfc_flow_hash(q, pkt->flow);
+	u64 hash = sfc_flow_hash(q, pkt->flow, vrf);
 	enum sfc_signal_verdict verdict;
 
 	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 23-24 */
@@ -153,7 +157,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		local_ns = sfc_estimate(sch, &key, qdisc_pkt_len(skb), now);
 	q->stats.estimator_hits += !!local_ns;
 	if (cached_ns || local_ns || beyond)					/* line 12 */
-		sfc_pause_tell(sch, skb, pkt, cached_ns, local_ns, now);
+		sfc_pause_tell(sch, skb, pkt, key.vrf, cached_ns, local_ns, now);
 }
 
 /* A packet leaves a queue of more than Qth: egress BTS */
@@ -166,5 +170,5 @@ void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 	pkt.band = sfc_skb_cb(skb)->band;
 	q->answered_bytes = sfc_skb_cb(skb)->answered;
 	if (sfc_pause_answers(skb, &pkt))
-		sfc_pause_tell(sch, skb, &pkt, 0, 0, now);
+		sfc_pause_tell(sch, skb, &pkt, sfc_flow_key(&pkt.flow, skb, sch).vrf, 0, 0, now);
 }

@@ -96,7 +96,8 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 	if (!ingress || !(READ_ONCE(ingress->cfg.prios) & BIT(prio)))
 		return;
 
-	f = sfc_srcc_see(q->srcc, cfg, sfc_flow_hash(q, pkt->flow), now);
+	/* of no VRF: what comes in by one has that device as skb_iif, and so no ingress */
+	f = sfc_srcc_see(q->srcc, cfg, sfc_flow_hash(q, pkt->flow, 0), now);
 	sfc_srcc_measure(q->srcc, cfg, queue, now);
 	sfc_srcc_count_ports(q, now);
 	q->stats.srcc_flows = sfc_srcc_count(q->srcc);

@@ -298,6 +298,39 @@ test_suppression_late() {
 	expect_eq "packet 24" "$(bts ' pause=254352000 ')" 1
 }
 
+# vrfs BTS: a flow of H1, in a VRF, and one of the same addresses outside of it; when they are told
+vrfs() {
+	local dev
+	setup_crafted 12311
+	ip -n "$R" link add red type vrf table 10
+	ip -n "$R" link set red up
+	for dev in r1 r2; do
+		ip -n "$R" link set "$dev" master red
+	done
+	setup_ns OTHER
+	ip link add name eth0 netns "$OTHER" type veth peer name r3 netns "$R"
+	addr "$R" r3 203.0.113.254/24 2001:db8:3::ff/64
+	addr "$OTHER" eth0 203.0.113.7/24 2001:db8:3::7/64 203.0.113.254 2001:db8:3::ff
+	ip -n "$R" route add "$A2" dev r2
+	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc nobolt pause rate 1mbit qth 4542b qtg 1514b \
+		suppress 4s limit 1mb bts "$1"
+	sniff "$H2" eth0
+	v4 n=10
+	inject "$OTHER" 192.0.2.7 "$A2" bflags=none len=1460 n=5
+	drained
+	expect_eq "data" "$(packets eth0 'in tcp' 'src=192.0.2.7')" 15
+}
+
+# Tenants with the same addresses: that a flow of the one was told says nothing of the other's.  At least
+# packets 6 to 15 find a queue, and 2 to 11 leave one behind
+test_suppression_vrf() {
+	vrfs ingress
+	counters "$R" r2 bts_sent=2
+	undo
+	vrfs egress
+	counters "$R" r2 bts_sent=2
+}
+
 # Without that, it hears again when nothing of it is remembered: this queue drains, and its end stays
 test_suppression_ends() {
 	port rate 1mbit qth 4542b qtg 1514b suppress 100ms limit 1mb maxpause 4s
@@ -394,4 +427,4 @@ test_vlan() {
 
 run_tests beyond_qth threshold_is_exact ipv6 udp with_bolt not_data \
 	no_answer_to_answers no_answer_to_any_message not_one_host no_longer_than_its_cause no_longer_together silence auto_thresholds \
-	suppression suppression_late suppression_ends many_flows egress off edge bounds full vlan
+	suppression suppression_late suppression_ends suppression_vrf many_flows egress off edge bounds full vlan
