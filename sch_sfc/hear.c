@@ -70,8 +70,9 @@ static bool sfc_hold_own(const struct sk_buff *skb, const struct bolt_msg *m)
 /*
  * A BTS @m, of @len bytes at @p, about a flow that is not TCP.  It is accepted if it was not sent
  * by this host, its tag and TTL are valid, it is addressed to the sender of the quoted packet, and
- * the flow has sent a packet by this port within a second.  Returns the counter to increment; no
- * message is ever answered.  Context: @lock held
+ * the flow has sent a packet by this port within a second.  A datagram has nothing to echo, so only
+ * a tag proves that the sender has seen it.  Returns the counter to increment; no message is ever
+ * answered.  Context: @lock held
  */
 static u64 *sfc_hold_hear(struct sfc_hold *h, const struct sk_buff *skb, const u8 *p,
 			  unsigned int len, const struct bolt_msg *m)
@@ -82,7 +83,7 @@ static u64 *sfc_hold_hear(struct sfc_hold *h, const struct sk_buff *skb, const u
 
 	if (bolt_ctl_is_local(skb) || !sfc_hold_own(skb, m) || !sfc_flow_has_answer(&flow) ||
 	    bolt_ctl_ttl(skb) < h->cfg.minttl ||
-	    (h->cfg.tagged && !bolt_msg_tag_ok(p, len, &h->cfg.keys)))
+	    (h->cfg.tagged ? !bolt_msg_tag_ok(p, len, &h->cfg.keys) : !h->cfg.notagkey))
 		return &h->stats.refused;
 	if (m->pause_ns > BOLT_PAUSE_ABSURD_NS)
 		return &h->stats.oversize;

@@ -227,6 +227,8 @@ static int sfc_hold_change(struct Qdisc *sch, struct nlattr *opt, struct netlink
 	err = sfc_keys_parse(&cfg.keys, &cfg.tagged, tb[TCA_SFC_HOLD_TAGKEY], extack);
 	if (err)
 		goto out;
+	if (tb[TCA_SFC_HOLD_TAGKEY])
+		cfg.notagkey = !cfg.tagged;
 	/* the MTU may have risen beyond a limit that is not asked for now */
 	if ((list_empty(&h->list) || tb[TCA_SFC_HOLD_LIMIT]) &&
 	    cfg.limit < sfc_mtu(qdisc_dev(sch))) {
@@ -241,6 +243,9 @@ static int sfc_hold_change(struct Qdisc *sch, struct nlattr *opt, struct netlink
 			goto out;
 		}
 	}
+	if (!cfg.tagged && !cfg.notagkey)
+		NL_SET_ERR_MSG(extack,
+			       "no BTS is believed: give a tagkey, or notagkey to believe any that names a flow");
 	sfc_hold_commit(sch, &cfg);
 	if (h->listening && h->listening != cfg.port)
 		bolt_ctl_close(net, h->listening);
@@ -258,13 +263,16 @@ static int sfc_hold_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 	if (!nest)
 		return -EMSGSIZE;
-	for (i = 1; i <= TCA_SFC_HOLD_MAX; i++) {
-		if (sfc_value_dump(skb, &h->cfg, &sfc_hold_values[i], i)) {
-			nla_nest_cancel(skb, nest);
-			return -EMSGSIZE;
-		}
-	}
+	for (i = 1; i <= TCA_SFC_HOLD_MAX; i++)
+		if (sfc_value_dump(skb, &h->cfg, &sfc_hold_values[i], i))
+			goto cancel;
+	if (h->cfg.notagkey && nla_put(skb, TCA_SFC_HOLD_TAGKEY, 0, NULL))
+		goto cancel;
 	return nla_nest_end(skb, nest);
+
+cancel:
+	nla_nest_cancel(skb, nest);
+	return -EMSGSIZE;
 }
 
 static int sfc_hold_dump_stats(struct Qdisc *sch, struct gnet_dump *d)

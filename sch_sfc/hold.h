@@ -92,7 +92,8 @@ struct sfc_hold_config {
 	u16			port;
 	u8			share;		/* per cent */
 	u8			minttl;
-	bool			tagged;
+	bool			tagged;		/* believe BTS with a tag under @keys */
+	bool			notagkey;	/* believe any; without either none */
 	struct bolt_keys	keys;
 };
 

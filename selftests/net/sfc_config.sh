@@ -440,9 +440,10 @@ hold_config() {
 test_hold() {
 	local opts want text first
 	setup_port
-	expect "add" tc_ qdisc add dev eth0 root handle 1: sfc_hold
+	text=$(tc_ qdisc add dev eth0 root handle 1: sfc_hold 2>&1) || fail "add"
+	expect "said: $text" grep -q '^Warning: no BTS is believed: give a tagkey, or notagkey' <<<"$text"
 	expect_eq "defaults" "$(hold_config)" \
-		'{"limit":16777216,"maxpause":10000000,"minttl":0,"port":12311,"share":95}'
+		'{"limit":16777216,"maxpause":10000000,"minttl":0,"notagkey":false,"port":12311,"share":95}'
 	expect_eq "its child" "$(tc_ -j qdisc show dev eth0 invisible | jq -r '.[] | select(.parent == "1:1") | .kind')" bfifo
 	while read -r want opts; do
 		# shellcheck disable=SC2086 # words
@@ -462,11 +463,13 @@ test_hold() {
 		share=100 share 100
 		minttl=255 minttl 255
 		port=65535 port 65535
+		notagkey=true notagkey
 	LIST
 	first=$(hold_config)
+	expect_none "a warning" "$(tc_ qdisc change dev eth0 root sfc_hold minttl 255 2>&1)"
 	expect "key" tc_ qdisc change dev eth0 root sfc_hold tagkey 000102030405060708090a0b0c0d0e0f
 	expect_eq "key" "$(tc_ -s -j qdisc show dev eth0 | jq '.[] | select(.kind == "sfc_hold") | .tagged')" 1
-	expect_eq "secret" "$(hold_config)" "$first"
+	expect_eq "secret" "$(hold_config)" "$(jq -c '.notagkey = false' <<<"$first")"
 	expect "no key" tc_ qdisc change dev eth0 root sfc_hold notagkey
 	expect_eq "no key" "$(tc_ -s -j qdisc show dev eth0 | jq '.[] | select(.kind == "sfc_hold") | .tagged')" 0
 	while IFS=';' read -r opts want; do

@@ -39,7 +39,7 @@ hold_was() {
 test_tc_change_hold() {
 	setup_faults || return
 	setup_sink 1
-	tc_ qdisc add dev d0 root handle 20: sfc_hold limit 1mb
+	tc_ qdisc add dev d0 root handle 20: sfc_hold limit 1mb notagkey
 	each tc config hold_was in_r tc qdisc change dev d0 handle 20: root sfc_hold limit 2mb share 50 \
 		tagkey 000102030405060708090a0b0c0d0e0f
 }

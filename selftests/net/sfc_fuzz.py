@@ -157,7 +157,7 @@ class Net:
             host.sysctl("bolt.sfc", 1)
         for ns in names:
             sh(f"ip netns exec {ns} sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv4.tcp_challenge_ack_limit=2147483647")
-        sh(f"tc -n {a} qdisc add dev eth0 root handle 1: sfc_hold; tc -n {a} qdisc add dev eth0 parent 1:1 handle 2: sfc;"
+        sh(f"tc -n {a} qdisc add dev eth0 root handle 1: sfc_hold notagkey; tc -n {a} qdisc add dev eth0 parent 1:1 handle 2: sfc;"
            f"tc -n {r} qdisc add dev r2 root handle 3: sfc rate 100mbit")
         self.hosts, self.router = Qdiscs(self.h1), Qdiscs(self.r)
         self.ports = ((self.hosts, "eth0", 1 << 16, 0xffffffff, b"sfc_hold", HOLD),

@@ -34,9 +34,9 @@ COUNTERS = ("held_pkts", "held_bytes", "paused", "bts", "pauses", "pause_ns", "c
 
 class Port:
     """H1 with an sfc_hold, and H2; the datagrams of one flow are numbered.  @rate is the link's, as
-    htb above makes it; @child is below"""
+    htb above makes it; @child is below; @key is whose BTS are believed"""
 
-    def __init__(self, *options, family=4, rate=None, child=None, qdisc=True):
+    def __init__(self, *options, family=4, rate=None, child=None, qdisc=True, key="notagkey"):
         self.h1, self.h2 = Namespace("h1"), Namespace("h2")
         a, b = self.h1.name, self.h2.name
         self.family = family
@@ -68,7 +68,7 @@ class Port:
             self.tc("class add dev eth0 parent 10: classid 10:1 htb "
                     f"rate {rate} burst 1b cburst 1b quantum 1600")
         if qdisc:
-            self.tc(f"qdisc add dev eth0 {self.at} handle 1: sfc_hold {' '.join(options)}")
+            self.tc(f"qdisc add dev eth0 {self.at} handle 1: sfc_hold {' '.join(options)} {key}")
         if child:
             self.tc(f"qdisc add dev eth0 parent 1:1 handle 2: {child}")
         with self.h1:
@@ -497,7 +497,7 @@ def every_byte():
 
 def forged():
     """Forged, stale, oversized: counted, and nothing else"""
-    h = Port(f"tagkey {bytes(range(16)).hex()},{KEY.hex()}", "minttl 60")
+    h = Port("minttl 60", key=f"tagkey {KEY[::-1].hex()},{KEY.hex()}")
     h.send(1)
     h.send(1, to=2)
     quote, other = h.left()[-1], h.left(2)[-1]
@@ -545,6 +545,20 @@ def forged():
     # and one that is right in everything
     h.bts(MS, other, key=KEY)
     h.counters("believed", pauses=1, bts=1)
+    h.close()
+
+
+def without_key():
+    """Nobody is believed until it is said who is.  A key and "notagkey" take each other's place, and last"""
+    h = Port(key="")
+    h.send()
+    quote = h.left()[-1]
+    for words, key, believed in (("", None, False), ("", KEY, False), ("notagkey", None, True), ("minttl 1", KEY, True),
+                                 (f"tagkey {KEY.hex()}", None, False), ("minttl 2", None, False), ("minttl 3", KEY, True),
+                                 ("notagkey", None, True)):
+        if words:
+            h.change(words)
+        h.refused(f"{words}, tag {key}", "bts" if believed else "refused", 0, quote, key=key)
     h.close()
 
 
@@ -740,7 +754,7 @@ def below():
         h = Port(qdisc=False)
         for words in setup:
             h.tc(words)
-        h.tc("qdisc add dev eth0 parent 10:1 handle 1: sfc_hold")
+        h.tc("qdisc add dev eth0 parent 10:1 handle 1: sfc_hold notagkey")
         for what in ("released", "shrunk", "deleted"):
             start = h.next
             h.send()
@@ -773,7 +787,7 @@ def two_ports():
     sh(f"ip link add name eth1 netns {a} type veth peer name eth1 netns {b}; "
        f"ip -n {a} link set eth1 up; ip -n {b} link set eth1 up; "
        f"ip -n {a} addr add 203.0.113.1/24 dev eth1; ip -n {b} addr add 203.0.113.2/24 dev eth1;"
-       f"tc -n {a} qdisc add dev eth1 root sfc_hold")
+       f"tc -n {a} qdisc add dev eth1 root sfc_hold notagkey")
     h.send()
     h.bts(5 * MS)
     h.send(2)
@@ -796,7 +810,7 @@ def taken():
     h = Port(qdisc=False)
     with h.h1:
         other = h.bound(h.ip[0], bolt_ctl.PORT)
-    words = f"tc -n {h.h1.name} qdisc add dev eth0 root handle 1: sfc_hold"
+    words = f"tc -n {h.h1.name} qdisc add dev eth0 root handle 1: sfc_hold notagkey"
     out = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
     expect("refused", (out.returncode != 0, "the control port cannot be opened" in out.stderr), (True, True))
     sh(f"{words} port 5000")
@@ -825,7 +839,7 @@ def shared():
     """tcp_bolt hears on the same port: each has its own, whoever comes and goes first"""
     for first in ("tcp_bolt", "sfc_hold"):
         h = Port(qdisc=False)
-        add = "qdisc add dev eth0 root handle 1: sfc_hold"
+        add = "qdisc add dev eth0 root handle 1: sfc_hold notagkey"
         if first == "sfc_hold":
             h.tc(add)
         h.h1.sysctl("bolt.sfc", 1)
@@ -909,7 +923,7 @@ def incast(hold):
            f"ip -n {name['r']} addr add 10.0.{i}.254/24 dev r{n};"
            f"ip -n {name[n]} route add default via 10.0.{i}.254")
     ns["r"].sysctl("ipv4.ip_forward", 1)
-    sh(f"tc -n {name['r']} qdisc add dev rc root sfc rate 100mbit nobolt pause edge")
+    sh(f"tc -n {name['r']} qdisc add dev rc root sfc rate 100mbit nobolt pause edge tagkey {KEY.hex()}")
     for n in "ab":
         sh(f"tc -n {name[n]} qdisc add dev eth0 root handle 1: htb default 1;"
            f"tc -n {name[n]} class add dev eth0 parent 1: classid 1:1 htb rate 100mbit burst 1b cburst 1b quantum 1600;"
@@ -953,7 +967,7 @@ def end_to_end():
     expect("without: BTS", without["r"]["bts_sent"] > 0, True)
     # two at 100 Mb/s into one: half of what was sent waits here
     expect("without: peak", without["r"]["backlog_peak"] > 90 * 1514, True)
-    with_ = incast("sfc_hold share 100")
+    with_ = incast(f"sfc_hold share 100 tagkey {KEY.hex()}")
     for n in "ab":
         expect(f"{n} is told", with_[n]["bts"] > 0, True)
         expect(f"{n} holds", with_[n]["held"] > 10, True)
@@ -968,7 +982,7 @@ def end_to_end():
 
 
 TESTS = [exact, exact_ipv6, replaced, without_packets, clamped, nobody_else, vrf, fragments, segmented,
-         queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte, forged, segments, stale,
+         queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte, forged, without_key, segments, stale,
          watchdog, off, another_child, changed, below, two_ports, taken, shared, goes, end_to_end]
 
 

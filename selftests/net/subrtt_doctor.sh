@@ -415,13 +415,27 @@ test_devices() {
 	only
 	ip -n "$H1" link del d.1
 	expect "port" in_ns "$H1" tc qdisc change dev eth0 root sfc port 1000 no-split-gso
-	expect "hold" in_ns "$H1" tc qdisc add dev lo root sfc_hold
+	expect "hold" in_ns "$H1" tc qdisc add dev lo root sfc_hold notagkey
 	in_ns "$H1" sysctl -qw net.bolt.sfc=0
 	doctor
 	only
 	finds sysctl note '^eth0 sends control messages to UDP 1000, but this host listens on 12311'
 	finds sysctl note '^lo \(sfc_hold\) holds packets other than TCP, but TCP on this host ignores pauses'
 	finds offload note '^eth0 does not split super-packets'
+	in_ns "$H1" tc qdisc del dev lo root
+	in_ns "$H1" sysctl -qw net.bolt.sfc=1
+
+	# whose BTS an sfc_hold believes; the one that believes none is found behind another
+	expect "hold" in_ns "$H1" tc qdisc replace dev eth0 root handle 9: prio
+	expect "hold" in_ns "$H1" tc qdisc add dev eth0 parent 9:1 sfc_hold
+	expect "hold" in_ns "$H1" tc qdisc add dev lo root sfc_hold notagkey
+	doctor
+	only qdisc
+	finds qdisc fix '^eth0 \(sfc_hold\) believes no BTS'
+	expect_eq "how" "$(plain qdisc)" "sudo tc qdisc change dev eth0 parent 9:1 sfc_hold tagkey KEY"
+	expect "its key" in_ns "$H1" tc qdisc change dev eth0 parent 9:1 sfc_hold tagkey "$(printf '%032d' 0)"
+	doctor
+	only
 	in_ns "$H1" tc qdisc del dev lo root
 
 	# PFC of which nothing is heard

@@ -23,6 +23,7 @@ sudo_lines() {
 		line=${line%%#*}
 		n=$((n + 1))
 		line=${line/\$KEY/$SWITCHKEY}
+		line=${line/\$TAGKEY/${SWITCHKEY//f/0}}
 		# shellcheck disable=SC2086 # words
 		expect "README: $line" in_ns "$ns" ${line#sudo }
 	done < <(readme_block "$2" | sed -n 's/^ *\(sudo .*\)/\1/p' | grep -E "${3:-.}")
@@ -153,6 +154,7 @@ sfc_as_well() {
 	sudo_lines "$R" "$where" 'eth1|eth9'
 	expect_eq "SFC at the host" "$(in_ns "$H1" sysctl -n net.bolt.sfc)" 1
 	expect_eq "hold" "$(in_ns "$H1" tc -j qdisc show dev eth0 | jq -r '.[0].kind')" sfc_hold
+	expect_eq "its key" "$(in_ns "$H1" tc -s -j qdisc show dev eth0 | jq '.[0].tagged')" 1
 	expect_eq "edge" "$(qdisc "$R" eth1 edge)" true
 	expect_eq "cache" "$(qdisc "$R" eth9 cache)" true
 	# 0: all is well; 5: something that this network of veths lacks

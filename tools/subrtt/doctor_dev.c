@@ -213,22 +213,35 @@ static char *some_device(void)
 	return name;
 }
 
-void doctor_devices(void)
+static void check_hold(void)
 {
 	unsigned long long sfc = 0;
+	struct qdisc_hold hold;
+
+	if (!qdisc_hold(&hold))
+		return;
+	if (!hold.believes)
+		found(D_FIX, "qdisc",
+		      words("sudo tc qdisc change dev %s %s sfc_hold tagkey KEY   # that of the switches' sfc; or notagkey",
+			    hold.dev, hold.where),
+		      "%s (sfc_hold) believes no BTS, since it has neither tagkey nor notagkey",
+		      hold.dev);
+	if (sysctl_read("net/bolt/sfc", &sfc) && !sfc)
+		found(D_NOTE, "sysctl", "sudo sysctl -w net.bolt.sfc=1",
+		      "%s (sfc_hold) holds packets other than TCP, but TCP on this host ignores pauses",
+		      hold.dev);
+}
+
+void doctor_devices(void)
+{
 	int status = qdisc_each(check_port, NULL);
-	char name[IFNAMSIZ], *dev;
-	const char *hold;
+	char *dev;
 
 	if (status) {
 		found(D_UNKNOWN, "qdisc", NULL, "ports cannot be listed");
 		return;
 	}
-	hold = qdisc_hold(name, sizeof(name));
-	if (hold && sysctl_read("net/bolt/sfc", &sfc) && !sfc)
-		found(D_NOTE, "sysctl", "sudo sysctl -w net.bolt.sfc=1",
-		      "%s (sfc_hold) holds packets other than TCP, but TCP on this host ignores pauses",
-		      hold);
+	check_hold();
 	if (!ports) {
 		dev = some_device();
 		found(D_NOTE, "qdisc",

@@ -25,7 +25,9 @@ static struct {
 	char **wanted;
 	int n_wanted;
 	bool all;
-	int hold;		/* interface of an sfc_hold, 0: there is none */
+	/* an sfc_hold, first one that believes nothing; tcm_ifindex 0: there is none */
+	struct tcmsg hold;
+	bool hold_believes;
 	struct nl_cache *links;
 } q;
 
@@ -142,6 +144,30 @@ static void read_stats(struct nlattr *stats, struct counts *st, __u64 type, void
 		st->len = nla_memcpy(app, tb[TCA_STATS_APP], size);
 }
 
+/* Does an sfc_hold believe any BTS?  It has a key, of which it says only that, or notagkey. */
+static bool believes(struct nlattr **tb)
+{
+	struct nlattr *options[TCA_SFC_HOLD_MAX + 1], *stats[TCA_STATS_MAX + 1];
+	struct tc_sfc_hold_xstats st = { 0 };
+
+	if (tb[TCA_OPTIONS] &&
+	    !nla_parse_nested(options, TCA_SFC_HOLD_MAX, tb[TCA_OPTIONS], NULL) &&
+	    options[TCA_SFC_HOLD_TAGKEY])
+		return true;
+	if (tb[TCA_STATS2] && !nla_parse_nested(stats, TCA_STATS_MAX, tb[TCA_STATS2], NULL) &&
+	    stats[TCA_STATS_APP])
+		nla_memcpy(&st, stats[TCA_STATS_APP], sizeof(st));
+	return st.tagged;
+}
+
+static void entry_hold(const struct tcmsg *tc, struct nlattr **tb)
+{
+	if (q.hold.tcm_ifindex && !q.hold_believes)
+		return;
+	q.hold = *tc;
+	q.hold_believes = believes(tb);
+}
+
 static int entry(struct nlmsghdr *nlh, void *arg)
 {
 	struct nlattr *tb[TCA_MAX + 1];
@@ -154,7 +180,7 @@ static int entry(struct nlmsghdr *nlh, void *arg)
 	if (nlmsg_parse(nlh, sizeof(*tc), tb, TCA_MAX, NULL))
 		return bc_error(BC_FAIL, "qdiscs: the kernel's answer cannot be read");
 	if (tb[TCA_KIND] && !nla_strcmp(tb[TCA_KIND], "sfc_hold"))
-		q.hold = tc->tcm_ifindex;
+		entry_hold(tc, tb);
 	if (!tb[TCA_KIND] || nla_strcmp(tb[TCA_KIND], "sfc") || !wanted(tc->tcm_ifindex))
 		return BC_OK;
 	if (q.n == q.room) {
@@ -313,10 +339,25 @@ static int run(int argc, char **argv)
 	return bc_flush();
 }
 
-/* For doctor, behind qdisc_each(): a device with an sfc_hold, or NULL */
-const char *qdisc_hold(char *buf, size_t len)
+/* "1:2"; "" at the root */
+static const char *parent_name(uint32_t parent, char *s, size_t len)
 {
-	return q.hold ? dev_name(q.hold, buf, len) : NULL;
+	*s = 0;
+	if (parent != TC_H_ROOT)
+		snprintf(s, len, "%x:%x", TC_H_MAJ(parent) >> 16, TC_H_MIN(parent));
+	return s;
+}
+
+/* For doctor, behind qdisc_each().  Returns false if there is no sfc_hold. */
+bool qdisc_hold(struct qdisc_hold *h)
+{
+	char parent[16];
+
+	dev_name(q.hold.tcm_ifindex, h->dev, sizeof(h->dev));
+	parent_name(q.hold.tcm_parent, parent, sizeof(parent));
+	snprintf(h->where, sizeof(h->where), "%s%s", *parent ? "parent " : "root", parent);
+	h->believes = q.hold_believes;
+	return q.hold.tcm_ifindex;
 }
 
 /* Calls @fn for each port with sfc */
@@ -343,9 +384,7 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 			nla_memcpy(&flags, p->tb[TCA_SFC_FLAGS], sizeof(flags));
 		port.flags = flags.value;
 		dev_name(p->ifindex, port.dev, sizeof(port.dev));
-		if (p->parent != TC_H_ROOT)
-			snprintf(port.parent, sizeof(port.parent), "%x:%x",
-				 TC_H_MAJ(p->parent) >> 16, TC_H_MIN(p->parent));
+		parent_name(p->parent, port.parent, sizeof(port.parent));
 		snprintf(port.where, sizeof(port.where), "%s%s",
 			 *port.parent ? "parent " : "root", port.parent);
 		fn(&port, arg);

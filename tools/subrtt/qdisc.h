@@ -59,6 +59,13 @@ void qdisc_each_counter(const struct qdisc_port *port,
 
 /* Reads them anew each time */
 int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg);
-const char *qdisc_hold(char *buf, size_t len);
+
+struct qdisc_hold {
+	char dev[16];
+	char where[32];		/* as of struct qdisc_port */
+	bool believes;		/* some BTS */
+};
+
+bool qdisc_hold(struct qdisc_hold *h);
 
 #endif /* _SUBRTT_QDISC_H */

@@ -17,7 +17,7 @@ static void explain(void)
 {
 	fprintf(stderr,
 		"Usage: ... sfc_hold [ limit BYTES ] [ maxpause TIME ] [ share PERCENT ]\n"
-		"                    [ minttl N ] [ port UDPPORT ] [ tagkey HEX[,HEX] | notagkey ]\n"
+		"                    [ minttl N ] [ port UDPPORT ] { tagkey HEX[,HEX] | notagkey }\n"
 		"\n"
 		"limit     drop packets that arrive while more is held and queued (16Mb)\n"
 		"maxpause  longest pause to obey (10ms)\n"
@@ -25,8 +25,9 @@ static void explain(void)
 		"          watchdog (95)\n"
 		"minttl    smallest TTL or hop limit of a BTS that is believed (0)\n"
 		"port      UDP port of control messages (12311)\n"
-		"tagkey    32 hex digits: believe only BTS with a SipHash tag under this key, or\n"
-		"          under either of two\n");
+		"tagkey    32 hex digits: believe BTS with a SipHash tag under this key, or under\n"
+		"          either of two\n"
+		"notagkey  believe any BTS that names a flow.  Without either, none is believed\n");
 }
 
 static const struct option options[] = {
@@ -85,6 +86,9 @@ static int print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	parse_attrs(tb, TCA_SFC_HOLD_MAX, opt);
 	for (i = 0; i < N_OPTIONS; i++)
 		print_value(tb, &options[i]);
+	print_color_bool(PRINT_JSON, COLOR_NONE, "notagkey", NULL, tb[TCA_SFC_HOLD_TAGKEY]);
+	if (tb[TCA_SFC_HOLD_TAGKEY])
+		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", "notagkey ");
 	return 0;
 }
 

@@ -239,7 +239,9 @@ enum {
 	TCA_SFC_HOLD_SHARE,	/* u8, per cent of an interval for which a flow may be held */
 	TCA_SFC_HOLD_MINTTL,	/* u8, minimum TTL or hop limit of a BTS */
 	TCA_SFC_HOLD_PORT,	/* u16, UDP port of control messages */
-	TCA_SFC_HOLD_TAGKEY,	/* one SipHash key, 16 bytes; two, 32; or none: no tag */
+	TCA_SFC_HOLD_TAGKEY,	/* one SipHash key, 16 bytes, or two, 32, which are never dumped;
+				 * empty: believe BTS without a tag
+				 */
 	__TCA_SFC_HOLD_MAX
 };
 
@@ -264,7 +266,7 @@ struct tc_sfc_hold_xstats {
 	__u64	released;	/* ... and released at the end of a pause */
 
 	/* BTS refused */
-	__u64	refused;	/* tag, TTL, or quote of another host's packet */
+	__u64	refused;	/* no valid tag, TTL, or quote of another host's packet */
 	__u64	oversize;	/* request more than a second */
 	__u64	stale;		/* the flow sent nothing by this port within a second; with
 				 * several sfc_hold, all but one count it
