@@ -128,14 +128,15 @@ def poll(condition, what):
 
 class Flow:
     """A connection of bolt, or of CC, from H1 to H2 with packets in flight that nobody acknowledges; WARM:
-    it has had an ACK before that; RMEM: bytes of each receive buffer"""
+    it has had an ACK before that; RMEM: bytes of each receive buffer; BURST: packets that leave as one"""
 
-    def __init__(self, family=4, warm=True, rmem=0, cc=b"bolt", cwnd=20):
+    def __init__(self, family=4, warm=True, rmem=0, cc=b"bolt", cwnd=20, burst=1):
         self.cc = cc
         self.h1, self.h2 = Namespace("h1"), Namespace("h2")
         if rmem:
             for host in self.h1, self.h2:
                 host.sysctl("ipv4.tcp_rmem", f"4096 {rmem} {rmem}")
+        self.h1.sysctl("bolt.burst_segs", burst)
         a, b = self.h1.name, self.h2.name
         self.family = family
         self.ip = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}[family]

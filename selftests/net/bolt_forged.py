@@ -23,6 +23,7 @@ from lib_pause import Owner
 from lib_ynl import Family, unprivileged
 
 DATA, ACK, INC = 0x80, 0x40, 0x04
+MSS = 1436
 WINDOW = 1 << 16		# no less than that is in either window
 QDISC_BYPASS = 20
 GUESSES = 1000 if os.environ.get("BOLT_CHECK_ONCE") else 5000
@@ -111,8 +112,8 @@ def corrupt():
     f = Forged(warm=False)
     sh(f"ip netns exec {f.h1.name} ethtool -K eth0 rx off >/dev/null 2>&1")
     before = f.h1.stats()
-    f.raw.sendto(f.packet(f.una + 1436, inc=1, off=1), f.to)
-    expect("right", f.segment(f.una + 1436, inc=1), ({"OptRx": 1, "IncGranted": 1}, 1))
+    f.raw.sendto(f.packet(f.una + MSS, inc=1, off=1), f.to)
+    expect("right", f.segment(f.una + MSS, inc=1), ({"OptRx": 1, "IncGranted": 1}, 1))
     after = f.h1.stats()
     expect("of both", [after[k] - before[k] for k in COUNTED], [1, 0, 0, 1, 0])
     f.close()
@@ -153,12 +154,12 @@ def first_inc():
     f = Forged(warm=False)
     f.believed("INC taken away", f.message())
     f.believed("INC left", f.message(flags=8))
-    expect("first", f.segment(f.una + 2 * 1436, inc=2), ({"OptRx": 1, "IncGranted": 1}, 1))
-    expect("the other", f.segment(f.una + 3 * 1436, inc=2), ({"OptRx": 1, "IncGranted": 1}, 1))
-    expect("old news", f.segment(f.una + 4 * 1436, inc=2), ({"OptRx": 1}, 0))
-    expect("nothing new", f.segment(f.una + 5 * 1436, inc=2), ({"OptRx": 1}, 0))
-    expect("more than came", f.segment(f.una + 6 * 1436, inc=100), ({"OptRx": 1, "IncGranted": 3}, 3))
-    expect("without a packet", f.segment(f.una + 6 * 1436, inc=127), ({"OptRx": 1}, 0))
+    expect("first", f.segment(f.una + 2 * MSS, inc=2), ({"OptRx": 1, "IncGranted": 1}, 1))
+    expect("the other", f.segment(f.una + 3 * MSS, inc=2), ({"OptRx": 1, "IncGranted": 1}, 1))
+    expect("old news", f.segment(f.una + 4 * MSS, inc=2), ({"OptRx": 1}, 0))
+    expect("nothing new", f.segment(f.una + 5 * MSS, inc=2), ({"OptRx": 1}, 0))
+    expect("more than came", f.segment(f.una + 6 * MSS, inc=100), ({"OptRx": 1, "IncGranted": 3}, 3))
+    expect("without a packet", f.segment(f.una + 6 * MSS, inc=127), ({"OptRx": 1}, 0))
     f.close()
 
 
@@ -171,7 +172,7 @@ def echo():
                                           ("the second", stamps[1], believed), ("nothing", 0, believed),
                                           ("a ns after a packet", stamps[1] + 1, ignored),
                                           ("before any packet", stamps[0] - 1, ignored)), 1):
-        expect(f"an ACK that echoes {what}", f.segment(f.una + n * 1436, echo=tx), want)
+        expect(f"an ACK that echoes {what}", f.segment(f.una + n * MSS, echo=tx), want)
     f.close()
 
 
@@ -188,7 +189,7 @@ def echo_beyond():
         for _ in range(70):
             f.write(100)
         expect("packets behind it", [at for _, at in f.flight[7:]].index(tx) - len(f.flight[7:]), -71)
-        expect("heard", f.segment(f.una + 1436, echo=tx + off), ({"OptRx": 1}, 0))
+        expect("heard", f.segment(f.una + MSS, echo=tx + off), ({"OptRx": 1}, 0))
         took = time.monotonic_ns() - began
         rtt = json.loads(subprocess.check_output([SUBRTT, "-j", "-n", f.h1.name, "flows"]))[0]["srtt_ns"]
         expect_that(f"RTT by an echo {off} ns off a packet in flight, {took} ns after that left",
@@ -227,6 +228,60 @@ def blind():
             guessed(f, type, f"{cc}, {type}, stamp known", ["CtlSeq"], tx=tx)
             guessed(f, type, f"{cc}, {type}, sequence number known", ["CtlTime"], seq=seq)
         expect("pauses", f.h1.stats()["Pauses"], 0)
+        f.close()
+
+
+def told(f, pairs):
+    """SRC with these sequence numbers and echoes"""
+    for seq, tx in pairs:
+        f.udp.sendto(packed(f.quote(seq=seq & 0xffffffff), 1, tx), (f.ip[0], bolt_ctl.PORT))
+
+
+def judged(f, before, total):
+    """What became of so many, once all are judged"""
+    names = "SrcRx", "CtlSeq", "CtlTime", "CtlReplay", "CtlOverrun"
+    poll(lambda: sum(f.h1.stats()[k] - before[k] for k in names) == total, "all judged")
+    after = f.h1.stats()
+    return {k: after[k] - before[k] for k in names if after[k] != before[k]}
+
+
+def exact():
+    """Of all sequence numbers around the flight, each with the stamp of its packet, and all stamps around one
+    packet's, those of the packets are believed, and no other; single packets, and bursts"""
+    for burst in 1, 3:
+        f = Flow(burst=burst)
+        starts = [seq for seq, _ in f.flight]
+        expect("departures", len(starts), -(-7 // burst))
+        packets = [f.una + n * MSS & 0xffffffff for n in range(7)]
+        before, near, last = f.h1.stats(), range(-GUESSES, GUESSES), f.flight[-1]
+
+        def stamp(off):
+            """Of the packet that has this byte of the flight, or is nearest to it"""
+            return [tx for seq, tx in f.flight if (seq - f.una & 0xffffffff) <= max(off, 0)][-1]
+
+        told(f, [(packets[-1], last[1] + by) for by in near if by])
+        told(f, [(f.una + off, stamp(off)) for off in range(-1024, 10000 + 1024)])
+        sent = len(near) - 1 + 10000 + 2048
+        expect(f"bursts of {burst}", judged(f, before, sent), {"SrcRx": 7, "CtlSeq": 10000 + 2048 - 7, "CtlTime": len(near) - 1})
+        f.close()
+
+
+def exact_deferred():
+    """So too where the packets are acknowledged before a user lets the socket go: then a departure stands for all
+    packets of a burst that it could have begun"""
+    for what, pairs, believed in (
+            ("a packet and a stamp", lambda p: [(seq, tx) for seq, _ in p for _, tx in p], 7 + 6 + 5 + 4 + 3 + 2 + 1),
+            ("around the packets", lambda p: [(seq + by, tx) for seq, tx in p for by in range(-4, 5)], 7),
+            ("around a stamp", lambda p: [(p[3][0], p[3][1] + by) for by in range(-30, 31)], 1)):
+        f = Flow()
+        before, pairs = f.h1.stats(), pairs(f.flight)
+        owner = Owner(f.sock)
+        told(f, pairs)
+        sh(f"tc -n {f.h2.name} qdisc del dev eth0 root")
+        f.peer.sendall(b"x")    # with an ACK of all
+        owner.let_go()
+        expect(what, judged(f, before, len(pairs)), {"SrcRx": believed, "CtlSeq": len(pairs) - believed})
+        expect(f"{what}: in flight", f.outq(), 0)
         f.close()
 
 
@@ -553,7 +608,7 @@ def fast_open():
 
 
 TESTS = [window, empty, corrupt, super_packet, first_inc, echo, echo_beyond, third, third_with_data, tiny_mss, cookie, defer_accept, dropped_syn, timer,
-         too_late, fast_open, blind, crowd, unsent, oracle]
+         too_late, fast_open, blind, exact, exact_deferred, crowd, unsent, oracle]
 
 
 if __name__ == "__main__":
