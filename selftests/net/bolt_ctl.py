@@ -11,7 +11,6 @@ it is right.
 """
 
 import ctypes
-import json
 import os
 import socket
 import struct
@@ -127,15 +126,12 @@ def poll(condition, what):
 
 
 class Flow:
-    """A connection of bolt, or of CC, from H1 to H2 with packets in flight that nobody acknowledges; WARM:
-    it has had an ACK before that; RMEM: bytes of each receive buffer; BURST: packets that leave as one"""
+    """A connection of bolt, or of CC, from H1 to H2 with packets in flight that nobody acknowledges; BURST: packets that
+    leave as one"""
 
-    def __init__(self, family=4, warm=True, rmem=0, cc=b"bolt", cwnd=20, burst=1):
+    def __init__(self, family=4, cc=b"bolt", burst=1):
         self.cc = cc
         self.h1, self.h2 = Namespace("h1"), Namespace("h2")
-        if rmem:
-            for host in self.h1, self.h2:
-                host.sysctl("ipv4.tcp_rmem", f"4096 {rmem} {rmem}")
         self.h1.sysctl("bolt.burst_segs", burst)
         a, b = self.h1.name, self.h2.name
         self.family = family
@@ -148,7 +144,7 @@ class Flow:
                f"ip -n {ns} addr add {self.ip[n]}/{64 if family == 6 else 24} dev eth0 {nodad}")
         # no RTO while we look: it would touch cwnd
         net = "2001:db8::/64" if family == 6 else "192.0.2.0/24"
-        sh(f"ip -n {a} -{family} route replace {net} dev eth0 initcwnd {cwnd} rto_min 100s")
+        sh(f"ip -n {a} -{family} route replace {net} dev eth0 initcwnd 20 rto_min 100s")
         self.h1.sysctl("ipv4.tcp_early_retrans", 0)
         with self.h2:
             listener = socket.socket(af, socket.SOCK_STREAM)
@@ -170,12 +166,11 @@ class Flow:
             self.tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM,
                                      socket.htons(0x86dd if family == 6 else 0x800))
             self.tap.setblocking(False)
-        if warm:
-            self.sock.sendall(b"x" * 20000)
-            got = 0
-            while got < 20000:
-                got += len(self.peer.recv(65536))
-            poll(lambda: self.outq() == 0, "all acknowledged")
+        self.sock.sendall(b"x" * 20000)
+        got = 0
+        while got < 20000:
+            got += len(self.peer.recv(65536))
+        poll(lambda: self.outq() == 0, "all acknowledged")
         self.silence()
         self.anew()
         self.una = (self.nxt - self.outq()) & 0xffffffff
@@ -299,13 +294,6 @@ def checksum(data):
     while total >> 16:
         total = (total & 0xffff) + (total >> 16)
     return ~total & 0xffff
-
-
-def mac_of(host):
-    """Of its eth0"""
-    link = subprocess.run(["ip", "-n", host, "-j", "link", "show", "eth0"],
-                          capture_output=True, text=True, check=True).stdout
-    return bytes.fromhex(json.loads(link)[0]["address"].replace(":", ""))
 
 
 def packed(quote, type, tx, number=0, version=2, flags=0, dscp=0, queue=100000000, rate=10000000,

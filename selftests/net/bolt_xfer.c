@@ -9,11 +9,9 @@
  *	port N			local port
  *	tos N			IP_TOS or IPV6_TCLASS
  *	mptcp			Multipath TCP (RFC 8684)
- *	ready ADDR PORT		listen and print "listening", without taking a connection yet
  *	mark, wait, pause	as below
  * Then one of
  *	listen ADDR PORT	take one connection; prints "listening"
- *	accept			take one where "ready" listens; "cc" before it changes the listener
  *	connect ADDR PORT
  * After it:
  *	send BYTES		of a pattern that depends on the position
@@ -60,7 +58,6 @@
 int fd = -1;
 uint64_t sent, received;
 uint8_t buf[CHUNK];
-static int listener = -1;
 
 /* A byte that no shift, repetition or loss of the stream leaves in its place (splitmix64) */
 static uint8_t pattern(uint64_t pos)
@@ -266,35 +263,24 @@ static void make_socket(int family)
 	}
 }
 
-static void do_ready(const char *addr, int port)
+static void do_listen(const char *addr, int port)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = to_sockaddr(&ss, addr, port);
+	int listener;
 
 	make_socket(ss.ss_family);
 	if (bind(fd, (void *)&ss, len) || listen(fd, 16))
 		errx(1, "listen on %s %d: %s", addr, port, strerror(errno));
 	listener = fd;
-	fd = -1;
 	printf("listening\n");
 	fflush(stdout);
-}
-
-static void do_accept(void)
-{
 	fd = accept(listener, NULL, NULL);
 	if (fd < 0)
 		errx(1, "accept: %s", strerror(errno));
 	/* subflows join through it */
 	if (pre.protocol != IPPROTO_MPTCP)
 		close(listener);
-}
-
-static void listener_cc(const char *name)
-{
-	fd = listener;
-	set_cc(name);
-	fd = -1;
 }
 
 static void do_connect(const char *addr, int port)
@@ -371,9 +357,7 @@ static void word_before(const char *w)
 {
 	const char *a;
 
-	if (!strcmp(w, "cc") && listener >= 0) {
-		listener_cc(next(w));
-	} else if (!strcmp(w, "cc")) {
+	if (!strcmp(w, "cc")) {
 		pre.cc = next(w);
 	} else if (!strcmp(w, "md5")) {
 		pre.md5_addr = next(w);
@@ -386,15 +370,9 @@ static void word_before(const char *w)
 		pre.protocol = IPPROTO_MPTCP;
 	} else if (!strcmp(w, "tos")) {
 		pre.tos = number(w);
-	} else if (!strcmp(w, "ready")) {
-		a = next(w);
-		do_ready(a, number(w));
-	} else if (!strcmp(w, "accept")) {
-		do_accept();
 	} else if (!strcmp(w, "listen")) {
 		a = next(w);
-		do_ready(a, number(w));
-		do_accept();
+		do_listen(a, number(w));
 	} else if (!strcmp(w, "connect")) {
 		a = next(w);
 		do_connect(a, number(w));

@@ -61,9 +61,8 @@ test_no_sack() {
 	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 1
 }
 
-# through_loss [NAME=VALUE]: BYTES, with holes and duplicates; on every ACK the option
+# through_loss: BYTES, with holes and duplicates; on every ACK the option
 through_loss() {
-	[ $# = 0 ] || sysctls "$1"
 	server "$H2" cc bolt listen "$A2" 5001 recv "$BYTES" info recv-eof
 	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 120 "$BOLT_PROGRAMS/bolt_xfer" cc bolt \
 		connect "$A2" 5001 mark "$tmp/up" wait "$tmp/go" send "$BYTES" outq info
@@ -82,40 +81,10 @@ through_loss() {
 	expect_eq "headers beyond 60 bytes" "$(packets eth0 'hdr=(6[1-9]|[7-9].)')" 0
 }
 
-# sack_room TIMESTAMPS BLOCKS [NAME=VALUE]: on an ACK at most so many blocks
-sack_room() {
-	setup_pair
-	sysctls net.ipv4.tcp_timestamps="$1"
-	through_loss "${@:3}"
-	expect_ge "ACKs with $2 blocks" "$(packets eth0 'out tcp' "5/$((2 + 8 * $2)),")" 1
-	expect_eq "ACKs with more" "$(packets eth0 'out tcp' "5/$((10 + 8 * $2)),")" 0
-}
-
 # dsack_used: what came twice was told
 dsack_used() {
 	expect_ge "D-SACK told" "$(stack "$H2" TcpExtTCPDSACKOldSent)" 1
 	expect_ge "D-SACK heard" "$(stack "$H1" TcpExtTCPDSACKRecv)" 1
-}
-
-# 10 of 40 bytes for timestamps, 12 for the option: two blocks, or three without timestamps
-test_sack_beside_timestamps() {
-	sack_room 1 2
-	dsack_used
-	expect_ge "SackTrimmed" "$(bolt_stat "$H2" SackTrimmed)" 1
-}
-
-test_sack_without_timestamps() {
-	sack_room 0 3
-	dsack_used
-}
-
-# A block that is no D-SACK, in the same room
-test_holes_beside_timestamps() {
-	sack_room 1 2 net.ipv4.tcp_dsack=0
-}
-
-test_holes_without_timestamps() {
-	sack_room 0 3 net.ipv4.tcp_dsack=0
 }
 
 # mss_is FILE VALUE
@@ -453,7 +422,7 @@ test_big_tcp_ipv4() {
 	esac
 }
 
-run_tests no_timestamps no_window_scaling no_sack sack_beside_timestamps maxseg advmss ecn_ipv4 ecn_marked accecn accecn_marked \
+run_tests no_timestamps no_window_scaling no_sack maxseg advmss ecn_ipv4 ecn_marked accecn accecn_marked \
 	md5 ao mptcp_ipv4 mptcp_join mptcp_refused big_tcp_ipv6 \
-	also sack_without_timestamps holes_beside_timestamps holes_without_timestamps mss_clamped ecn_ipv6 accecn_beside_sack \
+	also mss_clamped ecn_ipv6 accecn_beside_sack \
 	md5_of_another_peer ao_of_another_peer mptcp_ipv6 big_tcp_ipv4

@@ -7,7 +7,6 @@
  *	linger SECONDS		SO_LINGER
  *	sndbuf, rcvbuf BYTES	SO_SNDBUF, SO_RCVBUF
  *	pacing BYTES_PER_S	SO_MAX_PACING_RATE
- *	defer-accept SECONDS	TCP_DEFER_ACCEPT
  *	fastopen QLEN		TCP_FASTOPEN, of a listener
  *	fastopen-connect 0|1	TCP_FASTOPEN_CONNECT: the first send() connects
  *	keepalive SECONDS	SO_KEEPALIVE, idle and interval of SECONDS, three probes
@@ -48,7 +47,6 @@ static const struct option {
 	{ "maxseg",		IPPROTO_TCP,	TCP_MAXSEG },
 	{ "nodelay",		IPPROTO_TCP,	TCP_NODELAY },
 	{ "cork",		IPPROTO_TCP,	TCP_CORK },
-	{ "defer-accept",	IPPROTO_TCP,	TCP_DEFER_ACCEPT },
 	{ "fastopen",		IPPROTO_TCP,	TCP_FASTOPEN },
 	{ "fastopen-connect",	IPPROTO_TCP,	TCP_FASTOPEN_CONNECT },
 	{ "user-timeout",	IPPROTO_TCP,	TCP_USER_TIMEOUT },
