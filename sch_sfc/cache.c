@@ -134,7 +134,7 @@ bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct net *net = dev_net(qdisc_dev(sch));
 	enum sfc_msg_verdict verdict;
-	enum sfc_refusal why = SFC_REFUSED_STALE;
+	enum sfc_signal_verdict why = SFC_REFUSED_STALE;
 	struct bolt_msg m;
 
 	verdict = sfc_msg_read(skb, pkt, &q->cfg.switchkey, &m);

@@ -70,18 +70,15 @@ enum sfc_msg_verdict {
 	SFC_MSG_CACHEABLE,	/* one that a switch has tagged as such */
 };
 
-/* The result of sending a control message */
+/* What becomes of a control message; tracepoints have it */
 enum sfc_signal_verdict {
 	SFC_SIGNAL_SENT,
 	SFC_SIGNAL_LIMITED,	/* msgrate */
 	SFC_SIGNAL_NOMEM,
 	SFC_SIGNAL_DROPPED,	/* this CPU's input queue is full */
 	SFC_SIGNAL_UNFIT,	/* must not be answered, or is too short, or cannot be quoted */
-};
-
-/* ... of one that passes and is not remembered; tracepoints have either in one field */
-enum sfc_refusal {
-	SFC_REFUSED_MALFORMED = SFC_SIGNAL_UNFIT + 1,
+	/* of one that passes, and is not remembered */
+	SFC_REFUSED_MALFORMED,
 	SFC_REFUSED_FORGED,	/* about somebody else, or without a valid tag */
 	SFC_REFUSED_EDGE,	/* came in by an edge port */
 	SFC_REFUSED_STALE,	/* its pause is over */
