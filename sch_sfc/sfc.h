@@ -86,6 +86,7 @@ struct sfc_sched {
 	u32			memory_used;	/* truesize of what is in @bands */
 	u32			high_ahead;	/* sent while data waited, less data */
 	enum sfc_wait		wait;
+	struct sfc_qos		qos;
 	struct sfc_alg_cfg	alg;
 	struct sfc_pause_cfg	pause;
 	const u64		*until_ns;	/* from then on the cache is empty */
@@ -128,7 +129,6 @@ struct sfc_sched {
 	struct tcf_block	*block;
 	struct tc_sfc_xstats	stats;
 	struct sfc_band_stats	band_stats[SFC_BANDS];
-	struct sfc_qos		qos;
 	struct sfc_queue	queue;
 	struct sfc_ring		ring;
 	struct sfc_suppress	suppress;
