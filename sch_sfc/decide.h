@@ -160,8 +160,9 @@ static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg, struct s
 }
 
 /* Line 3, on every packet; where several queues share a link, share.h does it */
-static inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
-				     const struct sfc_alg_in *in)
+static __always_inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg,
+					      struct sfc_alg_state *st,
+					      const struct sfc_alg_in *in)
 {
 	if (cfg->sm)
 		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
@@ -169,8 +170,8 @@ static inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg, struct sfc_a
 }
 
 /* The rest of Algorithm 1, for every packet before it joins the queue */
-static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
-			      const struct sfc_alg_in *in, struct sfc_decision *out)
+static __always_inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+				       const struct sfc_alg_in *in, struct sfc_decision *out)
 {
 	*out = (struct sfc_decision){ .flags = in->flags };
 
@@ -178,7 +179,8 @@ static inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_stat
 		return;
 	out->data = true;
 
-	if (in->queue >= cfg->ccthresh) {				/* line 4 */
+	/* nothing waits: known to the compiler where the caller says so, whatever ccthresh is */
+	if (in->queue && in->queue >= cfg->ccthresh) {			/* line 4 */
 		out->congested = true;
 		if (!(in->flags & BOLT_F_DEC) && in->can_src) {		/* line 5 */
 			out->src = true;				/* lines 6-9 */

@@ -63,18 +63,6 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_bu
 
 /* --- in and out of a band: all accounting --- */
 
-static __always_inline void sfc_band_add(struct sfc_sched *q, unsigned int band,
-					 struct sk_buff *skb)
-{
-	struct sfc_skb_cb *cb = sfc_skb_cb(skb);
-
-	__qdisc_enqueue_tail(skb, &q->bands[band]);
-	cb->band = band;
-	cb->arrival = q->qos.arrivals++;
-	q->qos.band[band].memory += cb->memory;
-	sfc_qos_join(&q->qos, band, qdisc_pkt_len(skb));
-}
-
 static __always_inline struct sk_buff *sfc_band_remove(struct sfc_sched *q, unsigned int band)
 {
 	struct sk_buff *skb = __qdisc_dequeue_head(&q->bands[band]);
@@ -93,21 +81,6 @@ void sfc_queue_move(struct sfc_sched *q, unsigned int from, unsigned int to)
 
 	while ((skb = sfc_band_remove(q, from)))
 		sfc_band_add(q, to, skb);
-}
-
-void sfc_queue_add(struct Qdisc *sch, unsigned int band, struct sk_buff *skb)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	sfc_skb_cb(skb)->memory = skb->truesize;
-	q->memory_used += skb->truesize;
-	sfc_band_add(q, band, skb);
-	sch->q.qlen++;
-	qdisc_qstats_backlog_inc(sch, skb);
-	if (sch->qstats.backlog - q->excluded_bytes > q->stats.backlog_peak)
-		q->stats.backlog_peak = sch->qstats.backlog - q->excluded_bytes;
-	if (q->mem)
-		sfc_memory_add(q, skb);
 }
 
 /* Remove a band's head, NULL if empty.  The caller counts it as sent or dropped. */
@@ -155,23 +128,28 @@ static unsigned int sfc_queue_next_level(struct sfc_sched *q)
 }
 
 /*
- * The next packet of the data bands.  By deficit, charge the band before the packet is removed,
- * because a band that becomes empty loses its credit.
+ * The data band whose turn it is, of several.  By deficit, charge the band before the packet is
+ * removed, because a band that becomes empty loses its credit.
  */
-static struct sk_buff *sfc_queue_remove_data(struct Qdisc *sch)
+static noinline unsigned int sfc_queue_next_band(struct sfc_sched *q)
+{
+	unsigned int i;
+
+	if (q->qos.ordered)
+		return sfc_queue_next_level(q);
+	i = sfc_qos_next(&q->qos);
+	sfc_qos_pay(&q->qos, i, qdisc_pkt_len(q->bands[i].head));
+	return i;
+}
+
+/* The next packet of the data bands */
+static __always_inline struct sk_buff *sfc_queue_remove_data(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	unsigned int i = 0;
 
 	if (!q->qos.busy)
 		return NULL;
-	if (q->qos.ordered) {
-		i = sfc_queue_next_level(q);
-	} else if (sfc_has_bands(q)) {
-		i = sfc_qos_next(&q->qos);
-		sfc_qos_pay(&q->qos, i, qdisc_pkt_len(q->bands[i].head));
-	}
-	return sfc_queue_remove_from(sch, i);
+	return sfc_queue_remove_from(sch, sfc_has_bands(q) ? sfc_queue_next_band(q) : 0);
 }
 
 /*
@@ -192,7 +170,7 @@ static void sfc_high_sent(struct Qdisc *sch, u32 len)
  * The next packet in order of service, or NULL.  The high band comes first, but no user can stop
  * data with it: when SFC_HIGH_BURST of it have left while data waited, it has half of the link.
  */
-static struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
+static __always_inline struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb = NULL;
