@@ -17,8 +17,12 @@
 #include "bolt_msg.h"
 #include "trace.h"
 
-/* Deferred messages per socket: more than arrive while one packet is sent */
+/*
+ * Deferred messages per socket: more than arrive while one packet is sent.  Those whose echo is
+ * probably false may take a part of the places, so that they do not keep a true one out.
+ */
 #define BOLT_DEFERRED_MAX	64
+#define BOLT_DEFERRED_DOUBTFUL	32
 
 /* When a control message arrived, and snd_una at that time */
 struct bolt_arrival {
@@ -74,12 +78,13 @@ static bool bolt_was_in_flight(const struct sock *sk, const struct bolt_flow *f,
 
 	/* t_data_tx of 0 would match an unused entry */
 	if (!f || !m->t_data_tx || before(m->seq, a->snd_una) ||
-	    !before(m->seq, tcp_sk(sk)->snd_nxt))
+	    !before(m->seq, READ_ONCE(tcp_sk(sk)->snd_nxt)))
 		return false;
 	for (i = 0; i < BOLT_DEPARTURES; i++) {
-		off = m->seq - f->sent.last[i].seq;
-		if (f->sent.last[i].t_data_tx == m->t_data_tx && off < GSO_LEGACY_MAX_SIZE)
-			return off % tcp_sk(sk)->mss_cache == 0;
+		off = m->seq - READ_ONCE(f->sent.last[i].seq);
+		if (READ_ONCE(f->sent.last[i].t_data_tx) == m->t_data_tx &&
+		    off < GSO_LEGACY_MAX_SIZE)
+			return off % READ_ONCE(tcp_sk(sk)->mss_cache) == 0;
 	}
 	return false;
 }
@@ -173,6 +178,25 @@ static enum bolt_mib_item bolt_msg_apply(struct sock *sk, const struct bolt_msg 
 }
 
 /*
+ * Is the echo of @m that of a recent packet: one of the newest departures, or a TSval no older than
+ * the RTO?  The owner may be sending meanwhile, so this is no verdict; bolt_verify_echo() is.
+ */
+static bool bolt_echo_is_recent(const struct sock *sk, const struct bolt_flow *f,
+				const struct bolt_msg *m, const struct bolt_arrival *a)
+{
+	u64 rto_ns = jiffies_to_nsecs(READ_ONCE(inet_csk(sk)->icsk_rto));
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 oldest;
+
+	if (m->verified)
+		return true;
+	if (f->speaks || !tp->rx_opt.tstamp_ok)
+		return bolt_was_in_flight(sk, f, m, a);
+	oldest = bolt_tsval(sk, a->ns - rto_ns);
+	return m->t_data_tx - tp->tsoffset - oldest <= bolt_tsval(sk, a->ns) - oldest;
+}
+
+/*
  * Context: the socket's spinlock held, a user owns the socket.  The retransmit queue cannot be read
  * now.  At least check that @m's sequence number is unacknowledged and written, so that an attacker
  * who knows only the ports cannot fill the list of deferred messages.
@@ -182,6 +206,7 @@ static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_m
 {
 	struct bolt_deferred_msg *d;
 	struct bolt_flow *f;
+	int most;
 
 	if (before(m->seq, a->snd_una) || !before(m->seq, READ_ONCE(tcp_sk(sk)->write_seq)))
 		return BOLT_MIB_CtlSeq;
@@ -189,7 +214,8 @@ static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_m
 	if (!f)
 		return BOLT_MIB_NoMem;
 	mod_delayed_work(bolt_wq, &f->work, 0);
-	if (atomic_read(&f->deferred_len) >= BOLT_DEFERRED_MAX)
+	most = bolt_echo_is_recent(sk, f, m, a) ? BOLT_DEFERRED_MAX : BOLT_DEFERRED_DOUBTFUL;
+	if (atomic_read(&f->deferred_len) >= most)
 		return BOLT_MIB_CtlOverrun;
 	d = bolt_sk_zalloc(sk, sizeof(*d));
 	if (!d)

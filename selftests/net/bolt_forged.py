@@ -107,19 +107,35 @@ def exact_deferred():
 
 
 def crowd():
-    """While a user owns the socket, 64 messages that could be right wait for him, and no more"""
-    f = Flow()
-    before, (seq, tx) = f.h1.stats(), f.flight[0]
-    owner = Owner(f.sock)
-    for n in range(1000):
-        f.udp.sendto(packed(f.quote(seq=seq), 1, tx + 1 + n), (f.ip[0], bolt_ctl.PORT))
-    poll(lambda: f.h1.stats()["CtlRx"] == before["CtlRx"] + 1000, "all heard")
-    for name, want in (("CtlDeferred", 64), ("CtlOverrun", 936)):
-        expect(name, f.h1.stats()[name] - before[name], want)
-    expect("taken for paused", f.h1.now("Pauses"), 0)
-    owner.let_go()
-    expect("judged with the next", f.send(packed(f.quote(seq=seq), 1, tx)), ({"CtlTime": 64, "SrcRx": 1, "SrcDec": 1}, -1))
-    f.close()
+    """While a user owns the socket, 64 messages wait for him, and no more.  Those whose echo is not that of a recent
+    packet take half of the places, so that they keep no true one out: SRC of a bolt connection, BTS of a cubic one"""
+    for cc, type, number, rx in ((b"bolt", 1, 0, "SrcRx"), (b"cubic", 2, 1000000, "BtsRx")):
+        f = Flow(cc=cc)
+        f.h1.sysctl("bolt.sfc", 1)
+        f.write(1400)
+        before, (seq, tx), (seq2, tx2) = f.h1.stats(), *f.flight[:2]
+        # of packets before any that has left, and TSval of half the range ago
+        false = [packed(f.quote(seq=seq), type, tx - 2**31 + n, number) for n in range(1000)]
+        true = [packed(f.quote(seq=seq), type, tx, number)] * 100
+        owner = Owner(f.sock)
+
+        def heard(messages, deferred, overrun):
+            came = f.h1.stats()["CtlRx"]
+            for msg in messages:
+                f.udp.sendto(msg, (f.ip[0], bolt_ctl.PORT))
+            poll(lambda: f.h1.stats()["CtlRx"] == came + len(messages), "all heard")
+            for name, want in (("CtlDeferred", deferred), ("CtlOverrun", overrun)):
+                expect(f"{cc}: {name}", f.h1.stats()[name] - before[name], want)
+
+        heard(false, 32, 968)
+        heard(true, 64, 968 + 68)
+        heard(false[:10], 64, 978 + 68)
+        if type == 1:
+            expect("taken for paused", f.h1.now("Pauses"), 0)
+        owner.let_go()
+        moved, _ = f.send(packed(f.quote(seq=seq2), type, tx2, number))
+        expect(f"{cc}: judged with the next", {k: moved.get(k) for k in ("CtlTime", rx)}, {"CtlTime": 32, rx: 2})
+        f.close()
 
 
 def unsent():
