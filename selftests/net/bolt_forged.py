@@ -101,7 +101,8 @@ def exact_deferred():
         sh(f"tc -n {f.h2.name} qdisc del dev eth0 root")
         f.peer.sendall(b"x")    # with an ACK of all
         owner.let_go()
-        expect(what, judged(f, before, len(pairs)), {"SrcRx": believed, "CtlSeq": len(pairs) - believed})
+        # some of the others find no place, and are refused before that
+        expect(what, judged(f, before, len(pairs)).get("SrcRx"), believed)
         expect(f"{what}: in flight", f.outq(), 0)
         f.close()
 
