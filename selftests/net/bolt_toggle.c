@@ -120,9 +120,10 @@ static void send_bts(struct flow *f, int udp, int tap, const struct sockaddr_in 
 		err(1, "BTS");
 }
 
-/* A UDP socket of the namespace that "ip netns" calls so */
-static int open_udp(const char *netns)
+/* A UDP socket of the namespace that "ip netns" calls so; switches send from the control port. */
+static int open_udp(const char *netns, __be16 port)
 {
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_port = port };
 	int here = open("/proc/self/ns/net", O_RDONLY), there, udp;
 	char path[256];
 
@@ -131,7 +132,7 @@ static int open_udp(const char *netns)
 	if (here < 0 || there < 0 || setns(there, CLONE_NEWNET))
 		err(1, "%s", netns);
 	udp = socket(AF_INET, SOCK_DGRAM, 0);
-	if (udp < 0 || setns(here, CLONE_NEWNET))
+	if (udp < 0 || bind(udp, (void *)&from, sizeof(from)) || setns(here, CLONE_NEWNET))
 		err(1, "socket of %s", netns);
 	close(here);
 	close(there);
@@ -180,7 +181,7 @@ int main(int argc, char **argv)
 	to.sin_port = htons(atoi(argv[2]));
 	inet_pton(AF_INET, argv[3], &ctl.sin_addr);
 	ctl.sin_port = htons(atoi(argv[4]));
-	udp = open_udp(argv[6]);
+	udp = open_udp(argv[6], ctl.sin_port);
 	times = strtoul(argv[8], NULL, 0);
 	wait.tv_nsec = atol(argv[10]) * 1000;
 	prctl(PR_SET_TIMERSLACK, 1);
