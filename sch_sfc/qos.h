@@ -30,7 +30,7 @@
 #define SFC_QUANTUM_MAX	(SFC_MTU_MAX + TC_SFC_OVERHEAD_MAX)
 
 /* With levels, one in so many packets is the oldest of all */
-#define SFC_LEVELS_TURN	32
+#define SFC_LEVELS_TURN	8
 
 struct sfc_qos_band {
 	/* of Algorithm 1: supply and PRU tokens (section B: P x n registers) */

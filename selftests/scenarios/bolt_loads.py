@@ -36,12 +36,12 @@ MIXED_OTHERS = ("swift", "dctcp")   # beside the most senders
 
 # ... with levels
 LEVELS_P99 = {1000: 1.2, 7000: 1.2}
-LEVELS_OF_FAIR = {62500: 0.45, 125000: 0.4, 300000: 0.45, 1000000: 0.7, "more": 1.2, "all": 0.6}
+LEVELS_OF_FAIR = {62500: 0.45, 125000: 0.4, 300000: 0.5, 1000000: 0.7, "more": 1.2, "all": 0.6}
 
 # ... a writer that waits after each message of W bytes, to be before longer ones: of W / (W + BDP) of the link
 RESTART_LEAST, RESTART_MOST = 0.85, 1
 RESTART_BDP = 100000
-RESTART_ONE = 1.2                   # without waiting: of an equal share, at most
+RESTART_ONE = 1.25                  # without waiting: of an equal share, at most
 
 # Thousands of flows (Table 2)
 LARGE_OVER_IDEAL = 1.01             # the last flow
