@@ -257,6 +257,23 @@ def vlan():
     r.close()
 
 
+def vrf():
+    """What came in by a device of a VRF has no ingress, so no neighbour is told to pause; what a neighbour tells is heeded"""
+    r = Router(PFC, f"rate 10mbit {PFC}", "ip -n {r} link add red type vrf table 10; ip -n {r} link set red up; "
+               "ip -n {r} link set r1 master red; ip -n {r} link set r2 master red")
+    r.send(6)
+    poll(lambda: len(r.two.data()) == 6, "all arrive")
+    r.counters("in no account", "r1", pfc_xoff=0, ingress_bytes=0, ingress_peak=0)
+    expect("nobody is told", len(r.one.pauses()), 0)
+    r.told(FULL)
+    r.send(2)
+    r.counters("heeded", "r2", pfc_heard=1, pfc_paused=8)
+    expect("both wait", len(r.two.data()), 6)
+    r.told(0)
+    poll(lambda: len(r.two.data()) == 8, "both go on")
+    r.close()
+
+
 def heeds():
     """A pause is as long as it says; other bands go on; ACKs and messages do"""
     r = Router(None, "rate 1gbit bands 2 dscp 24:1 default 2 pfc prio 0x08 xoff 1mb")
@@ -649,4 +666,4 @@ TESTS = [wire, exact, priorities, vlan, heeds, fifo, bts_when_paused, refused, w
 
 
 if __name__ == "__main__":
-    sys.exit(bolt_ctl.main(TESTS))
+    sys.exit(bolt_ctl.main(TESTS, also=[vrf]))
