@@ -8,6 +8,11 @@ PFC = "pfc prio 0x01 xoff 2mb"
 HOL_SENDERS = 16
 HOL_FROM_NS = 250e3                 # all have begun
 HOL_LOSES = 0.4                     # of their rate, without SFC, at least
+DEADLOCK_FROM_NS = 1e6              # all five have stopped each other
+DEADLOCK_USED = 0.001               # of a link by then: only PAUSE frames are left
+STORM_FROM_NS = 2e6
+STORM_SLACK = 0.01                  # of the watchdog's share
+STORM_DEAD = 0.01                   # of what they had, without the watchdog, at most
 SRCC = "srcc_delay 2us rtt 10us"    # of the scenario's links, on average
 SRCC_PAUSES = 0.2                   # of those without it, at most
 SRCC_SEEDS = (1, 2, 3)
@@ -46,6 +51,39 @@ def pfc_hol(lab, j):
                 j.must(after >= VICTIM_KEEPS * before, f"{text} (at least {VICTIM_KEEPS:.0%})")
             else:
                 j.must(after <= (1 - HOL_LOSES) * before, f"{text} (at most {1 - HOL_LOSES:.0%})")
+
+
+def pfc_deadlock(lab, j):
+    """Five switches in a ring stop each other for ever; the watchdog ends that, and with SFC or SRCC it does not begin"""
+    for what, more in (("no watchdog", "watchdog off"), ("watchdog", "watchdog 1ms ignore 1ms"), ("SFC", f"watchdog off pause edge {CACHE} rtt 8us"),
+                       *((f"SRCC {t}", f"watchdog off srcc {t} srcc_delay 1us rtt 8us") for t in SRCC_DYNAMIC)):
+        run = lab.run("pfc-deadlock", "--set", f"switch.qdisc=sfc nobolt pfc prio 0x01 xoff 200kb {more}")[0]["reno"]
+        pfc, fct = run.r["control"]["pfc"], run.r["fct"]
+        drops = sum(l["drops"] for l in run.r["links"])
+        if what == "no watchdog":
+            used = max(run.link(f"s{i}-s{(i + 1) % 5}").utilization(DEADLOCK_FROM_NS, run.r["sim_ns"]) for i in range(5))
+            j.must(fct["unfinished"] == 5 and used < DEADLOCK_USED and not drops,
+                   f"{what}: {fct['unfinished']} of 5 flows never end, links are used to {used:.3%}, {pfc['refresh']} PAUSE frames sent again")
+            continue
+        j.must(not fct["unfinished"] and not drops and bool(pfc["trips"]) == (what == "watchdog"),
+               f"{what}: {fct['unfinished']} unfinished, the last ends after {max(f['end_ns'] or 0 for f in run.r['flows']) / 1e6:.2f} ms; {pfc['xoff']} pauses by PFC, {pfc['trips']} trips")
+
+
+def pfc_storm(lab, j):
+    """A host pauses its port without end: what shares a link with its flow keeps the share of the time that the watchdog leaves"""
+    for stuck, ignore in ((1, 1), (1, 3), (1, 0)):
+        watchdog = f"watchdog {stuck}ms ignore {ignore}ms" if ignore else "watchdog off"
+        run = lab.run("pfc-storm", "--set", f"switch.qdisc=sfc nobolt pfc prio 0x01 xoff 200kb {watchdog}")[0]["reno"]
+        pfc, drops = run.r["control"]["pfc"], sum(l["drops"] for l in run.r["links"])
+        period = (stuck + ignore) * 1e6
+        end = STORM_FROM_NS + period * ((run.r["sim_ns"] - STORM_FROM_NS) // period)
+        for i in (1, 2):
+            series = run.flow_series(i)
+            before, after = rate(series, STORM_FROM_NS / 2, STORM_FROM_NS), rate(series, STORM_FROM_NS if ignore else STORM_FROM_NS + period, end)
+            share = ignore / (stuck + ignore)
+            ok = after >= (share - STORM_SLACK) * before if ignore else after <= STORM_DEAD * before
+            j.must(ok and not drops and bool(pfc["trips"]) == bool(ignore),
+                   f"{watchdog}: flow {i}: {after / 1e9:.1f} Gb/s of {before / 1e9:.1f} ({'at least' if ignore else 'at most'} {share - STORM_SLACK if ignore else STORM_DEAD:.0%}); {pfc['trips']} trips, {drops} dropped")
 
 
 def srcc(lab, j):
@@ -186,6 +224,8 @@ ON_DEMAND = ("SRCC: bursts beside a mixed load", "SRCC: incast")
 
 CHECKS = {
     "PFC: head-of-line blocking (SFC, 5.2)": pfc_hol,
+    "PFC: deadlock": pfc_deadlock,
+    "PFC: storm": pfc_storm,
     "SRCC: head-of-line blocking": srcc,
     "SRCC: bursts beside a mixed load": srcc_bursts,
     "SRCC: incast": srcc_incast,
