@@ -39,6 +39,15 @@ class Cdfs(unittest.TestCase):
                 with self.subTest(name, times=times):
                     self.assertEqual(sum(size <= times * bdp for size in sizes) / len(sizes), share)
 
+    def test_the_fits_to_srcc_are_what_its_table_says(self):
+        s, _, _ = context.one()
+        for name, shares, mean in (("web-server", (0.81, 1), 64e3), ("cache-follower", (0.53, 0.71), 701e3)):
+            cdf = traffic.read_cdf(name, s, "test.toml", "workload.cdf")
+            sizes = [cdf.sample((i + 0.5) / 10_000) for i in range(10_000)]
+            with self.subTest(name):
+                self.assertEqual(tuple(sum(size <= most for size in sizes) / len(sizes) for most in (10**5, 10**6)), shares)
+                self.assertLess(abs(cdf.mean(lambda size: size) / mean - 1), 0.005)
+
     def test_the_mean_is_exact(self):
         # one in ten thousand has 90 % of the bytes
         cdf = traffic.Cdf([(1000, 0), (1000, 99.99), (10**8, 99.99), (10**8, 100)])
