@@ -448,6 +448,11 @@ test_devices() {
 	finds pfc fix '^eth0 is a port of a bridge, which drops PAUSE frames'
 	fix pfc
 	ip -n "$H1" link del br0
+	ip -n "$H1" link add red type vrf table 10
+	ip -n "$H1" link set eth0 master red
+	doctor
+	finds pfc note '^eth0 is in a VRF'
+	ip -n "$H1" link del red
 	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_PAUSE=1"
 	doctor
 	finds pfc note '^eth0: the NIC may answer PAUSE frames itself'

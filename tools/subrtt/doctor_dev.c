@@ -90,13 +90,31 @@ static bool is_bridge_port(const char *dev)
 	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0;
 }
 
-/* PAUSE frames come to sfc only where neither the NIC nor a bridge takes them. */
+static bool is_in_vrf(const char *dev)
+{
+	static const char * const vrf[] = { "vrf", NULL };
+	char path[64], s[32], name[IF_NAMESIZE];
+	int sys = bc_sysfs();
+
+	snprintf(path, sizeof(path), "class/net/%s/master/ifindex", dev);
+	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0 &&
+	       if_indextoname(strtoul(s, NULL, 10), name) && driver_is(name, vrf);
+}
+
+/*
+ * PAUSE frames come to sfc only where neither the NIC nor a bridge takes them, and it sends some
+ * only where it learns by which device a packet came.
+ */
 static void check_pfc(const struct qdisc_port *p)
 {
 	struct ethtool_pauseparam pause = { .cmd = ETHTOOL_GPAUSEPARAM };
 
 	if (!p->pfc)
 		return;
+	if (is_in_vrf(p->dev))
+		found(D_NOTE, "pfc", NULL,
+		      "%s is in a VRF: what came in by it has no ingress, so pfc does not ask its neighbour to pause",
+		      p->dev);
 	if (is_bridge_port(p->dev))
 		found(D_FIX, "pfc", words("sudo ip link set %s nomaster", p->dev),
 		      "%s is a port of a bridge, which drops PAUSE frames: pfc hears none", p->dev);
