@@ -20,7 +20,7 @@ SFC = ("--set", "switch.qdisc=sfc nobolt pause edge rtt 5us", "--set", "host.sys
 TAIL_DROP = ("--set", "switch.qdisc=pfifo", "--set", "topology.buffer=60KB")
 EPOCH_NS = 1000 * 10**9
 
-BOLT = ("bolt.flags", "bolt.inc_count", "bolt.t_data_tx", "bolt.rq_delay")
+BOLT = ("bolt.flags", "bolt.inc_count", "bolt.t_data_tx", "bolt.rq_delay", "bolt.level")
 CONTROL = ("bolt.ctl.type", "bolt.ctl.flags", "bolt.ctl.t_data_tx", "bolt.ctl.link_rate", "bolt.bts.pause",
            "bolt.quote.src", "bolt.quote.srcport", "bolt.quote.seq")
 QUEUES = ("bolt.src.queue", "bolt.bts.queue")
@@ -47,7 +47,9 @@ class Frame:
         option = [""] * len(BOLT)
         if self.option and len(self.option) == 12:
             _, _, _, flags, inc, tx, rq = struct.unpack("!BBHBBIH", self.option)
-            option = [f"0x{flags:02x}", str(inc), str(tx), f"0x{rq:04x}"]
+            # data, and a FIN, which has no echo, say their level there
+            level = flags & 0x80 or not tx and rq
+            option = [f"0x{flags:02x}", str(inc), str(tx), *(("", str(rq)) if level else (f"0x{rq:04x}", ""))]
         control, queues = [""] * len(CONTROL), [""] * len(QUEUES)
         if self.control:
             _, kind, flags, _, tx, queue, rate, _ = struct.unpack_from("!BBBBIIII", self.control)
