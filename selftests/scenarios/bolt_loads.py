@@ -61,7 +61,7 @@ def judge_messages(j, run, sent):
     fct, flows = run.r["fct"], run.r["flows"]
     j.must(fct["count"] == fct["ack"]["count"] == len(flows) == sent and not fct["unfinished"],
            f"{fct['count']} of {sent} messages are complete, {fct['ack']['count']} acknowledged")
-    drops = sum(l["drops"] for l in run.r["links"])
+    drops = run.drops()
     j.must(not drops, f"{drops} packets dropped")
     for b in fct["bins"]:
         mine = sorted(f["slowdown_ack"] or 0 for f in flows if b["above_bytes"] < f["bytes"] <= b["max_bytes"])
@@ -220,7 +220,7 @@ def incast(lab, j):
     run = runs["bolt"]
     ends = [f["end_ns"] for f in run.r["flows"]]
     j.must(len(ends) == 64 and None not in ends, f"{len(ends)} flows, all ended")
-    drops = sum(l["drops"] for l in run.r["links"])
+    drops = run.drops()
     j.must(drops == 0, f"{drops} packets dropped")
     j.must(sum(f["retransmits"] for f in run.r["flows"]) == 0, "no retransmission")
     over = run.r["fct"]["makespan_over_ideal"]
@@ -243,7 +243,7 @@ def large_incast(lab, j, degree):
     flows = run.r["flows"]
     last = max(f["end_ns"] or float("inf") for f in flows)
     j.must(len(flows) == degree and last < float("inf"), f"{len(flows)} flows, all ended")
-    drops = sum(l["drops"] for l in run.r["links"])
+    drops = run.drops()
     j.must(drops == 0, f"{drops} packets dropped")
     j.must(sum(f["retransmits"] for f in flows) == 0, "no retransmission")
     over = run.r["fct"]["makespan_over_ideal"]

@@ -38,6 +38,9 @@ class Run:
     def link(self, name):
         return Port(self, next(l for l in self.r["links"] if l["name"] == name))
 
+    def drops(self):
+        return sum(l["drops"] for l in self.r["links"])
+
     def qdiscs(self, node):
         """What tc says of a switch; the run needs --keep-raw"""
         with open(os.path.join(self.dir, self.r["cc"], "raw", f"tc-{node}.json"),

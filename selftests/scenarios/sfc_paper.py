@@ -156,7 +156,7 @@ def sfc_transport(lab, j):
                               "--set", f"switch.qdisc=sfc nobolt{ecn}{core}", late_ns=LATE_NS)
             run = runs[cc]
             port = run.link("b-r0")
-            drops = sum(l["drops"] for l in run.r["links"])
+            drops = run.drops()
             background = run.r["fct"]["kinds"]["workload"]
             got[name] = (port.link["queue_bytes"]["max"], background["p99_ns"])
             j.must(drops == 0 or not edge, f"{cc}, {name}: peak {got[name][0] / 1e6:.2f} MB,"

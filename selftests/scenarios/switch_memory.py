@@ -47,7 +47,7 @@ def pfc_hol(lab, j):
                           "--set", f"switch.qdisc=sfc nobolt {PFC}{more[1]}")
         run = runs["reno"]
         told = run.r["control"]["pfc"]
-        drops = sum(l["drops"] for l in run.r["links"])
+        drops = run.drops()
         j.must(drops == 0 and told["trips"] == 0, f"{sfc}: {drops} dropped, the watchdog tripped {told['trips']} times")
         j.must(bool(told["xoff"]) != bool(more[0]) and told["heard"] == sum(told[k] for k in ("xoff", "refresh", "xon")),
                f"{sfc}: {told['xoff']} pauses by PFC, {told['heard']} frames heard")
@@ -68,7 +68,7 @@ def pfc_deadlock(lab, j):
                        *((f"SRCC {t}", f"watchdog off srcc {t} srcc_delay 1us rtt 8us") for t in SRCC_DYNAMIC)):
         run = lab.run("pfc-deadlock", "--set", f"switch.qdisc=sfc nobolt pfc prio 0x01 xoff 200kb {more}")[0]["reno"]
         pfc, fct = run.r["control"]["pfc"], run.r["fct"]
-        drops = sum(l["drops"] for l in run.r["links"])
+        drops = run.drops()
         if what == "no watchdog":
             used = max(run.link(f"s{i}-s{(i + 1) % 5}").utilization(DEADLOCK_FROM_NS, run.r["sim_ns"]) for i in range(5))
             j.must(fct["unfinished"] == 5 and used < DEADLOCK_USED and not drops,
@@ -83,7 +83,7 @@ def pfc_storm(lab, j):
     for stuck, ignore in ((1, 1), (1, 3), (1, 0)):
         watchdog = f"watchdog {stuck}ms ignore {ignore}ms" if ignore else "watchdog off"
         run = lab.run("pfc-storm", "--set", f"switch.qdisc=sfc nobolt pfc prio 0x01 xoff 200kb {watchdog}")[0]["reno"]
-        pfc, drops = run.r["control"]["pfc"], sum(l["drops"] for l in run.r["links"])
+        pfc, drops = run.r["control"]["pfc"], run.drops()
         period = (stuck + ignore) * 1e6
         end = STORM_FROM_NS + period * ((run.r["sim_ns"] - STORM_FROM_NS) // period)
         for i in (1, 2):
@@ -105,7 +105,7 @@ def srcc(lab, j):
                               "--set", f"switch.qdisc=sfc nobolt {PFC}{more}")
             run = runs[cc]
             control = run.r["control"]
-            drops = sum(l["drops"] for l in run.r["links"])
+            drops = run.drops()
             what = f"{cc}, SRCC {threshold or 'off'}"
             pauses[threshold] = control["pfc"]["xoff"]
             j.must(drops == 0, f"{what}: {drops} dropped")
@@ -122,17 +122,20 @@ def srcc(lab, j):
                 j.must(after >= VICTIM_KEEPS * before, f"{what}: {who}: {after / 1e9:.1f} Gb/s of {before / 1e9:.1f} (at least {VICTIM_KEEPS:.0%})")
 
 
+def srcc_means(lab, scenario, threshold, rtt, *args):
+    """Of swift, three seeds: runs, PAUSE frames, dropped packets, mean FCT of all in us"""
+    qdisc = "sfc nobolt pfc prio 0x01 xoff 687kb" + (f" srcc {threshold} rtt {rtt}" if threshold else "")
+    runs = [lab.run(scenario, "--cc", "swift", "--seed", str(seed), "--set", f"switch.qdisc={qdisc}", *args)[0]["swift"] for seed in SRCC_SEEDS]
+    return (runs, sum(r.r["control"]["pfc"]["xoff"] for r in runs), sum(r.drops() for r in runs),
+            sum(r.r["fct"]["mean_ns"] for r in runs) / len(runs) / 1e3)
+
+
 def srcc_bursts(lab, j):
     """Bursts to one host beside a mixed load, three seeds: fewer pauses, and messages that end no later (SRCC, Figures 5 to 8)"""
     pauses, fct = {}, {}
     for threshold in (None, *SRCC_DYNAMIC, *SRCC_CONSTANT):
-        qdisc = "sfc nobolt pfc prio 0x01 xoff 687kb" + (f" srcc {threshold} rtt 8us" if threshold else "")
-        runs = [lab.run("srcc-burst", "--cc", "swift", "--seed", str(seed), "--set", f"switch.qdisc={qdisc}")[0]["swift"].r
-                for seed in SRCC_SEEDS]
-        drops = sum(l["drops"] for r in runs for l in r["links"])
-        pauses[threshold] = sum(r["control"]["pfc"]["xoff"] for r in runs)
-        fct[threshold] = sum(r["fct"]["mean_ns"] for r in runs) / len(runs)
-        what = f"swift, SRCC {threshold or 'off'}: {pauses[threshold]} pauses by PFC, mean FCT {fct[threshold] / 1e3:.1f} us"
+        _, pauses[threshold], drops, fct[threshold] = srcc_means(lab, "srcc-burst", threshold, "8us")
+        what = f"swift, SRCC {threshold or 'off'}: {pauses[threshold]} pauses by PFC, mean FCT {fct[threshold]:.1f} us"
         j.must(drops == 0 and pauses[None], f"{what}, {drops} dropped")
         if threshold in SRCC_DYNAMIC:
             less = pauses[threshold] / pauses[None]
@@ -140,14 +143,6 @@ def srcc_bursts(lab, j):
             j.must(fct[threshold] <= SRCC_FCT * fct[None], f"{what} (at most {SRCC_FCT} of that without)")
         elif threshold:
             j.must(max(pauses[t] for t in SRCC_DYNAMIC) < pauses[threshold], f"{what}: more than with a computed threshold")
-
-
-def srcc_means(lab, scenario, cc, threshold, rtt, *args):
-    """Of three seeds: runs, PAUSE frames, dropped packets, mean FCT of all in us"""
-    qdisc = "sfc nobolt pfc prio 0x01 xoff 687kb" + (f" srcc {threshold} rtt {rtt}" if threshold else "") + (" ecn 65kb" if cc == "dctcp" else "")
-    runs = [lab.run(scenario, "--cc", cc, "--seed", str(seed), "--set", f"switch.qdisc={qdisc}", *args)[0][cc] for seed in SRCC_SEEDS]
-    return (runs, sum(r.r["control"]["pfc"]["xoff"] for r in runs), sum(l["drops"] for r in runs for l in r.r["links"]),
-            sum(r.r["fct"]["mean_ns"] for r in runs) / len(runs) / 1e3)
 
 
 def p99s(runs):
@@ -159,7 +154,7 @@ def srcc_web(lab, j):
     pauses, fct = {}, {}
     options = {t: t for t in (None, *SRCC_DYNAMIC, *SRCC_CONSTANT)} | {n: f"measured srcc_window {t}" for n, t in SRCC_WINDOWS.items()}
     for name, threshold in options.items():
-        runs, pauses[name], drops, fct[name] = srcc_means(lab, "srcc-burst", "swift", threshold, "8us", *SRCC_WEB)
+        runs, pauses[name], drops, fct[name] = srcc_means(lab, "srcc-burst", threshold, "8us", *SRCC_WEB)
         j.must(not drops, f"swift, SRCC {threshold or 'off'}: {pauses[name]} pauses by PFC, mean FCT {fct[name]:.1f} us, p99 {p99s(runs)} us, "
                f"{sum(r.r['control']['cnm_packets'] for r in runs)} CNM, {drops} dropped")
     for name in SRCC_DYNAMIC:
@@ -180,7 +175,7 @@ def srcc_cache(lab, j):
     """Bursts beside a cache follower's messages at 80 % in all, three seeds (SRCC, Figure 6)"""
     pauses, fct = {}, {}
     for threshold in (None, "measured"):
-        runs, pauses[threshold], drops, fct[threshold] = srcc_means(lab, "srcc-burst", "swift", threshold, "8us", *SRCC_CACHE)
+        runs, pauses[threshold], drops, fct[threshold] = srcc_means(lab, "srcc-burst", threshold, "8us", *SRCC_CACHE)
         j.must(not drops, f"swift, SRCC {threshold or 'off'}: {pauses[threshold]} pauses by PFC, mean FCT {fct[threshold]:.1f} us, p99 {p99s(runs)} us, {drops} dropped")
     less = pauses["measured"] / pauses[None]
     j.goal("pauses", less, SRCC_PAUSES, f"swift, measured: {less:.2f} of the pauses without (at most {SRCC_PAUSES})")
@@ -192,7 +187,7 @@ def srcc_large(lab, j):
     for cdf in ("websearch", "facebook-hadoop"):
         pauses, fct, p99 = {}, {}, {}
         for threshold in (None, "measured"):
-            runs, pauses[threshold], drops, fct[threshold] = srcc_means(lab, "srcc-burst", "swift", threshold, "32us", *SRCC_LARGE, "--set", f"workload.cdf={cdf}")
+            runs, pauses[threshold], drops, fct[threshold] = srcc_means(lab, "srcc-burst", threshold, "32us", *SRCC_LARGE, "--set", f"workload.cdf={cdf}")
             p99[threshold] = sum(r.r["fct"]["p99_ns"] for r in runs)
             queues = ", ".join(f"{max(l['queue_bytes']['max'] for l in r.r['links'] if l['queue_bytes']) / 1e3:.0f}" for r in runs)
             j.must(not drops and pauses[None], f"{cdf}, swift, SRCC {threshold or 'off'}: {pauses[threshold]} pauses by PFC, mean FCT {fct[threshold]:.1f} us, p99 {p99s(runs)} us, "
@@ -209,7 +204,7 @@ def srcc_hol(lab, j):
     for rtt, thresholds in (("32us", SRCC_DYNAMIC), ("16us", ("measured",)), ("8us", ("measured",))):
         before = None
         for threshold in (None, *thresholds):
-            runs, pauses, drops, fct = srcc_means(lab, "srcc-hol", "swift", threshold, rtt, "--set", f"topology.rtt={rtt}")
+            runs, pauses, drops, fct = srcc_means(lab, "srcc-hol", threshold, rtt, "--set", f"topology.rtt={rtt}")
             others = sum(rate(r.flow_series(i), SRCC_HOL_FROM_NS, r.r["sim_ns"]) for r in runs for i in SRCC_BYSTANDERS) / len(runs) / 1e9
             what = f"{rtt}, swift, SRCC {threshold or 'off'}: {pauses} pauses by PFC, bursts' mean FCT {fct:.0f} us, bystanders get {others:.0f} Gb/s together"
             j.must(not drops, f"{what}, {drops} dropped")
@@ -262,7 +257,7 @@ def sfc_p(lab, j):
         runs, _ = lab.run("sfc-p-incast", "--cc", "reno", *args, "--set", f"switch.edge_qdisc=sfc nobolt {SFC_P_ALONE}",
                           "--set", f"switch.qdisc=sfc nobolt {SFC_P_ALONE}")
         alone = runs["reno"].link("b-r0").link["queue_bytes"]["max"]
-        drops = sum(l["drops"] for l in runs["reno"].r["links"])
+        drops = runs["reno"].drops()
         j.must(alone > peak and not drops, f"{senders}: {alone / 1e6:.2f} MB with PFC alone, {drops} dropped")
 
 
@@ -288,7 +283,7 @@ def shared_buffer_sfc(lab, j):
                 memory = f"buffer 16mb alpha {alpha}"
                 runs, _ = lab.run("sfc-transport", "--cc", cc, "--set", f"switch.edge_qdisc=sfc nobolt{ecn}{edge} {memory}",
                                   "--set", f"switch.qdisc=sfc nobolt{ecn}{core} {memory}")
-                drops = sum(l["drops"] for l in runs[cc].r["links"])
+                drops = runs[cc].drops()
                 (b,) = [n for n in runs[cc].r["buffers"] if n["node"] == "b"]
                 peaks.append(b["peak"])
                 j.must(bool(drops) == (SHARED_ALPHAS[alpha] and not edge),
