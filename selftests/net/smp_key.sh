@@ -2,14 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The secret key that messages of switches are signed with: one that is replaced serves until the last
-# message that is judged by it, and then nothing is left of it in memory.
+# message that is judged by it.
 
 . "$(dirname "$0")/lib.sh"
-
-# fresh_key: 32 hexadecimal digits that are nowhere else
-fresh_key() {
-	od -An -N16 -tx1 /dev/urandom | tr -d ' \n'
-}
 
 # signed KEY: an SRC about a connection that does not exist, in hex
 signed() {
@@ -35,28 +30,4 @@ test_replaced() {
 	expect_eq "wrong tag" "$(bolt_stat "$H1" CtlTag)" 0
 }
 
-# wiped WHAT KEY COMMAND...: it was there, and is not behind that command
-wiped() {
-	local what=$1 said
-	shift
-	said=$("$BOLT_PROGRAMS/bolt_key" wiped "$@" 2>&1)
-	say "$what: $said"
-	expect_eq "$what: left" "${said#* }" left=0
-	expect_ne "$what: found" "${said% *}" found=0
-}
-
-test_wiped() {
-	local key new
-	setup_ns H1
-	for new in off "$(fresh_key)"; do
-		key=$(fresh_key)
-		in_ns "$H1" bash -c "echo $key >/proc/sys/net/bolt/tag_key"
-		wiped "$new" "$key" nsenter --net="/run/netns/$H1" -- \
-			bash -c "echo $new >/proc/sys/net/bolt/tag_key"
-	done
-	key=$(fresh_key)
-	in_ns "$H1" bash -c "echo $key >/proc/sys/net/bolt/tag_key"
-	wiped "namespace" "$key" ip netns del "$H1"
-}
-
-run_tests replaced wiped
+run_tests replaced

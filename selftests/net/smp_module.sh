@@ -2,28 +2,28 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # tcp_bolt is taken out and put in again, over and over, while connections come and go on every
-# CPU, in every state that a socket can be in.
+# CPU, in every state that a socket can be in; sch_sfc, while qdiscs come and go under traffic.
 
 . "$(dirname "$0")/lib.sh"
 
 load() {
-	[ -d /sys/module/tcp_bolt ] && return
-	if [ -f "${BOLT_MODULES:-}/tcp_bolt.ko" ]; then
-		insmod "$BOLT_MODULES/tcp_bolt.ko"
+	[ -d "/sys/module/$1" ] && return
+	if [ -f "${BOLT_MODULES:-}/$1.ko" ]; then
+		insmod "$BOLT_MODULES/$1.ko"
 	else
-		modprobe tcp_bolt
+		modprobe "$1"
 	fi
 }
 
-# unload_and_load FILE: until the file is there; how often so far, in $tmp/unloaded
+# unload_and_load FILE [MODULE]: until the file is there; how often so far, in $tmp/unloaded
 unload_and_load() {
-	local out=0
+	local out=0 module=${2:-tcp_bolt}
 	echo 0 >"$tmp/unloaded"
 	while [ ! -e "$1" ]; do
-		rmmod tcp_bolt 2>/dev/null && echo $((++out)) >"$tmp/unloaded"
-		load 2>/dev/null
+		rmmod "$module" 2>/dev/null && echo $((++out)) >"$tmp/unloaded"
+		load "$module" 2>/dev/null
 	done
-	load
+	load "$module"
 }
 
 unloaded() {
@@ -86,4 +86,29 @@ test_with_namespaces() {
 	wait "$pid"
 }
 
-run_tests with_traffic states with_namespaces
+# The kernel takes the module's ops from tc on one CPU, while rmmod takes the module on another
+test_qdisc() {
+	local pid i n=0
+	start
+	in_ns "$R" tc qdisc del dev r2 root
+	rm -f "$tmp/enough"
+	unload_and_load "$tmp/enough" sch_sfc &
+	pid=$!
+	spawn WORK "$tmp/work" in_ns "$H1" timeout 200 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 cc cubic \
+		threads 2 bytes 20000 until "$tmp/enough"
+	for ((i = 0; i < 2000; i++)); do
+		in_ns "$R" tc qdisc replace dev r2 root sfc rate 100mbit pause 2>/dev/null && n=$((n + 1))
+		in_ns "$R" tc qdisc del dev r2 root 2>/dev/null
+		[ "$n" -lt 20 ] || ! unloaded 20 || break
+	done
+	expect_ge "qdiscs" "$n" 20
+	expect "unloaded" unloaded 20
+	touch "$tmp/enough"
+	ended work "$WORK"
+	wait "$pid"
+	kill "$SERVER"
+	ended server "$SERVER"
+	say "$(tail -1 "$tmp/work"), $n qdiscs, unloaded $(cat "$tmp/unloaded") times"
+}
+
+run_tests with_traffic states with_namespaces qdisc

@@ -3,7 +3,8 @@
 #
 # sfc below mq, on a device with a queue for each CPU: changed, replaced and deleted while every
 # CPU sends through it; its device moves to another namespace, or goes.  Shaping, each is a port;
-# not shaping, the queues are one, and share what they know.
+# not shaping, the queues are one, and share what they know.  Likewise as root, and below the other
+# qdiscs that have classes, where all CPUs want one lock.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -33,18 +34,55 @@ setup_multi() {
 SHAPING=(rate 200mbit ccthresh 3028b)	# each a port
 SHARED=(link 1gbit)			# one port
 
+# tree KIND: at the root, with a class for each queue, over which flows spread
+tree() {
+	local i options=() class=()
+	case $1 in
+	mqprio) options=(num_tc 1 map 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 queues "$QUEUES@0" hw 0) ;;
+	ets) options=(bands "$QUEUES" quanta 4000 2000) ;;
+	drr) class=(quantum 3000) ;;
+	htb) class=(rate 100mbit ceil 200mbit) ;;
+	hfsc) class=(ls m2 100mbit) ;;
+	esac
+	expect "$1" tc_ qdisc replace dev r2 root handle 1: "$1" "${options[@]}"
+	case $1 in mq | mqprio | multiq) return ;; esac
+	for ((i = 1; ${#class[@]} && i <= QUEUES; i++)); do
+		expect "class $i" tc_ class add dev r2 parent 1: classid "1:$i" "$1" "${class[@]}"
+	done
+	expect "filter" tc_ filter add dev r2 parent 1: pref 1 protocol all handle 1 \
+		flow hash keys proto-src divisor "$QUEUES" baseclass 1:1
+}
+
+leaf() {
+	local i=$1
+	shift
+	expect "sfc $i" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc "$@"
+}
+
 # leaves OPTIONS...: an sfc on each queue
 leaves() {
 	local i
 	tc_ qdisc replace dev r2 root handle 1: mq
 	for ((i = 1; i <= QUEUES; i++)); do
-		expect "sfc $i" tc_ qdisc replace dev r2 parent "1:$i" handle "1$i:" sfc "$@"
+		leaf "$i" "$@"
 	done
+}
+
+# changes WHERE...: of an sfc, one after the other
+changes() {
+	expect "change" tc_ qdisc change dev r2 "$@" sfc limit 4000b no-split-gso
+	expect "change" tc_ qdisc change dev r2 "$@" sfc limit 1mb rate 100mbit nosm nopru split-gso
+	expect "change" tc_ qdisc change dev r2 "$@" sfc rate 300mbit sm pru ccthresh auto
+}
+
+# qdiscs: what tc says of them, as JSON, which multiq's own line is not
+qdiscs() {
+	tc_ -j -s qdisc show dev r2 | sed -E 's|bands [0-9]+/[0-9]+ ||'
 }
 
 # what each sfc says of the port: NAME
 each() {
-	tc_ -j -s qdisc show dev r2 | jq -r --arg n "$1" '.[] | select(.kind == "sfc") | .[$n]'
+	qdiscs | jq -r --arg n "$1" '.[] | select(.kind == "sfc") | .[$n]'
 }
 
 # The queues are one port, in which nothing waits
@@ -88,15 +126,16 @@ end_work() {
 
 # Nothing waits any more, nothing is counted that is not there
 books_at_zero() {
-	local bad
 	busywait books_zero
-	bad=$(tc_ -j -s qdisc show dev r2 |
-		jq -r '.[] | select(.qlen != 0 or .backlog != 0) | "\(.kind) \(.handle): \(.qlen) \(.backlog)"')
-	expect_none "left in the books" "$bad"
+	expect_eq "left in the books" "$(books)" "[]"
 }
 
 books_zero() {
-	[ -z "$(tc_ -j -s qdisc show dev r2 | jq -r '.[] | select(.qlen != 0) | .kind')" ]
+	[ "$(books)" = "[]" ]
+}
+
+books() {
+	qdiscs | jq -c '[.[] | select(.qlen != 0 or .backlog != 0) | [.kind, .handle, .qlen, .backlog]]'
 }
 
 worked() {
@@ -113,7 +152,7 @@ test_leaves_work() {
 }
 
 all_used() {
-	[ "$(tc_ -j -s qdisc show dev r2 |
+	[ "$(qdiscs |
 		jq '[.[] | select(.kind == "sfc" and .packets > 100)] | length')" = "$QUEUES" ]
 }
 
@@ -124,12 +163,7 @@ test_changed() {
 	begin_work
 	for ((r = 0; r < ROUNDS; r++)); do
 		i=$((r % QUEUES + 1))
-		expect "change" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" \
-			sfc limit 4000b no-split-gso
-		expect "change" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" \
-			sfc limit 1mb rate 100mbit nosm nopru split-gso
-		expect "change" tc_ qdisc change dev r2 parent "1:$i" handle "1$i:" \
-			sfc rate 300mbit sm pru ccthresh auto
+		changes parent "1:$i" handle "1$i:"
 	done
 	end_work
 	books_at_zero
@@ -164,6 +198,77 @@ test_root_deleted() {
 		expect "delete" tc_ qdisc del dev r2 root
 	done
 	end_work
+}
+
+test_root() {
+	local r
+	setup_multi
+	begin_work
+	for ((r = 0; r < ROUNDS; r++)); do
+		expect "sfc" tc_ qdisc replace dev r2 root handle 11: sfc "${SHAPING[@]}"
+		changes root handle 11:
+		expect "pfifo" tc_ qdisc replace dev r2 root pfifo limit 100
+		expect "sfc" tc_ qdisc replace dev r2 root handle 12: sfc "${SHARED[@]}"
+		expect "traffic" more
+		expect "delete" tc_ qdisc del dev r2 root
+	done
+	expect "sfc" tc_ qdisc replace dev r2 root handle 11: sfc "${SHAPING[@]}"
+	end_work
+	books_at_zero
+}
+
+# under KIND: all that can be done to the sfc in its classes, and to a class and the tree with an sfc in it
+under() {
+	local i r
+	setup_multi
+	begin_work
+	for ((r = 0; r < ROUNDS; r++)); do
+		[ "$r" = 0 ] || expect "delete" tc_ qdisc del dev r2 root
+		tree "$1"
+		for ((i = 1; i <= QUEUES; i++)); do
+			leaf "$i" "${SHAPING[@]}"
+		done
+		expect "every class in use" busywait all_used
+		i=$((r % QUEUES + 1))
+		changes parent "1:$i" handle "1$i:"
+		expect "pfifo" tc_ qdisc replace dev r2 parent "1:$i" pfifo limit 100
+		leaf "$i" "${SHAPING[@]}"
+		expect "delete" tc_ qdisc del dev r2 parent "1:$i"
+		leaf "$i" "${SHAPING[@]}"
+		# what its filter finds no class for goes nowhere, so the last tree stays whole
+		[ "$r" -lt $((ROUNDS - 1)) ] || continue
+		case $1 in drr | htb | hfsc) expect "delete" tc_ class del dev r2 classid "1:$i" ;; esac
+	done
+	end_work
+	books_at_zero
+}
+
+test_under_mqprio() {
+	under mqprio
+}
+
+test_under_multiq() {
+	under multiq
+}
+
+test_under_prio() {
+	under prio
+}
+
+test_under_ets() {
+	under ets
+}
+
+test_under_drr() {
+	under drr
+}
+
+test_under_htb() {
+	under htb
+}
+
+test_under_hfsc() {
+	under hfsc
 }
 
 test_shared_work() {
@@ -277,4 +382,5 @@ test_shared_gone() {
 }
 
 run_tests leaves_work changed replaced root_deleted device_moves device_moves_configured gone \
-	shared_work shared_changed shared_replaced shared_gone
+	shared_work shared_changed shared_replaced shared_gone root under_mqprio under_multiq \
+	under_prio under_ets under_drr under_htb under_hfsc
