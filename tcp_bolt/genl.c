@@ -150,87 +150,7 @@ static int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
 	return err;
 }
 
-struct bolt_walk {
-	struct rhashtable_iter	iter;
-	const struct net	*net;
-	bool			again;		/* the newest one did not fit, visit it again */
-	bool			changed;	/* objects may have been missed or visited twice */
-};
-
-/* RCU is held from here to rhashtable_walk_stop() */
-static void bolt_walk_start(struct bolt_walk *w) __acquires(RCU)
-{
-	bool placed = w->iter.p;
-
-	if (rhashtable_walk_start_check(&w->iter) || (placed && !w->iter.p))
-		w->changed = true;
-}
-
-/*
- * If the object has to be dumped, takes a reference on its socket and returns true: it has a
- * controller, or a BTS or a CNM was believed.  Not if messages are only deferred, which would tell
- * an attacker who guesses sequence numbers that a guess was close.
- *
- * The table holds no reference: RCU keeps the memory a socket's, and it is still the socket of @f
- * if the lookup after taking the reference finds @f.
- */
-static bool bolt_walk_shows(const struct bolt_walk *w, const struct bolt_flow *f)
-{
-	bool shows = bolt_flow_controller(f) || READ_ONCE(f->pause.begun) ||
-		     READ_ONCE(f->pause.cap.next_ns);
-	struct sock *sk = f->sk;
-
-	if (!shows || !refcount_inc_not_zero(&sk->sk_refcnt))
-		return false;
-	if (bolt_flow_find(sk) == f && net_eq(sock_net(sk), w->net))
-		return true;
-	sock_put(sk);
-	return false;
-}
-
-/* The next flow of the namespace, with a reference on its socket; NULL: no more flows */
-static struct bolt_flow *bolt_walk_next(struct bolt_walk *w)
-{
-	struct bolt_flow *f;
-
-	do {
-		if (need_resched()) {
-			rhashtable_walk_stop(&w->iter);
-			cond_resched();
-			bolt_walk_start(w);
-		}
-		f = w->again ? rhashtable_walk_peek(&w->iter) : rhashtable_walk_next(&w->iter);
-		w->again = false;
-		if (IS_ERR(f))
-			w->changed = true;
-	} while (IS_ERR(f) || (f && !bolt_walk_shows(w, f)));
-	return f;
-}
-
-static int bolt_flows_start(struct netlink_callback *cb)
-{
-	struct bolt_walk *w = kzalloc(sizeof(*w), GFP_KERNEL);
-
-	if (!w)
-		return -ENOMEM;
-	w->net = sock_net(cb->skb->sk);
-	rhashtable_walk_enter(&bolt_flows, &w->iter);
-	cb->args[0] = (long)w;
-	cb->seq = 1;
-	cb->prev_seq = 1;
-	return 0;
-}
-
-static int bolt_flows_done(struct netlink_callback *cb)
-{
-	struct bolt_walk *w = (struct bolt_walk *)cb->args[0];
-
-	rhashtable_walk_exit(&w->iter);
-	kfree(w);
-	return 0;
-}
-
-static int bolt_flows_put(struct sk_buff *skb, struct netlink_callback *cb, struct bolt_flow *f)
+static int bolt_put_msg(struct sk_buff *skb, struct netlink_callback *cb, struct bolt_flow *f)
 {
 	void *hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
 				&bolt_genl_family, NLM_F_MULTI, BOLT_CMD_FLOW_GET);
@@ -246,24 +166,67 @@ static int bolt_flows_put(struct sk_buff *skb, struct netlink_callback *cb, stru
 	return 0;
 }
 
-static int bolt_flows_dump(struct sk_buff *skb, struct netlink_callback *cb)
+/*
+ * Dump the flow if it is one of the namespace that has a controller, or a BTS or a CNM was
+ * believed.  Not if messages are only deferred, which would tell an attacker who guesses sequence
+ * numbers that a guess was close.
+ *
+ * The table holds no reference: RCU keeps the memory a socket's, and it is still the socket of @f
+ * if the lookup after taking the reference finds @f.
+ */
+static int bolt_flows_put(struct sk_buff *skb, struct netlink_callback *cb, struct bolt_flow *f)
 {
-	struct bolt_walk *w = (struct bolt_walk *)cb->args[0];
-	struct bolt_flow *f;
+	bool shows = bolt_flow_controller(f) || READ_ONCE(f->pause.begun) ||
+		     READ_ONCE(f->pause.cap.next_ns);
+	struct sock *sk = f->sk;
 	int err = 0;
 
-	bolt_walk_start(w);
-	while (!err) {
-		f = bolt_walk_next(w);
-		if (w->changed)
-			cb->seq = 2;
-		if (!f)
+	if (!shows || f->bn != bolt_net(sock_net(skb->sk)) ||
+	    !refcount_inc_not_zero(&sk->sk_refcnt))
+		return 0;
+	if (bolt_flow_find(sk) == f)
+		err = bolt_put_msg(skb, cb, f);
+	sock_put(sk);
+	return err;
+}
+
+static int bolt_flows_start(struct netlink_callback *cb)
+{
+	struct rhashtable_iter *iter = kzalloc(sizeof(*iter), GFP_KERNEL);
+
+	if (!iter)
+		return -ENOMEM;
+	rhashtable_walk_enter(&bolt_flows, iter);
+	cb->args[0] = (long)iter;
+	cb->seq = 1;
+	return 0;
+}
+
+static int bolt_flows_done(struct netlink_callback *cb)
+{
+	struct rhashtable_iter *iter = (struct rhashtable_iter *)cb->args[0];
+
+	rhashtable_walk_exit(iter);
+	kfree(iter);
+	return 0;
+}
+
+static int bolt_flows_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct rhashtable_iter *iter = (struct rhashtable_iter *)cb->args[0];
+	bool placed = iter->p;
+	struct bolt_flow *f;
+
+	if (rhashtable_walk_start_check(iter) || (placed && !iter->p))
+		cb->seq++;
+	/* begin with the one that did not fit into the message before */
+	for (f = rhashtable_walk_peek(iter); f; f = rhashtable_walk_next(iter)) {
+		if (IS_ERR(f))
+			cb->seq++;
+		else if (bolt_flows_put(skb, cb, f))
 			break;
-		err = bolt_flows_put(skb, cb, f);
-		w->again = err;
-		sock_put(f->sk);
 	}
-	rhashtable_walk_stop(&w->iter);
+	rhashtable_walk_stop(iter);
 	return skb->len;
 }
 
