@@ -136,14 +136,9 @@ static inline void bolt_opt_write(u8 *p, const struct bolt_opt *opt)
 	put_unaligned_be16(opt->rq_delay, p + BOLT_TCPOPT_OFF_RQ);
 }
 
-/* Bytes of an option that must stay when the space is short; see bolt_opt_make_room() */
-static inline unsigned int bolt_opt_least(u8 kind, unsigned int size, bool dsack)
+static inline bool bolt_opt_is_accecn(u8 kind)
 {
-	const unsigned int least = 2 + 8 * (dsack ? 2 : 1);
-
-	if (kind == BOLT_TCPOPT_ACCECN0 || kind == BOLT_TCPOPT_ACCECN1)
-		return 0;
-	return kind == BOLT_TCPOPT_SACK && size > least ? least : size;
+	return kind == BOLT_TCPOPT_ACCECN0 || kind == BOLT_TCPOPT_ACCECN1;
 }
 
 /*
@@ -154,35 +149,37 @@ static inline unsigned int bolt_opt_least(u8 kind, unsigned int size, bool dsack
  * and as many trailing SACK blocks as necessary, which earlier ACKs have reported (RFC 2018,
  * section 4).  One block stays; with @dsack two, since the first is a D-SACK (RFC 2883), which does
  * not report a hole.  Returns the new length, a multiple of 4, or -1 if there is no room, with
- * @opts unchanged.
+ * @opts unchanged.  Sets *@lost if more than padding was removed.
  */
 static inline int bolt_opt_make_room(u8 *opts, unsigned int len, bool dsack,
-				     unsigned int need)
+				     unsigned int need, bool *lost)
 {
-	unsigned int i, n = 0, take, more, spare;
+	unsigned int i, n = 0, sack = 0, sack_len = 0, least = 2 + 8 * (dsack ? 2 : 1), take, cut;
 	u8 out[BOLT_TCPOPT_SPACE];
 	int size;
 
+	*lost = false;
 	if (len > BOLT_TCPOPT_SPACE || need > BOLT_TCPOPT_SPACE)
 		return -1;
 	if (len + need <= BOLT_TCPOPT_SPACE)
 		return len;
 
-	for (i = 0; (size = bolt_opt_next(opts, len, &i)) > 0; i += size)
-		n += bolt_opt_least(opts[i], size, dsack);
-	if (size < 0 || n + need > BOLT_TCPOPT_SPACE)
+	for (i = 0; (size = bolt_opt_next(opts, len, &i)) > 0; i += size) {
+		if (opts[i] == BOLT_TCPOPT_SACK) {
+			sack = i;
+			sack_len = size;
+		}
+		n += bolt_opt_is_accecn(opts[i]) ? 0 : size;
+	}
+	cut = n + need <= BOLT_TCPOPT_SPACE ? 0 : (n + need - BOLT_TCPOPT_SPACE + 7) & ~7;
+	if (size < 0 || (cut && sack_len < least + cut))
 		return -1;
-	spare = BOLT_TCPOPT_SPACE - need - n;
 
 	for (i = 0, n = 0; (size = bolt_opt_next(opts, len, &i)) > 0; i += size) {
-		take = bolt_opt_least(opts[i], size, dsack);
+		take = bolt_opt_is_accecn(opts[i]) ? 0 : i == sack ? size - cut : size;
+		*lost |= take < size;
 		if (!take)
 			continue;
-		more = size - take;
-		if (more > spare)
-			more = spare & ~7;
-		spare -= more;
-		take += more;
 		memcpy(out + n, opts + i, take);
 		out[n + 1] = take;
 		n += take;

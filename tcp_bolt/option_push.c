@@ -136,36 +136,25 @@ u8 *bolt_grow(struct sk_buff *skb, int delta, unsigned int stay)
 	return skb->data + stay;
 }
 
-/* Bytes of options, without padding */
-static unsigned int bolt_opt_bytes(const u8 *opts, unsigned int len)
-{
-	unsigned int i = 0, n = 0;
-	int size;
-
-	for (; (size = bolt_opt_next(opts, len, &i)) > 0; i += size)
-		n += size;
-	return n;
-}
-
 /* bolt_push() if the options leave less than @need bytes: shorten or remove some of them. */
 static u8 *bolt_push_crowded(struct bolt_net *bn, struct sk_buff *skb, unsigned int need)
 {
 	struct tcphdr *th = tcp_hdr(skb);
 	unsigned int optlen = tcp_optlen(skb);
-	u8 opts[BOLT_TCPOPT_SPACE];
+	u8 *opts = (u8 *)(th + 1);
+	bool lost;
 	int room;
 
-	memcpy(opts, th + 1, optlen);
 	room = bolt_opt_make_room(opts, optlen,
-				  bolt_first_is_dsack(opts, optlen, ntohl(th->ack_seq)), need);
+				  bolt_first_is_dsack(opts, optlen, ntohl(th->ack_seq)),
+				  need, &lost);
 	if (room < 0) {
 		BOLT_INC_STATS(bn, OptNoRoom);
 		return NULL;
 	}
-	if ((unsigned int)room < bolt_opt_bytes((const u8 *)(th + 1), optlen))
+	if (lost)
 		BOLT_INC_STATS(bn, SackTrimmed);
-	memcpy(th + 1, opts, room);
-	return bolt_grow(skb, room + need - optlen, (u8 *)(th + 1) + room - skb->data);
+	return bolt_grow(skb, room + need - optlen, opts + room - skb->data);
 }
 
 /* Would a segment of this packet still fit the path? */

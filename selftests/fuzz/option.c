@@ -118,10 +118,10 @@ static void make_room(struct input *in)
 	unsigned int need = 4 * take_below(in, 11), i = 0, k = 0;
 	bool dsack = take_once_in(in, 2);
 	int n, size, kept, bytes = 0;
-	bool trimmed = false;
+	bool trimmed = false, lost;
 
 	memcpy(was, b.p, sizeof(was));
-	n = bolt_opt_make_room(b.p, b.len & ~3, dsack, need);
+	n = bolt_opt_make_room(b.p, b.len & ~3, dsack, need, &lost);
 	b.len &= ~3;
 	if (n < 0 || n == (int)b.len) {
 		CHECK(n < 0 || n + need <= BOLT_TCPOPT_SPACE);

@@ -340,7 +340,8 @@ static void bolt_opt_make_room_test(struct kunit *test)
 	const struct room_case *c = test->param_value;
 	unsigned int buf = max_t(unsigned int, c->len, BOLT_TCPOPT_SPACE);
 	u8 *opts = exact(test, c->in, buf);
-	int ret = bolt_opt_make_room(opts, c->len, c->dsack, c->need);
+	bool lost;
+	int ret = bolt_opt_make_room(opts, c->len, c->dsack, c->need, &lost);
 
 	KUNIT_ASSERT_EQ(test, ret, c->ret);
 	if (ret < 0) {
