@@ -16,8 +16,6 @@
 
 /* How long loading waits until the speeds of existing devices are read */
 #define BOLT_RATE_START_WAIT	(2 * HZ)
-/* Entries of bolt_net.rates whose devices have to be read again */
-#define BOLT_RATE_STALE	XA_MARK_0
 
 /* These devices report 10 Gb/s, whatever link is below them. */
 static int bolt_rate_invented(struct net_device *dev, struct netdev_nested_priv *priv)
@@ -39,30 +37,19 @@ static int bolt_rate_of(struct net_device *dev, struct netdev_nested_priv *priv)
 	return ks.base.speed;
 }
 
-static void bolt_rate_note(struct bolt_net *bn, int ifindex)
-{
-	struct net_device *dev = __dev_get_by_index(bn->net, ifindex);
-	unsigned long mbps;
-
-	if (!dev) {
-		xa_erase(&bn->rates, ifindex);
-		return;
-	}
-	xa_clear_mark(&bn->rates, ifindex, BOLT_RATE_STALE);
-	/* a bridge of containers and a physical link has the speed of the link */
-	mbps = bolt_rate_of(dev, NULL) ?: netdev_walk_all_lower_dev(dev, bolt_rate_of, NULL);
-	xa_store(&bn->rates, ifindex, xa_mk_value(mbps), GFP_KERNEL);
-}
-
+/* Read the speeds of all devices again: that of one may be that of another below it. */
 void bolt_rate_work(struct work_struct *work)
 {
 	struct bolt_net *bn = container_of(work, struct bolt_net, rate_work);
-	unsigned long ifindex;
-	void *entry;
+	struct net_device *dev;
+	unsigned long mbps;
 
 	rtnl_lock();
-	xa_for_each_marked(&bn->rates, ifindex, entry, BOLT_RATE_STALE)
-		bolt_rate_note(bn, ifindex);
+	for_each_netdev(bn->net, dev) {
+		/* a bridge of containers and a physical link has the speed of the link */
+		mbps = bolt_rate_of(dev, NULL) ?: netdev_walk_all_lower_dev(dev, bolt_rate_of, NULL);
+		xa_store(&bn->rates, dev->ifindex, xa_mk_value(mbps), GFP_KERNEL);
+	}
 	/* each flow reads its rate again with the next packet */
 	WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
 	rtnl_unlock();
@@ -72,34 +59,25 @@ void bolt_rate_work(struct work_struct *work)
  * Since 6.15 events come with the device locked, and reading the speed of a bond or a VLAN locks
  * the lower devices.  So read it from a work item, with only RTNL held.
  */
-static void bolt_rate_mark_stale(struct bolt_net *bn, const struct net_device *dev)
-{
-	/* not for a dying namespace: bolt_net_exit() may have run */
-	if (!check_net(bn->net))
-		return;
-	if (!xa_load(&bn->rates, dev->ifindex))
-		xa_store(&bn->rates, dev->ifindex, xa_mk_value(0), GFP_KERNEL);
-	xa_set_mark(&bn->rates, dev->ifindex, BOLT_RATE_STALE);
-	queue_work(bolt_wq, &bn->rate_work);
-}
-
 static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
-	struct net_device *dev = netdev_notifier_info_to_dev(ptr), *master;
+	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 	struct bolt_net *bn = bolt_net(dev_net(dev));
 
+	/* not for a dying namespace, whose bolt_net_exit() may have run */
+	if (bolt_rate_invented(dev, NULL) || !check_net(bn->net))
+		return NOTIFY_DONE;
 	switch (event) {
+	case NETDEV_UNREGISTER:
+		xa_erase(&bn->rates, dev->ifindex);
+		fallthrough;
 	case NETDEV_REGISTER:
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEUPPER:
 	case NETDEV_CHANGELOWERSTATE:
 	case NETDEV_BONDING_FAILOVER:
-	case NETDEV_UNREGISTER:
-		bolt_rate_mark_stale(bn, dev);
-		master = netdev_master_upper_dev_get(dev);
-		if (master)
-			bolt_rate_mark_stale(bn, master);
+		queue_work(bolt_wq, &bn->rate_work);
 		break;
 	}
 	return NOTIFY_DONE;
