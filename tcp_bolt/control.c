@@ -15,16 +15,6 @@
 #include "bolt_msg.h"
 #include "trace.h"
 
-static const enum bolt_mib_item bolt_refusal[] = {
-	[BOLT_MSG_SHORT]	= BOLT_MIB_CtlShort,
-	[BOLT_MSG_LENGTH]	= BOLT_MIB_CtlLength,
-	[BOLT_MSG_VERSION]	= BOLT_MIB_CtlVersion,
-	[BOLT_MSG_TYPE]		= BOLT_MIB_CtlType,
-	[BOLT_MSG_FLAGS]	= BOLT_MIB_CtlFlags,
-	[BOLT_MSG_FIELD]	= BOLT_MIB_CtlField,
-	[BOLT_MSG_QUOTE]	= BOLT_MIB_CtlQuote,
-};
-
 /* Without a configured key all messages pass, as not verified. */
 static bool bolt_tag_ok(const struct bolt_net *bn, const u8 *p, unsigned int len,
 			struct bolt_msg *m)
@@ -54,7 +44,7 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 	p = (const u8 *)(udp_hdr(skb) + 1);
 	verdict = bolt_msg_parse(p, len, &m);
 	if (verdict != BOLT_MSG_OK)
-		return bolt_refusal[verdict];
+		return BOLT_MIB_CtlShort + verdict - BOLT_MSG_SHORT;	/* in its order */
 	if (m.type != BOLT_CTL_SRC && !READ_ONCE(bn->sfc))
 		return BOLT_MIB_BtsOff;
 	if (m.protocol != IPPROTO_TCP)

@@ -30,12 +30,14 @@ static int *bolt_setting_at(struct bolt_net *bn, const struct bolt_setting *s)
 
 static int bolt_sysctl_set(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
 {
-	const struct bolt_setting *s = container_of(table->extra1, struct bolt_setting, least);
-	struct bolt_net *bn = (struct bolt_net *)((char *)table->data - s->offset);
+	const struct bolt_setting *s = table->extra1;
+	struct bolt_net *bn = table->data;
 	int value = READ_ONCE(*bolt_setting_at(bn, s)), ret;
-	struct ctl_table tmp = *table;
+	struct ctl_table tmp = {
+		.data = &value, .maxlen = sizeof(value), .mode = table->mode,
+		.extra1 = (void *)&s->least, .extra2 = (void *)&s->most,
+	};
 
-	tmp.data = &value;
 	ret = proc_dointvec_minmax(&tmp, write, buf, len, pos);
 	if (ret || !write)
 		return ret;
@@ -49,8 +51,8 @@ static int bolt_sysctl_set(BOLT_CTL_TABLE *table, int write, void *buf, size_t *
 
 static int bolt_sysctl_text(BOLT_CTL_TABLE *table, int write, void *buf, size_t *len, loff_t *pos)
 {
-	const struct bolt_setting *s = container_of(table->extra1, struct bolt_setting, least);
-	struct bolt_net *bn = (struct bolt_net *)((char *)table->data - s->offset);
+	const struct bolt_setting *s = table->extra1;
+	struct bolt_net *bn = table->data;
 	char text[BOLT_TEXT_MAX] = "off";
 	struct ctl_table tmp = { .data = text, .maxlen = sizeof(text), .mode = table->mode };
 	int ret;
@@ -223,12 +225,10 @@ static struct ctl_table_header *bolt_sysctl_add(struct bolt_net *bn, const char 
 		return NULL;
 	for (t = table; t < table + n; t++, s++) {
 		t->procname = s->name;
-		t->data = bolt_setting_at(bn, s);
-		t->maxlen = sizeof(int);
+		t->data = bn;
 		t->mode = s->store == bolt_store_keys ? 0600 : 0644;
 		t->proc_handler = s->store ? bolt_sysctl_text : bolt_sysctl_set;
-		t->extra1 = (void *)&s->least;
-		t->extra2 = (void *)&s->most;
+		t->extra1 = (void *)s;
 		if (!s->store)
 			*bolt_setting_at(bn, s) = s->def;
 	}
