@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Counters of a namespace: the name in /proc/net/bolt_stat and its meaning.
- * Documentation/counters.rst explains them for users.  CtlShort to CtlQuote are in the order of enum
- * bolt_msg_verdict, SrcDec to SrcFloor in that of enum bolt_src_verdict.
+ * Documentation/counters.rst explains them for users.  CtlShort to CtlQuote are in the order of
+ * enum bolt_msg_verdict, SrcDec to SrcFloor in that of enum bolt_src_verdict.
  */
 #ifndef _TCP_BOLT_MIB_H
 #define _TCP_BOLT_MIB_H

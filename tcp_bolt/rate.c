@@ -47,7 +47,8 @@ void bolt_rate_work(struct work_struct *work)
 	rtnl_lock();
 	for_each_netdev(bn->net, dev) {
 		/* a bridge of containers and a physical link has the speed of the link */
-		mbps = bolt_rate_of(dev, NULL) ?: netdev_walk_all_lower_dev(dev, bolt_rate_of, NULL);
+		mbps = bolt_rate_of(dev, NULL) ?:
+		       netdev_walk_all_lower_dev(dev, bolt_rate_of, NULL);
 		xa_store(&bn->rates, dev->ifindex, xa_mk_value(mbps), GFP_KERNEL);
 	}
 	/* each flow reads its rate again with the next packet */
@@ -64,13 +65,13 @@ static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void 
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 	struct bolt_net *bn = bolt_net(dev_net(dev));
 
+	if (event == NETDEV_UNREGISTER)
+		xa_erase(&bn->rates, dev->ifindex);
 	/* not for a dying namespace, whose bolt_net_exit() may have run */
 	if (bolt_rate_invented(dev, NULL) || !check_net(bn->net))
 		return NOTIFY_DONE;
 	switch (event) {
 	case NETDEV_UNREGISTER:
-		xa_erase(&bn->rates, dev->ifindex);
-		fallthrough;
 	case NETDEV_REGISTER:
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
