@@ -275,7 +275,7 @@ static u32 sfc_config_uncongested(const struct sfc_sched *q)
 {
 	u32 bytes = q->qos.band[SFC_BAND_HIGH].limit;
 
-	if (q->dre.decay || sfc_has_bands(q) || q->alg.paper || q->mem ||
+	if (q->dre.decay || sfc_has_bands(q) || q->alg.paper || q->buffer.size ||
 	    q->pause.qth_out != SFC_QUEUE_NEVER)
 		return 0;
 	if (q->cfg.flags & TC_SFC_F_BOLT)

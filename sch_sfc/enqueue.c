@@ -74,7 +74,7 @@ static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct s
 
 	return ((u64)queue + qdisc_pkt_len(skb) <= q->uncongested_bytes ||
 		sfc_contended(sch, skb, now)) &&
-	       now >= READ_ONCE(*q->until_ns) &&
+	       now >= READ_ONCE(*q->until_ns) && !(q->cfg.srcc && skb->skb_iif) &&
 	       (u64)q->memory_used + skb->truesize <= q->qos.band[SFC_BAND_HIGH].memory_limit;
 }
 
@@ -87,56 +87,56 @@ static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct s
  */
 static __always_inline bool sfc_parse_in_place(const struct sk_buff *skb, struct sfc_pkt *pkt)
 {
-	const u8 *l3 = skb_network_header(skb), *th;
+	const u8 *l3 = skb_network_header(skb), *th, *opt;
 	const struct ipv6hdr *ip6h = (const struct ipv6hdr *)l3;
 	const struct iphdr *iph = (const struct iphdr *)l3;
-	/* 64 bits: what is below zero is beyond any end */
-	u64 off = (u32)(l3 - skb->data);
-	u32 l3_len, th_len, tot;
+	u32 off = l3 - skb->data, headlen = skb_headlen(skb);
+	u32 l3_len = sizeof(*iph), hlen, tot;
 
-	if (off + sizeof(*ip6h) > skb_headlen(skb))
-		return false;
-	/* right behind an Ethernet header that says so */
-	if (off && (off != ETH_HLEN ||
-		    ((const struct ethhdr *)skb->data)->h_proto != skb->protocol))
+	/* at the start, or right behind an Ethernet header that says so */
+	if (off + sizeof(*iph) + sizeof(struct tcphdr) > headlen ||
+	    (off && (off != ETH_HLEN ||
+		     ((const struct ethhdr *)skb->data)->h_proto != skb->protocol)))
 		return false;
 	if (skb->protocol == htons(ETH_P_IP)) {
 		if (l3[0] != 0x45 || iph->protocol != IPPROTO_TCP || ip_is_fragment(iph))
 			return false;
-		l3_len = sizeof(*iph);
 		tot = ntohs(iph->tot_len);
+		pkt->flow.family = 4;
+		pkt->flow.dscp = ipv4_get_dsfield(iph) >> 2;
 	} else {
-		if (skb->protocol != htons(ETH_P_IPV6) || l3[0] >> 4 != 6 ||
-		    ip6h->nexthdr != IPPROTO_TCP || !ip6h->payload_len)
-			return false;
 		l3_len = sizeof(*ip6h);
+		if (skb->protocol != htons(ETH_P_IPV6) || l3[0] >> 4 != 6 ||
+		    ip6h->nexthdr != IPPROTO_TCP || !ip6h->payload_len ||
+		    off + sizeof(*ip6h) + sizeof(struct tcphdr) > headlen)
+			return false;
 		tot = sizeof(*ip6h) + ntohs(ip6h->payload_len);
+		pkt->flow.family = 6;
+		pkt->flow.dscp = ipv6_get_dsfield(ip6h) >> 2;
 	}
 	th = l3 + l3_len;
-	if (off + l3_len + sizeof(struct tcphdr) > skb_headlen(skb))
-		return false;
-	th_len = th[12] >> 4 << 2;
-	if (off + l3_len + th_len > skb_headlen(skb) || l3_len + th_len > tot ||
-	    off + tot > skb->len)
+	hlen = l3_len + (th[12] >> 4) * 4;
+	if (off + hlen > headlen || hlen > tot || off + tot > skb->len)
 		return false;
 
 	pkt->flags = 0;
 	pkt->l4_off = off + l3_len;
-	if ((th_len == 20 + BOLT_TCPOPT_LEN ||
-	     (th_len == 20 + 2 * BOLT_TCPOPT_LEN && bolt_opt_at_ts(th + 20))) &&
-	    bolt_opt_at_full(th + th_len - BOLT_TCPOPT_LEN)) {
-		th += th_len - BOLT_TCPOPT_LEN;
-		pkt->opt_off = th - skb->data;
-		pkt->flags = th[BOLT_TCPOPT_OFF_FLAGS];
-		/* a lie, which sfc_parse() counts */
-		if (pkt->flags & BOLT_F_DATA &&
-		    (l3_len + th_len == tot || !get_unaligned_be32(th + BOLT_TCPOPT_OFF_TX)))
+	opt = l3 + hlen - BOLT_TCPOPT_LEN;
+	if (hlen - l3_len != 20) {
+		if (hlen - l3_len != 20 + BOLT_TCPOPT_LEN &&
+		    (hlen - l3_len != 20 + 2 * BOLT_TCPOPT_LEN || !bolt_opt_at_ts(th + 20)))
 			return false;
-		th = l3 + l3_len;
-	} else if (th_len != 20 && (th_len != 20 + BOLT_TCPOPT_LEN || !bolt_opt_at_ts(th + 20))) {
-		return false;
+		if (bolt_opt_at_full(opt))
+			pkt->flags = opt[BOLT_TCPOPT_OFF_FLAGS];
+		else if (opt != th + 20 || !bolt_opt_at_ts(opt))
+			return false;
+		pkt->opt_off = off + hlen - BOLT_TCPOPT_LEN;
 	}
-	pkt->high = l3_len + th_len == tot &&
+	/* DATA may be a lie, which sfc_parse() counts */
+	if (pkt->flags & BOLT_F_DATA &&
+	    (hlen == tot || !get_unaligned_be32(opt + BOLT_TCPOPT_OFF_TX)))
+		return false;
+	pkt->high = hlen == tot &&
 		    (th[13] & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_RST | TCPHDR_ACK)) == TCPHDR_ACK;
 	pkt->band = pkt->high ? SFC_BAND_HIGH : 0;
 	return true;
@@ -220,12 +220,13 @@ static __always_inline u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *
 		return pkt->flags;
 
 	st->data += in.segs;
-	st->pru_added += out.pru_added;
+	if (out.pru_added)
+		st->pru_added += out.pru_added;
 	if (out.grant == SFC_GRANT_PRU)
 		st->inc_pru += in.segs;
 	else if (out.grant == SFC_GRANT_SM)
 		st->inc_sm += in.segs;
-	if (out.congested) {
+	if (!fast && out.congested) {
 		st->congested += in.segs;
 		if (pkt->flags & BOLT_F_DEC)
 			q->stats.dec_seen += in.segs;
@@ -236,18 +237,18 @@ static __always_inline u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *
 }
 
 /* Write the new flags to the option. */
-static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, const struct sfc_pkt *pkt,
-			      u8 flags)
+static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, int l4_off, int opt_off,
+			      u8 flags, u8 changed)
 {
 	u32 segs = sfc_segs(skb);
 
-	if (!sfc_write_flags(skb, pkt, flags)) {
+	if (!sfc_write_flags(skb, l4_off, opt_off, flags)) {
 		q->stats.mark_failed += segs;
 		return;
 	}
-	if ((flags ^ pkt->flags) & BOLT_F_DEC)
+	if (changed & BOLT_F_DEC)
 		q->stats.dec_set += segs;
-	if ((flags ^ pkt->flags) & BOLT_F_INC)
+	if (changed & BOLT_F_INC)
 		q->stats.inc_cleared += segs;
 }
 
@@ -304,8 +305,6 @@ static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, const stru
 		q->band_stats[pkt->band].qstats.drops++;
 		return qdisc_drop(skb, sch, to_free);
 	}
-	if (q->mem)
-		sfc_memory_tag(sch, skb, pkt);
 	sfc_skb_cb(skb)->answered = q->answered_bytes;
 	if (pkt->band != SFC_BAND_HIGH && sfc_backlog_of(sch, pkt->band) > q->ecn &&
 	    sfc_mark_ce(skb, pkt))
@@ -329,11 +328,17 @@ static __always_inline int sfc_process(struct sk_buff *skb, struct Qdisc *sch,
 		if (ret != NET_XMIT_SUCCESS)
 			return ret;
 	}
+	/* by value: what stays in registers need not be cleared, nor guarded */
 	if (unlikely(flags != pkt->flags))
-		sfc_mark(q, skb, pkt, flags);
-	if (pkt->band == SFC_BAND_HIGH)
+		sfc_mark(q, skb, pkt->l4_off, pkt->opt_off, flags, flags ^ pkt->flags);
+	if (pkt->band == SFC_BAND_HIGH) {
 		q->stats.high++;
-	sfc_queue_add(sch, pkt->band, skb);
+		sfc_queue_add(sch, SFC_BAND_HIGH, skb);
+	} else {
+		sfc_queue_add(sch, fast ? 0 : pkt->band, skb);
+	}
+	if (q->mem)
+		sfc_memory_join(sch, skb, pkt);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -361,7 +366,7 @@ static noinline int sfc_process_slow(struct sk_buff *skb, struct Qdisc *sch, u8 
 static __always_inline int sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, u8 band, u64 now,
 					   struct sk_buff **to_free)
 {
-	struct sfc_pkt pkt;
+	struct sfc_pkt pkt __uninitialized;	/* stays in registers */
 
 	/* which also finds out whether a backlog is the link's */
 	if (!skb_is_gso(skb) && sfc_fastpath_check(sch, skb, now) && sfc_parse_in_place(skb, &pkt))
@@ -413,23 +418,13 @@ static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8
 	return NET_XMIT_SUCCESS;
 }
 
-int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+/* To a port with filters, or a super-packet */
+static noinline int sfc_enqueue_special(struct sk_buff *skb, struct Qdisc *sch, u64 now,
+					struct sk_buff **to_free)
 {
-	struct sfc_sched *q = qdisc_priv(sch);
-	u64 now = ktime_get_ns();
+	const struct sfc_sched *q = qdisc_priv(sch);
 	int band = SFC_BAND_HIGH;
 
-	if (q->queue.port) {
-		sfc_port_publish(sch, sfc_backlog_here(sch));
-		sfc_port_look(q);
-	}
-	if (q->ring.on)
-		sfc_port_look_below(sch, now);
-	/* a shaper gets no credit for the time it was idle */
-	if (q->cfg.rate_bps && !sch->q.qlen && q->next_ns < now) {
-		q->next_ns = now;
-		q->next_frac = 0;
-	}
 	if (sfc_has_bands(q))
 		band = sfc_filter(skb, sch);
 	/* an action has dropped the packet, or taken it: is it a drop? */
@@ -443,5 +438,35 @@ int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free
 	if (skb_is_gso(skb) && (q->cfg.flags & TC_SFC_F_SPLIT_GSO ||
 				skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST))
 		return sfc_enqueue_split(skb, sch, band, now, to_free);
-	return sfc_enqueue_one(skb, sch, band, now, to_free);
+	return sfc_process_slow(skb, sch, band, now, to_free);
+}
+
+/* Before a packet to a port that is one queue of several, reads its device's ring, or shapes */
+static noinline void sfc_look(struct Qdisc *sch, u64 now)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (q->queue.port) {
+		sfc_port_publish(sch, sfc_backlog_here(sch));
+		sfc_port_look(q);
+	}
+	if (q->ring.on)
+		sfc_port_look_below(sch, now);
+	/* a shaper gets no credit for the time it was idle */
+	if (q->cfg.rate_bps && !sch->q.qlen && q->next_ns < now) {
+		q->next_ns = now;
+		q->next_frac = 0;
+	}
+}
+
+int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	u64 now = ktime_get_ns();
+
+	if (q->looks)
+		sfc_look(sch, now);
+	if (sfc_has_bands(q) || skb_is_gso(skb))
+		return sfc_enqueue_special(skb, sch, now, to_free);
+	return sfc_enqueue_one(skb, sch, SFC_BAND_HIGH, now, to_free);
 }

@@ -28,9 +28,10 @@ static void sfc_buffer_change(struct sfc_sched *q, u32 bytes)
 	struct sfc_memory *mem = q->mem;
 	u32 used;
 
+	if (!q->buffer.size)
+		return;
 	q->buffer.bytes += bytes;
-	if (!q->buffer.size ||
-	    !sfc_news(q->buffer.bytes, q->buffer.published, READ_ONCE(mem->grain)))
+	if (!sfc_news(q->buffer.bytes, q->buffer.published, READ_ONCE(mem->grain)))
 		return;
 	used = atomic_add_return(q->buffer.bytes - q->buffer.published, &mem->used);
 	q->buffer.published = q->buffer.bytes;
@@ -80,32 +81,19 @@ struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb)
 	return dev ? xa_load(&mem->devices, dev->ifindex) : NULL;
 }
 
-/* Store ingress and priority of a packet that is about to be queued. */
-void sfc_memory_tag(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pkt *pkt)
+/* sfc_memory_join(): the port is in a buffer, or the packet came in by some device */
+void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb)
 {
-	const struct sfc_pfc *pfc;
-
-	/* no pause stops it, so that it leaves does not mean that its priority may */
-	if (pkt->band == SFC_BAND_HIGH) {
-		sfc_skb_cb(skb)->ingress = 0;
-		sfc_skb_cb(skb)->prio = SFC_PFC_NO_PRIO;
-		return;
-	}
-	pfc = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
-	sfc_skb_cb(skb)->ingress = pfc ? pfc->slot : 0;
-	sfc_skb_cb(skb)->prio = sfc_prio_of(skb, pkt);
-}
-
-/* A packet was queued. */
-void sfc_memory_add(struct sfc_sched *q, const struct sk_buff *skb)
-{
-	struct sfc_pfc *pfc = q->mem->pfc[sfc_skb_cb(skb)->ingress];
-	u8 prio = sfc_skb_cb(skb)->prio;
 	u32 len = qdisc_pkt_len(skb), bytes;
+	u8 prio = sfc_skb_cb(skb)->prio;
+	struct sfc_pfc *pfc = NULL;
 
-	sfc_buffer_change(q, len);
+	sfc_buffer_change(qdisc_priv(sch), len);
+	if (prio != SFC_PFC_NO_PRIO)
+		pfc = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
 	if (!pfc)
 		return;
+	sfc_skb_cb(skb)->ingress = pfc->slot;
 	bytes = atomic_add_return(len, &pfc->bytes[prio]);
 	if (bytes > READ_ONCE(pfc->peak))
 		WRITE_ONCE(pfc->peak, bytes);
@@ -115,7 +103,7 @@ void sfc_memory_add(struct sfc_sched *q, const struct sk_buff *skb)
 		tasklet_schedule(&pfc->task);
 }
 
-/* A packet was dequeued or dropped. */
+/* sfc_memory_leave(): one that sfc_memory_add() has counted */
 void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb)
 {
 	struct sfc_pfc *pfc = q->mem->pfc[sfc_skb_cb(skb)->ingress];
@@ -141,13 +129,12 @@ static void sfc_memory_recount(struct Qdisc *sch, bool in)
 	for (band = 0; band < SFC_BANDS; band++)
 		for (skb = q->bands[band].head; skb; skb = skb->next) {
 			if (!in) {
-				sfc_memory_remove(q, skb);
+				sfc_memory_leave(q, skb);
 				continue;
 			}
 			sfc_parse(skb, q->cfg.port, &pkt);
 			pkt.band = band;
-			sfc_memory_tag(sch, skb, &pkt);
-			sfc_memory_add(q, skb);
+			sfc_memory_join(sch, skb, &pkt);
 		}
 }
 

@@ -50,8 +50,7 @@ int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev);
 void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_memory_settle(struct Qdisc *sch);
 void sfc_memory_free(struct sfc_memory *mem);
-void sfc_memory_tag(struct Qdisc *sch, struct sk_buff *skb, const struct sfc_pkt *pkt);
-void sfc_memory_add(struct sfc_sched *q, const struct sk_buff *skb);
+void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb);
 void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb);
 bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len);
 struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb);
@@ -64,16 +63,44 @@ void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev);
 void sfc_pfc_end(struct sfc_pfc *pfc);
 u32 sfc_pfc_stopped(struct Qdisc *sch);
-void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio);
+void sfc_pfc_unstick(struct sfc_pfc *pfc, u8 prio);
 void sfc_pfc_dropped(struct sfc_pfc *pfc);
 bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
 bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		     bool believed, u64 now);
 
+/* A packet of @prio leaves, so the priority is not stuck; SFC_PFC_NO_PRIO: it says nothing. */
+static inline void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio)
+{
+	if (prio != SFC_PFC_NO_PRIO && unlikely(READ_ONCE(pfc->rx[prio].stuck_ns)))
+		sfc_pfc_unstick(pfc, prio);
+}
+
 /* Of data; what is not IP has the priority that the host gave it */
-static inline u8 sfc_prio_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+static __always_inline u8 sfc_prio_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
 	return pkt->flow.family ? pkt->flow.dscp >> 3 : skb->priority & 7;
+}
+
+/* Store the priority of a packet that was queued, and its ingress, and count it for both. */
+static __always_inline void sfc_memory_join(struct Qdisc *sch, struct sk_buff *skb,
+					    const struct sfc_pkt *pkt)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_skb_cb *cb = sfc_skb_cb(skb);
+
+	/* no pause stops it, so that it leaves does not mean that its priority may */
+	cb->prio = pkt->band == SFC_BAND_HIGH ? SFC_PFC_NO_PRIO : sfc_prio_of(skb, pkt);
+	cb->ingress = 0;
+	if (q->buffer.size || skb->skb_iif)
+		sfc_memory_add(sch, skb);
+}
+
+/* A packet was dequeued or dropped. */
+static inline void sfc_memory_leave(struct sfc_sched *q, const struct sk_buff *skb)
+{
+	if (q->buffer.size || sfc_skb_cb(skb)->ingress)
+		sfc_memory_remove(q, skb);
 }
 
 #endif /* _SFC_MEMORY_H */

@@ -91,7 +91,7 @@ bool sfc_has_segments(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
 				  const struct bolt_keys *keys, struct bolt_msg *m);
-bool sfc_write_flags(struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags);
+bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags);
 
 /* cache.c */
 struct sfc_key sfc_flow_key(const struct sfc_flow *f, const struct sk_buff *skb, struct Qdisc *sch);

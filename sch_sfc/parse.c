@@ -316,17 +316,17 @@ enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pk
  *
  * Returns false, packet untouched, when the header cannot be made writable.
  */
-bool sfc_write_flags(struct sk_buff *skb, const struct sfc_pkt *pkt, u8 flags)
+bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags)
 {
-	int off = pkt->opt_off + BOLT_TCPOPT_OFF_FLAGS;
-	unsigned int shift = (off - pkt->l4_off) & 1 ? 0 : 8;
+	int off = opt_off + BOLT_TCPOPT_OFF_FLAGS;
+	unsigned int shift = (off - l4_off) & 1 ? 0 : 8;
 	struct tcphdr *th;
 	u8 *p;
 
 	if (skb_shared(skb) || skb_ensure_writable(skb, off + 1))
 		return false;
 
-	th = (struct tcphdr *)(skb->data + pkt->l4_off);
+	th = (struct tcphdr *)(skb->data + l4_off);
 	p = skb->data + off;
 	if (skb->ip_summed != CHECKSUM_PARTIAL)
 		csum_replace2(&th->check, htons(*p << shift), htons(flags << shift));

@@ -252,8 +252,6 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 	unsigned int band, prio;
 	u32 stopped = 0;
 
-	if (!READ_ONCE(q->pfc->paused))
-		return 0;
 	spin_lock(&q->pfc->lock);
 	now = ktime_get_ns();
 	for (band = 0; band < TC_SFC_BANDS_MAX; band++) {
@@ -273,11 +271,8 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 	return stopped;
 }
 
-/* A packet of @prio leaves, so the priority is not stuck; SFC_PFC_NO_PRIO: it says nothing. */
-void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio)
+void sfc_pfc_unstick(struct sfc_pfc *pfc, u8 prio)
 {
-	if (prio == SFC_PFC_NO_PRIO || likely(!READ_ONCE(pfc->rx[prio].stuck_ns)))
-		return;
 	spin_lock(&pfc->lock);
 	pfc->rx[prio].stuck_ns = 0;
 	spin_unlock(&pfc->lock);

@@ -146,6 +146,7 @@ void sfc_port_find_ring(struct Qdisc *sch, u64 now)
 	    rcu_access_pointer(sch->dev_queue->qdisc) != sch)
 		return;
 	q->ring.on = true;
+	q->looks = true;
 	sfc_port_look_below(sch, now);
 }
 
@@ -187,6 +188,7 @@ void sfc_port_tune(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
+	q->looks = q->queue.port || q->ring.on || q->cfg.rate_bps;
 	if (!q->queue.port)
 		return;
 	q->queue.grain = max(q->alg.ccthresh / q->queue.port->queues, 1U);

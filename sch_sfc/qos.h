@@ -54,7 +54,7 @@ struct sfc_qos {
 	u8			busy;		/* those of data with a queue, bit 0 is the first */
 	bool			ordered;	/* levels: the first goes first */
 	u8			turn;		/* ... packets while several had some */
-	u32			arrivals;	/* ... packets that ever joined */
+	u32			arrivals;	/* ... packets that joined while there were several */
 	u64			strict;		/* bytes that the high band ever took in */
 	struct sfc_qos_band	band[SFC_BANDS];
 };
@@ -121,7 +121,11 @@ static inline void sfc_qos_join(struct sfc_qos *q, unsigned int i, u32 len)
 	struct sfc_qos_band *b = &q->band[i];
 
 	b->bytes += len;
-	b->peak = max(b->peak, b->bytes);
+	/* of one band nobody asks, the port has its own */
+	if (q->n > 1) {
+		b->peak = max(b->peak, b->bytes);
+		q->arrivals++;
+	}
 	if (i != SFC_BAND_HIGH)
 		q->busy |= 1U << i;
 }
@@ -135,7 +139,8 @@ static inline void sfc_qos_leave(struct sfc_qos *q, unsigned int i, u32 len, boo
 	if (!empty || i == SFC_BAND_HIGH)
 		return;
 	q->busy &= ~(1U << i);
-	b->deficit = min(b->deficit, 0);
+	if (b->deficit > 0)
+		b->deficit = 0;
 }
 
 /* The band that @q->busy, which is not empty, says comes after @i, itself the last */

@@ -94,7 +94,7 @@ static __always_inline struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, 
 		sch->q.qlen--;
 		q->memory_used -= sfc_skb_cb(skb)->memory;
 		if (q->mem)
-			sfc_memory_remove(q, skb);
+			sfc_memory_leave(q, skb);
 	}
 	return skb;
 }
@@ -149,7 +149,9 @@ static __always_inline struct sk_buff *sfc_queue_remove_data(struct Qdisc *sch)
 
 	if (!q->qos.busy)
 		return NULL;
-	return sfc_queue_remove_from(sch, sfc_has_bands(q) ? sfc_queue_next_band(q) : 0);
+	if (sfc_has_bands(q))
+		return sfc_queue_remove_from(sch, sfc_queue_next_band(q));
+	return sfc_queue_remove_from(sch, 0);
 }
 
 /*
@@ -173,16 +175,15 @@ static void sfc_high_sent(struct Qdisc *sch, u32 len)
 static __always_inline struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb = NULL;
+	struct sk_buff *skb;
 
-	if (q->high_ahead < SFC_HIGH_BURST || !q->qos.busy)
+	if (q->bands[SFC_BAND_HIGH].head && (q->high_ahead < SFC_HIGH_BURST || !q->qos.busy)) {
 		skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH);
-	if (skb) {
 		sfc_high_sent(sch, qdisc_pkt_len(skb));
 		return skb;
 	}
 	skb = sfc_queue_remove_data(sch);
-	if (skb)
+	if (skb && q->high_ahead)
 		q->high_ahead -= min(q->high_ahead, qdisc_pkt_len(skb));
 	return skb;
 }
@@ -276,7 +277,7 @@ static void sfc_shape(struct sfc_sched *q, const struct sk_buff *skb, u64 now)
  * May the head packet leave now?  Publishes the backlog to the port's other queues and asks the
  * shaper.  Returns ktime if it was read, 0 if not, or SFC_NOT_YET if the packet has to wait.
  */
-static u64 sfc_departure_ns(struct Qdisc *sch)
+static noinline u64 sfc_departure_ns(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u64 now;
@@ -298,11 +299,13 @@ static u64 sfc_departure_ns(struct Qdisc *sch)
 }
 
 /* The shaper, bands, and egress BTS go by what leaves. */
-static void sfc_departed(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
+static __always_inline void sfc_departed(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {
 	unsigned int band = sfc_skb_cb(skb)->band;
 	struct sfc_sched *q = qdisc_priv(sch);
 
+	if (q->pfc)
+		sfc_pfc_sent(q->pfc, sfc_skb_cb(skb)->prio);
 	if (q->cfg.rate_bps)
 		sfc_shape(q, skb, now);
 	if (sfc_has_bands(q))
@@ -316,7 +319,7 @@ static void sfc_departed(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
  * The next packet whose priority the neighbour does not pause, or NULL: that may be with packets
  * left.  The high band is never paused: it is what empties queues.
  */
-static struct sk_buff *sfc_remove_unpaused(struct Qdisc *sch)
+static noinline struct sk_buff *sfc_remove_unpaused(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 stopped = sfc_pfc_stopped(sch);
@@ -325,26 +328,22 @@ static struct sk_buff *sfc_remove_unpaused(struct Qdisc *sch)
 	q->qos.busy &= ~stopped;
 	skb = sfc_queue_remove(sch);
 	q->qos.busy |= stopped;
-	if (skb)
-		sfc_pfc_sent(q->pfc, sfc_skb_cb(skb)->prio);
 	return skb;
 }
 
-struct sk_buff *sfc_dequeue(struct Qdisc *sch)
+/* Something waits, or the other queues of the port do not know that nothing does. */
+static noinline struct sk_buff *sfc_depart(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb;
-	u64 now;
+	u64 now = 0;
 
-	/* nothing waits, and the other queues of the port know */
-	if (!sch->q.qlen && !q->queue.published_bytes) {
-		q->wait = SFC_WAIT_NOTHING;
-		return NULL;
-	}
-	now = sfc_departure_ns(sch);
+	if (q->looks)
+		now = sfc_departure_ns(sch);
 	if (now == SFC_NOT_YET)
 		return NULL;
-	skb = q->pfc ? sfc_remove_unpaused(sch) : sfc_queue_remove(sch);
+	skb = q->pfc && READ_ONCE(q->pfc->paused) ? sfc_remove_unpaused(sch) :
+						    sfc_queue_remove(sch);
 	if (!skb) {
 		q->halted = sch->q.qlen;
 		q->wait = q->halted ? SFC_WAIT_LINK : SFC_WAIT_NOTHING;
@@ -354,4 +353,15 @@ struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 		q->wait = SFC_WAIT_UNKNOWN;
 	sfc_departed(sch, skb, now);
 	return skb;
+}
+
+/* The stack asks once more behind each packet: what finds nothing saves no registers. */
+struct sk_buff *sfc_dequeue(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (sch->q.qlen || q->queue.published_bytes)
+		return sfc_depart(sch);
+	q->wait = SFC_WAIT_NOTHING;
+	return NULL;
 }

@@ -76,7 +76,7 @@ static __always_inline void sfc_band_add(struct sfc_sched *q, unsigned int band,
 
 	__qdisc_enqueue_tail(skb, &q->bands[band]);
 	cb->band = band;
-	cb->arrival = q->qos.arrivals++;
+	cb->arrival = q->qos.arrivals;
 	q->qos.band[band].memory += cb->memory;
 	sfc_qos_join(&q->qos, band, qdisc_pkt_len(skb));
 }
@@ -93,8 +93,6 @@ static __always_inline void sfc_queue_add(struct Qdisc *sch, unsigned int band,
 	qdisc_qstats_backlog_inc(sch, skb);
 	if (sch->qstats.backlog - q->excluded_bytes > q->stats.backlog_peak)
 		q->stats.backlog_peak = sch->qstats.backlog - q->excluded_bytes;
-	if (q->mem)
-		sfc_memory_add(q, skb);
 }
 
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb);

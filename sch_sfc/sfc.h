@@ -86,6 +86,8 @@ struct sfc_sched {
 	u32			memory_used;	/* truesize of what is in @bands */
 	u32			high_ahead;	/* sent while data waited, less data */
 	enum sfc_wait		wait;
+	/* more than this queue's account: port.c, the shaper */
+	bool			looks;
 	struct sfc_qos		qos;
 	struct sfc_alg_cfg	alg;
 	struct sfc_pause_cfg	pause;

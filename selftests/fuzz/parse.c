@@ -207,7 +207,7 @@ static void write_flags(struct input *in, struct sk_buff *skb, const struct sfc_
 	struct sfc_pkt now;
 
 	skb_copy_bits(skb, 0, was, skb->len);
-	CHECK(sfc_write_flags(skb, pkt, flags));
+	CHECK(sfc_write_flags(skb, pkt->l4_off, pkt->opt_off, flags));
 	if (skb->ip_summed != CHECKSUM_PARTIAL)
 		CHECK(sum(skb, pkt->l4_off) == before);
 	for (unsigned int i = 0; i < skb->len; i++)
