@@ -163,8 +163,11 @@ static struct bolt_rtt bolt_take_rtt(const struct sock *sk, struct bolt_flow *f,
 		.at = bolt_wire_clock(f, ack >> 32),
 		/* RACK (RFC 8985) has whole us, rounded down */
 		.newest = bolt_wire_clock(f, tp->rack.mstamp * NSEC_PER_USEC),
-		/* while the backlog is processed, duplicate ACKs have the same number */
-		.processed = !sk->sk_backlog.len || before(seq, tp->snd_una) ||
+		/*
+		 * While the backlog is processed, duplicate ACKs have the same number.  Its length
+		 * may grow meanwhile, and is 0 only when all of it is processed.
+		 */
+		.processed = !data_race(sk->sk_backlog.len) || before(seq, tp->snd_una) ||
 			     (seq == tp->snd_una && !tp->sacked_out),
 	};
 	s32 rtt_ns;
