@@ -76,12 +76,15 @@ static void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
 void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *dev)
 {
 	const struct dst_entry *dst = __sk_dst_get(sk);
-	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns), pkt = bolt_pkt_bytes(sk), route_cwnd;
+	u32 rtt_ns, pkt = bolt_pkt_bytes(sk), route_cwnd;
 	struct bolt_net *bn = f->bn;
-	int overhead = READ_ONCE(bn->overhead);
+	int overhead;
 
 	f->dev_ifindex = dev->ifindex;
-	f->rate_gen = READ_ONCE(bn->rate_gen);
+	/* before what it is of: who changes that meanwhile changes this behind it */
+	f->rate_gen = atomic_read_acquire(&bn->rate_gen);
+	rtt_ns = READ_ONCE(bn->base_rtt_ns);
+	overhead = READ_ONCE(bn->overhead);
 	WRITE_ONCE(f->nic_kbps, bolt_rate_kbps(bn, dev->ifindex));
 	f->link_bytes = ETH_HLEN + (overhead < 0 ? bolt_dev_overhead(dev) : overhead);
 	/* the route's initcwnd is the path's BDP if set */

@@ -138,7 +138,7 @@ struct bolt_flow {
 	u32			last_seq;	/* end of the newest data sent with LAST */
 	u32			msg_seq;	/* where the message begins that is being sent */
 	int			dev_ifindex;	/* device whose rate nic_kbps is */
-	u32			rate_gen;	/* bolt_net.rate_gen when it was read */
+	int			rate_gen;	/* bolt_net.rate_gen when it was read */
 	u64			prior_q32[2];	/* windows before the latest loss, for undo */
 	u64			loss_cwnd_q32;	/* the window as cut in this loss episode */
 	u32			syn_ack;	/* acknowledgment number of the SYN-ACK */

@@ -30,7 +30,7 @@ struct bolt_net {
 	struct bolt_mib __percpu *mib;
 	struct xarray		rates;		/* ifindex -> Mbit/s from ethtool */
 	struct work_struct	rate_work;	/* reads them from the devices */
-	u32			rate_gen;	/* changes with rates and settings */
+	atomic_t		rate_gen;	/* changes with rates and settings */
 
 	struct work_struct	open_work;	/* opens the control sockets */
 	bool			ctl_open;	/* the control port is open */

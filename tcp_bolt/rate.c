@@ -52,7 +52,7 @@ void bolt_rate_work(struct work_struct *work)
 		xa_store(&bn->rates, dev->ifindex, xa_mk_value(mbps), GFP_KERNEL);
 	}
 	/* each flow reads its rate again with the next packet */
-	WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
+	atomic_inc_return_release(&bn->rate_gen);
 	rtnl_unlock();
 }
 

@@ -45,7 +45,7 @@ static int bolt_sysctl_set(BOLT_CTL_TABLE *table, int write, void *buf, size_t *
 		return s->apply(bn, value);
 	WRITE_ONCE(*bolt_setting_at(bn, s), value);
 	/* existing flows read their link's rate again, which the setting may be about */
-	WRITE_ONCE(bn->rate_gen, bn->rate_gen + 1);
+	atomic_inc_return_release(&bn->rate_gen);
 	return 0;
 }
 
