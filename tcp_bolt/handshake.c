@@ -110,11 +110,11 @@ static struct sock *bolt_synack_listener(const struct sk_buff *skb, struct sock 
 /* Fast Open (RFC 7413): the SYN created the child.  The hook gets it, or for IPv4 the request. */
 bool bolt_is_fastopen(const struct sock *sk)
 {
-	if (!sk)
-		return false;
-	if (sk->sk_state == TCP_NEW_SYN_RECV)
+	int state = sk ? READ_ONCE(sk->sk_state) : TCP_CLOSE;
+
+	if (state == TCP_NEW_SYN_RECV)
 		return tcp_rsk(inet_reqsk(sk))->tfo_listener;
-	return sk->sk_state == TCP_SYN_RECV && rcu_access_pointer(tcp_sk(sk)->fastopen_rsk);
+	return state == TCP_SYN_RECV && rcu_access_pointer(tcp_sk(sk)->fastopen_rsk);
 }
 
 /* The child has an object if the SYN offered; so retransmitted SYN-ACKs accept as well. */

@@ -84,10 +84,10 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct bolt_flow *f = bolt_flow_lookup(sk);
+	int state = READ_ONCE(sk->sk_state);
 
 	/* it waits for a SYN-ACK: after connect(), or after two SYNs that crossed */
-	if (!f || (sk->sk_state != TCP_SYN_SENT &&
-		   (sk->sk_state != TCP_SYN_RECV || bolt_is_fastopen(sk))))
+	if (!f || (state != TCP_SYN_SENT && (state != TCP_SYN_RECV || bolt_is_fastopen(sk))))
 		return;
 	/*
 	 * TCP checks the acknowledgment only later (RFC 9293, 3.10.7.3), so reject a blind guess
@@ -212,7 +212,7 @@ static struct bolt_flow *bolt_rx_flow(struct bolt_net *bn, struct sk_buff *skb,
 	}
 
 	sk = skb->sk ?: bolt_find_sock(bn->net, skb, saddr, th->source, daddr, th->dest, ip6);
-	if (sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN) {
+	if (sk && sk_fullsock(sk) && READ_ONCE(sk->sk_state) != TCP_LISTEN) {
 		f = form == BOLT_OPT_FULL ? bolt_flow_lookup(sk) : NULL;
 		if (f && READ_ONCE(f->speaks))
 			return f;

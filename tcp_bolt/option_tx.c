@@ -233,7 +233,7 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	 */
 	if (unlikely(state->out != skb_dst(skb)->dev))
 		return NF_ACCEPT;
-	if (sk->sk_state == TCP_LISTEN)
+	if (READ_ONCE(sk->sk_state) == TCP_LISTEN)
 		return bolt_out_reply(bn, skb, sk);
 	/* the only check of the congestion control; all below may rely on icsk_ca_priv */
 	if (bolt_sk_controller(sk))
