@@ -34,7 +34,10 @@
 /* A timestamp in the unit of this connection's TSval */
 u32 bolt_tsval(const struct sock *sk, u64 ns)
 {
-	return div_u64(ns, bolt_tcp_usec_ts(tcp_sk(sk)) ? NSEC_PER_USEC : NSEC_PER_MSEC);
+	/* for softirq, while a user owns the socket and may change other bits beside it */
+	bool us = data_race((bool)bolt_tcp_usec_ts(tcp_sk(sk)));
+
+	return div_u64(ns, us ? NSEC_PER_USEC : NSEC_PER_MSEC);
 }
 
 static void bolt_fix_tsval(const struct sock *sk, struct tcphdr *th, u64 stamp_ns, u64 now_ns)

@@ -27,7 +27,11 @@ struct bolt_departures {
 
 static inline void bolt_departures_add(struct bolt_departures *d, u32 t_data_tx, u32 seq)
 {
-	d->last[d->next++ % BOLT_DEPARTURES] = (struct bolt_stamp){ t_data_tx, seq };
+	struct bolt_stamp *s = &d->last[d->next++ % BOLT_DEPARTURES];
+
+	/* softirq reads it while the user sends: bolt_echo_is_recent() */
+	WRITE_ONCE(s->t_data_tx, t_data_tx);
+	WRITE_ONCE(s->seq, seq);
 }
 
 /* A packet may be stamped with a departure so far ahead, in a pacing qdisc */

@@ -190,7 +190,8 @@ static bool bolt_echo_is_recent(const struct sock *sk, const struct bolt_flow *f
 
 	if (m->verified)
 		return true;
-	if (f->speaks || !tp->rx_opt.tstamp_ok)
+	/* beside the first, TCP changes other bits */
+	if (READ_ONCE(f->speaks) || !data_race((bool)tp->rx_opt.tstamp_ok))
 		return bolt_was_in_flight(sk, f, m, a);
 	oldest = bolt_tsval(sk, a->ns - rto_ns);
 	return m->t_data_tx - tp->tsoffset - oldest <= bolt_tsval(sk, a->ns) - oldest;
