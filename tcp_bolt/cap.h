@@ -130,7 +130,8 @@ static inline void bolt_cap_sent(struct bolt_cap *cap, u64 at_ns, u32 len)
 	if (!kbps)
 		return;
 	next_ns = max(cap->next_ns, at_ns) + div64_u64((u64)len * 8 * 1000000, kbps);
-	cap->next_ns = min(next_ns, at_ns + bolt_cap_left(cap, at_ns));
+	/* a dump looks whether there is any */
+	WRITE_ONCE(cap->next_ns, min(next_ns, at_ns + bolt_cap_left(cap, at_ns)));
 }
 
 #endif /* _TCP_BOLT_CAP_H */

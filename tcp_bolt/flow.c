@@ -54,7 +54,7 @@ static void bolt_flow_put(struct bolt_flow *f, u8 user)
 {
 	user &= f->users;
 	if (user & BOLT_FLOW_CC)
-		f->bn->flows--;
+		WRITE_ONCE(f->bn->flows, f->bn->flows - 1);
 	if (user & BOLT_FLOW_BTS)
 		WRITE_ONCE(f->bn->bts_count, f->bn->bts_count - 1);
 	WRITE_ONCE(f->users, f->users & ~user);
@@ -207,7 +207,7 @@ struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user)
 		user &= ~f->users;
 		if (user & BOLT_FLOW_CC) {
 			memset_startat(f, 0, rx_inc);
-			bn->flows++;
+			WRITE_ONCE(bn->flows, bn->flows + 1);
 		}
 		if (user & BOLT_FLOW_HELD) {
 			sock_hold(sk);

@@ -26,6 +26,11 @@ static int bolt_put_addrs(struct sk_buff *skb, const struct sock *sk)
 	       nla_put_in_addr(skb, BOLT_A_FLOW_REMOTE_ADDR, sk->sk_daddr);
 }
 
+/*
+ * What follows is shown as it is found: if a user owns the socket, values may change meanwhile, and
+ * be of different packets.
+ */
+
 /* The socket's identity, congestion control, state and cwnd.  Context: RCU */
 static int bolt_put_id(struct sk_buff *skb, struct sock *sk)
 {
@@ -52,7 +57,8 @@ static int bolt_put_id(struct sk_buff *skb, struct sock *sk)
 	return 0;
 }
 
-static int bolt_put_last_src(struct sk_buff *skb, const struct bolt_last_src *src, u64 now_ns)
+static __no_kcsan int bolt_put_last_src(struct sk_buff *skb, const struct bolt_last_src *src,
+					u64 now_ns)
 {
 	struct nlattr *nest = nla_nest_start(skb, BOLT_A_FLOW_LAST_SRC);
 
@@ -73,7 +79,7 @@ static int bolt_put_window(struct sk_buff *skb, int type, u64 window_q32)
 	return nla_put_u64_64bit(skb, type, window_q32, BOLT_A_FLOW_PAD);
 }
 
-static int bolt_put_swift(struct sk_buff *skb, const struct swift *s)
+static __no_kcsan int bolt_put_swift(struct sk_buff *skb, const struct swift *s)
 {
 	/* as a cap for Bolt: no limit at SWIFT_CWND_MAX, and no endpoint window */
 	if (s->fabric.cwnd_q32 && s->fabric.cwnd_q32 < SWIFT_CWND_MAX &&
@@ -85,7 +91,7 @@ static int bolt_put_swift(struct sk_buff *skb, const struct swift *s)
 	       nla_put_u32(skb, BOLT_A_FLOW_SWIFT_ENDPOINT_NS, s->endpoint_ns);
 }
 
-static int bolt_put_object(struct sk_buff *skb, const struct bolt_flow *f, u64 now_ns)
+static __no_kcsan int bolt_put_object(struct sk_buff *skb, const struct bolt_flow *f, u64 now_ns)
 {
 	if (bolt_put_window(skb, BOLT_A_FLOW_WINDOW, f->core.cwnd_q32) ||
 	    nla_put_u32(skb, BOLT_A_FLOW_MAX_CWND, f->max_cwnd) ||
@@ -98,17 +104,19 @@ static int bolt_put_object(struct sk_buff *skb, const struct bolt_flow *f, u64 n
 	return f->src.at_ns ? bolt_put_last_src(skb, &f->src, now_ns) : 0;
 }
 
-static int bolt_put_pause(struct sk_buff *skb, const struct bolt_pause *p, u64 now_ns)
+static __no_kcsan int bolt_put_pause(struct sk_buff *skb, const struct bolt_pause *p, u64 now_ns)
 {
+	u64 until_ns = READ_ONCE(p->clock.until_ns);
+	u64 ignore_until_ns = READ_ONCE(p->clock.ignore_until_ns);
 	struct nlattr *nest = nla_nest_start(skb, BOLT_A_FLOW_PAUSE);
 
 	if (!nest ||
 	    nla_put_u64_64bit(skb, BOLT_A_PAUSE_REMAINING_NS,
-			      max(p->clock.until_ns, now_ns) - now_ns, BOLT_A_PAUSE_PAD) ||
+			      max(until_ns, now_ns) - now_ns, BOLT_A_PAUSE_PAD) ||
 	    nla_put_u32(skb, BOLT_A_PAUSE_ASKED_NS, p->asked_ns) ||
 	    nla_put_u32(skb, BOLT_A_PAUSE_SWITCH_ID, p->switch_id) ||
 	    nla_put_u64_64bit(skb, BOLT_A_PAUSE_IGNORE_NS,
-			      max(p->clock.ignore_until_ns, now_ns) - now_ns, BOLT_A_PAUSE_PAD) ||
+			      max(ignore_until_ns, now_ns) - now_ns, BOLT_A_PAUSE_PAD) ||
 	    nla_put_u32(skb, BOLT_A_PAUSE_BEGUN, p->begun) ||
 	    nla_put_u64_64bit(skb, BOLT_A_PAUSE_GRANTED_NS, p->granted_ns, BOLT_A_PAUSE_PAD) ||
 	    (p->from_cache && nla_put_flag(skb, BOLT_A_PAUSE_FROM_CACHE)))
@@ -117,8 +125,8 @@ static int bolt_put_pause(struct sk_buff *skb, const struct bolt_pause *p, u64 n
 	return 0;
 }
 
-/* Values may change meanwhile if a user owns the socket.  Context: RCU */
-static int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
+/* Context: RCU */
+static __no_kcsan int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
 {
 	const struct bolt_pause_clock *clock = &f->pause.clock;
 	const struct bolt_controller *ctl;
