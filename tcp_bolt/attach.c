@@ -271,7 +271,7 @@ static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 		BOLT_INC_STATS(f->bn, Negotiated);
 		bolt_write_cwnd(sk, f, bolt_clamp_cwnd(sk, f, f->init_cwnd));
 		bolt_pacing_begin(sk, f);
-		f->ack_stamp = tcp_jiffies32;
+		WRITE_ONCE(f->ack_stamp, tcp_jiffies32);
 		inet_csk(sk)->icsk_ack.quick = TCP_MAX_QUICKACKS;
 	} else {
 		bolt_go_without_option(sk, f);

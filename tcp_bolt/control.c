@@ -124,7 +124,7 @@ void bolt_control_open(struct bolt_net *bn)
 
 	if (err)
 		net_warn_ratelimited("tcp_bolt: control port %d cannot be opened (%d): nothing will be heard from switches\n",
-				     bn->port, err);
+				     READ_ONCE(bn->port), err);
 }
 
 static void bolt_control_work(struct work_struct *work)

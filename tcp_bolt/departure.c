@@ -201,7 +201,7 @@ void bolt_pacing_end(struct sock *sk, struct bolt_flow *f)
 	f->next_tx_ns = 0;
 	f->due_ns = 0;
 	/* SO_MAX_PACING_RATE needs it as well */
-	if (f->pacing_ours && sk->sk_max_pacing_rate == ~0UL)
+	if (f->pacing_ours && READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
 		bolt_pacing_change(sk, f, SK_PACING_NEEDED, SK_PACING_NONE);
 }
 
