@@ -72,7 +72,8 @@ bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct 
 /* A packet of @prio leaves, so the priority is not stuck; SFC_PFC_NO_PRIO: it says nothing. */
 static inline void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio)
 {
-	if (prio != SFC_PFC_NO_PRIO && unlikely(READ_ONCE(pfc->rx[prio].stuck_ns)))
+	/* of another queue, it may be seen with the next packet */
+	if (prio != SFC_PFC_NO_PRIO && unlikely(data_race(pfc->rx[prio].stuck_ns)))
 		sfc_pfc_unstick(pfc, prio);
 }
 

@@ -301,6 +301,17 @@ void sfc_pfc_init(struct sfc_pfc *pfc)
 	hrtimer_setup(&pfc->timer, sfc_pfc_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 }
 
+/* Packets read the first three without the lock. */
+static void sfc_pfc_set(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg)
+{
+	WRITE_ONCE(pfc->cfg.prios, cfg->prios);
+	WRITE_ONCE(pfc->cfg.xoff, cfg->xoff);
+	WRITE_ONCE(pfc->cfg.xon, cfg->xon);
+	pfc->cfg.stuck_ns = cfg->stuck_ns;
+	pfc->cfg.ignore_ns = cfg->ignore_ns;
+	pfc->cfg.convert = cfg->convert;
+}
+
 /* Check the queued bytes against the new thresholds. */
 void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 		       const struct sfc_rate *rate)
@@ -308,7 +319,7 @@ void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 	int prio;
 
 	spin_lock_bh(&pfc->lock);
-	pfc->cfg = *cfg;
+	sfc_pfc_set(pfc, cfg);
 	pfc->rate = *rate;
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
 		if (!(cfg->prios & BIT(prio))) {
@@ -331,9 +342,9 @@ void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev)
 	memset(pfc->told, 0, sizeof(pfc->told));
 	memset(pfc->rx, 0, sizeof(pfc->rx));
 	memset(&pfc->stats, 0, sizeof(pfc->stats));
-	pfc->paused = 0;
-	pfc->peak = 0;
-	pfc->dev = dev;
+	WRITE_ONCE(pfc->paused, 0);
+	WRITE_ONCE(pfc->peak, 0);
+	WRITE_ONCE(pfc->dev, dev);
 	spin_unlock_bh(&pfc->lock);
 }
 
@@ -341,9 +352,9 @@ void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev)
 void sfc_pfc_end(struct sfc_pfc *pfc)
 {
 	spin_lock_bh(&pfc->lock);
-	pfc->dev = NULL;
-	pfc->cfg = (struct sfc_pfc_config){ .xoff = U32_MAX };
-	pfc->paused = 0;
+	WRITE_ONCE(pfc->dev, NULL);
+	sfc_pfc_set(pfc, &(const struct sfc_pfc_config){ .xoff = U32_MAX });
+	WRITE_ONCE(pfc->paused, 0);
 	spin_unlock_bh(&pfc->lock);
 	hrtimer_cancel(&pfc->timer);
 	tasklet_kill(&pfc->task);
