@@ -128,13 +128,14 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb)
 	if (m.segments)
 		return false;
 	list_for_each_entry_rcu(h, &sfc_switch_of(net)->holds, list) {
-		if (READ_ONCE(h->cfg.port) != port ||
-		    !sfc_hold_same_vrf(qdisc_dev(h->watchdog.qdisc), skb->dev))
+		if (!sfc_hold_same_vrf(qdisc_dev(h->watchdog.qdisc), skb->dev))
 			continue;
 		spin_lock(&h->lock);
-		++*sfc_hold_hear(h, skb, p, len, &m);
+		if (h->cfg.port == port) {
+			++*sfc_hold_hear(h, skb, p, len, &m);
+			ours = true;
+		}
 		spin_unlock(&h->lock);
-		ours = true;
 	}
 	return ours;
 }

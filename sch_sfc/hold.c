@@ -42,7 +42,7 @@ static bool sfc_hold_keep(struct sfc_hold *h, struct sk_buff *skb)
 	bool wait;
 	u64 now;
 
-	sfc_parse(skb, READ_ONCE(h->cfg.port), &pkt);
+	sfc_parse(skb, h->cfg.port, &pkt);
 	if (!pkt.pausable || pkt.flow.proto == IPPROTO_TCP)
 		return false;
 
