@@ -72,7 +72,8 @@ struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb)
 	const struct net_device *dev;
 	struct sfc_pfc *pfc;
 
-	if (xa_empty(&mem->devices) || !skb->skb_iif)
+	/* of one that is just being configured, this packet may not know */
+	if (data_race(xa_empty(&mem->devices)) || !skb->skb_iif)
 		return NULL;
 	pfc = xa_load(&mem->devices, skb->skb_iif);
 	if (pfc)

@@ -36,7 +36,8 @@ bool sfc_switch_has_edge(const struct sfc_switch *sw, struct net *net, int ifind
 {
 	const struct net_device *dev;
 
-	if (xa_empty(&sw->edges))
+	/* of one that is just being configured, this packet may not know */
+	if (data_race(xa_empty(&sw->edges)))
 		return false;
 	dev = sfc_switch_below_vlan(net, ifindex);
 	return dev && xa_load((struct xarray *)&sw->edges, dev->ifindex);
