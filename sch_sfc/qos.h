@@ -54,7 +54,7 @@ struct sfc_qos {
 	u8			busy;		/* those of data with a queue, bit 0 is the first */
 	bool			ordered;	/* levels: the first goes first */
 	u8			turn;		/* ... packets while several had some */
-	u32			arrivals;	/* ... packets that joined while there were several */
+	u32			arrivals;	/* ... that joined while there were several */
 	u64			strict;		/* bytes that the high band ever took in */
 	struct sfc_qos_band	band[SFC_BANDS];
 };
