@@ -28,8 +28,9 @@ def said(program, *args):
 class Refuses(unittest.TestCase):
     def test_kernels_that_it_has_not(self):
         self.assertEqual(said("build", "--version", "7.2"), "1: lab kernel: unknown version '7.2' (6.12, 6.1, 7.3)")
-        self.assertEqual(said("build", "--flavour", "fast"), "1: lab kernel: unknown flavour 'fast' (lab, debug, smp)")
+        self.assertEqual(said("build", "--flavour", "fast"), "1: lab kernel: unknown flavour 'fast' (lab, debug, smp, kcsan)")
         self.assertEqual(said("build", "--flavour", "smp", "--version", "6.12"), "1: lab kernel: flavour smp is for 7.3 only")
+        self.assertEqual(said("build", "--flavour", "kcsan", "--version", "6.1"), "1: lab kernel: flavour kcsan is for 7.3 only")
 
 
 class Noexec(unittest.TestCase):
