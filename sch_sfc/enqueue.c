@@ -256,22 +256,30 @@ static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, int l4_o
 
 /*
  * Set CE by the instantaneous queue, as a data center switch does, and drop nothing (DCTCP, section
- * 3.1).  Returns true if CE was set here, false if it was set before or cannot be.
+ * 3.1).
  */
-static bool sfc_mark_ce(struct sk_buff *skb, const struct sfc_pkt *pkt)
+static void sfc_mark_ce(struct sfc_sched *q, struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
 	bool ip4 = pkt->flow.family == 4;
 	u32 hlen = ip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+	u8 head[2], tos;
 	void *l3;
-	u8 tos;
 
-	if (!pkt->flow.family || skb_shared(skb) || skb_ensure_writable(skb, pkt->l3_off + hlen))
-		return false;
-	l3 = skb->data + pkt->l3_off;
-	tos = ip4 ? ipv4_get_dsfield(l3) : ipv6_get_dsfield(l3);
+	if (!pkt->flow.family || skb_copy_bits(skb, pkt->l3_off, head, sizeof(head)))
+		return;
+	tos = ip4 ? head[1] : head[0] << 4 | head[1] >> 4;
 	if (INET_ECN_is_not_ect(tos) || INET_ECN_is_ce(tos))
-		return false;
-	return ip4 ? IP_ECN_set_ce(l3) : IP6_ECN_set_ce(skb, l3);
+		return;
+	if (skb_shared(skb) || skb_ensure_writable(skb, pkt->l3_off + hlen)) {
+		q->stats.mark_failed += sfc_segs(skb);
+		return;
+	}
+	l3 = skb->data + pkt->l3_off;
+	if (ip4)
+		IP_ECN_set_ce(l3);
+	else
+		IP6_ECN_set_ce(skb, l3);
+	q->stats.ecn_marked += sfc_segs(skb);
 }
 
 /*
@@ -306,9 +314,8 @@ static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, const stru
 		return qdisc_drop(skb, sch, to_free);
 	}
 	sfc_skb_cb(skb)->answered = q->answered_bytes;
-	if (pkt->band != SFC_BAND_HIGH && sfc_backlog_of(sch, pkt->band) > q->ecn &&
-	    sfc_mark_ce(skb, pkt))
-		q->stats.ecn_marked += sfc_segs(skb);
+	if (pkt->band != SFC_BAND_HIGH && sfc_backlog_of(sch, pkt->band) > q->ecn)
+		sfc_mark_ce(q, skb, pkt);
 	return NET_XMIT_SUCCESS;
 }
 

@@ -28,6 +28,9 @@
 
 /* --- PAUSE frames to the neighbour --- */
 
+/* When to try again for which there was no memory */
+#define SFC_PFC_RETRY_NS	(20 * NSEC_PER_USEC)
+
 /* Returns false if there is no frame to send.  Context: @lock held */
 static bool sfc_pfc_say(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u64 *again_ns)
 {
@@ -62,15 +65,20 @@ static bool sfc_pfc_say(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u
 	return f->vector;
 }
 
-static bool sfc_pfc_xmit(struct net_device *dev, const struct sfc_pfc_frame *f)
+static struct sk_buff *sfc_pfc_alloc(const struct net_device *dev)
 {
 	unsigned int room = LL_RESERVED_SPACE(dev);
 	struct sk_buff *skb;
 
 	skb = alloc_skb(room + SFC_PFC_FRAME + dev->needed_tailroom, GFP_ATOMIC);
-	if (!skb)
-		return false;
-	skb_reserve(skb, room);
+	if (skb)
+		skb_reserve(skb, room);
+	return skb;
+}
+
+static bool sfc_pfc_xmit(struct sk_buff *skb, struct net_device *dev,
+			 const struct sfc_pfc_frame *f)
+{
 	sfc_pfc_build(skb_put(skb, SFC_PFC_FRAME), dev->dev_addr, f);
 	skb_reset_mac_header(skb);
 	skb_set_network_header(skb, SFC_PFC_HEAD);
@@ -80,25 +88,37 @@ static bool sfc_pfc_xmit(struct net_device *dev, const struct sfc_pfc_frame *f)
 	return dev_queue_xmit(skb) == NET_XMIT_SUCCESS;
 }
 
-/* A tasklet, because it is scheduled with a qdisc locked, possibly one of this device */
+/*
+ * A tasklet, because it is scheduled with a qdisc locked, possibly one of this device.  The memory
+ * for a frame comes first: without it what is due stays due, and the task runs again soon.
+ */
 static void sfc_pfc_task(struct tasklet_struct *t)
 {
 	struct sfc_pfc *pfc = from_tasklet(pfc, t, task);
+	u64 now, again_ns = U64_MAX;
+	struct sk_buff *skb = NULL;
 	struct net_device *dev;
 	struct sfc_pfc_frame f;
 	bool news = false;
-	u64 again_ns;
 
 	spin_lock(&pfc->lock);
 	dev = pfc->dev;
 	if (dev && pfc->rate.bytes_ps) {
-		news = sfc_pfc_say(pfc, &f, ktime_get_ns(), &again_ns);
+		now = ktime_get_ns();
+		skb = sfc_pfc_alloc(dev);
+		if (skb)
+			news = sfc_pfc_say(pfc, &f, now, &again_ns);
+		else
+			again_ns = now + SFC_PFC_RETRY_NS;
+		pfc->stats.failed += !skb;
 		if (again_ns != U64_MAX)
 			hrtimer_start(&pfc->timer, ns_to_ktime(again_ns), HRTIMER_MODE_ABS_SOFT);
 	}
 	spin_unlock(&pfc->lock);
-	/* sfc_pfc_end() waits for this tasklet, so the device exists */
-	if (news && !sfc_pfc_xmit(dev, &f)) {
+	if (!news) {
+		kfree_skb(skb);
+	} else if (!sfc_pfc_xmit(skb, dev, &f)) {
+		/* sfc_pfc_end() waits for this tasklet, so the device exists */
 		spin_lock(&pfc->lock);
 		pfc->stats.failed++;
 		spin_unlock(&pfc->lock);

@@ -305,8 +305,11 @@ static void bolt_init(struct sock *sk)
 		bolt_control_want(bolt_net(sock_net(sk)));
 	f = bolt_negotiated(sk);
 	speaks = f;
-	if (!f && ctl->no_option)
+	if (!f && ctl->no_option) {
 		f = bolt_flow_get(sk, BOLT_FLOW_CC);
+		if (!f)
+			BOLT_INC_STATS(bolt_net(sock_net(sk)), NoMem);
+	}
 	if (!f) {
 		bolt_fall_back(sk, BOLT_MIB_Fallback);
 		return;

@@ -30,6 +30,7 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 					      struct sock **about)
 {
 	enum bolt_msg_verdict verdict;
+	u8 buf[BOLT_CTL_LEN_MAX];
 	enum bolt_mib_item ret;
 	struct bolt_msg m;
 	struct sock *sk;
@@ -39,9 +40,10 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 	len = skb->len - sizeof(struct udphdr);
 	if (len > BOLT_CTL_LEN_MAX)
 		return BOLT_MIB_CtlLength;
-	if (skb_linearize(skb))
-		return BOLT_MIB_NoMem;
-	p = (const u8 *)(udp_hdr(skb) + 1);
+	/* a message in pieces is copied here, which needs no memory */
+	p = skb_header_pointer(skb, sizeof(struct udphdr), len, buf);
+	if (!p)
+		return BOLT_MIB_CtlShort;
 	verdict = bolt_msg_parse(p, len, &m);
 	if (verdict != BOLT_MSG_OK)
 		return BOLT_MIB_CtlShort + verdict - BOLT_MSG_SHORT;	/* in its order */

@@ -247,9 +247,13 @@ struct bolt_flow *bolt_negotiated(struct sock *sk)
 		       f : NULL;
 
 	note = bolt_hs_take(fastopen ? BOLT_HS_SYN : BOLT_HS_ESTABLISHED, &key);
-	f = note ? bolt_flow_get(sk, BOLT_FLOW_CC) : NULL;
+	if (!note)
+		return NULL;
+	f = bolt_flow_get(sk, BOLT_FLOW_CC);
 	/* the third packet was lost, or deferred (TCP_DEFER_ACCEPT): this one has data */
 	if (f)
 		bolt_rx_data(f, &note->rx);
+	else
+		BOLT_INC_STATS(bn, NoMem);
 	return f;
 }

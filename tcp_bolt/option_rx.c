@@ -232,6 +232,16 @@ static struct bolt_flow *bolt_rx_flow(struct bolt_net *bn, struct sk_buff *skb,
 	return NULL;
 }
 
+/* TCP does the same next.  If it finds memory, it gets the option as well, and ignores it. */
+static bool bolt_may_pull(struct net *net, struct sk_buff *skb, unsigned int len)
+{
+	if (likely(pskb_may_pull(skb, len)))
+		return true;
+	if (skb->len >= len)
+		BOLT_INC_STATS(bolt_net(net), NoMem);
+	return false;
+}
+
 /* A TCP header that may have the option */
 static unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigned int thoff)
 {
@@ -240,11 +250,10 @@ static unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigne
 	unsigned int thlen, off;
 	struct bolt_flow *f;
 
-	/* TCP does the same next */
-	if (!pskb_may_pull(skb, thoff + sizeof(*th)))
+	if (!bolt_may_pull(net, skb, thoff + sizeof(*th)))
 		return NF_ACCEPT;
 	thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
-	if (thlen < sizeof(*th) + BOLT_TCPOPT_LEN_SYN || !pskb_may_pull(skb, thoff + thlen))
+	if (thlen < sizeof(*th) + BOLT_TCPOPT_LEN_SYN || !bolt_may_pull(net, skb, thoff + thlen))
 		return NF_ACCEPT;
 	th = (const struct tcphdr *)(skb->data + thoff);
 	form = bolt_opt_find((const u8 *)(th + 1), thlen - sizeof(*th), &off);

@@ -49,7 +49,9 @@ void bolt_rate_work(struct work_struct *work)
 		/* a bridge of containers and a physical link has the speed of the link */
 		mbps = bolt_rate_of(dev, NULL) ?:
 		       netdev_walk_all_lower_dev(dev, bolt_rate_of, NULL);
-		xa_store(&bn->rates, dev->ifindex, xa_mk_value(mbps), GFP_KERNEL);
+		/* without memory it is unknown until the next event */
+		if (xa_err(xa_store(&bn->rates, dev->ifindex, xa_mk_value(mbps), GFP_KERNEL)))
+			BOLT_INC_STATS(bn, NoMem);
 	}
 	/* each flow reads its rate again with the next packet */
 	atomic_inc_return_release(&bn->rate_gen);

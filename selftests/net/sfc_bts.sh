@@ -400,6 +400,26 @@ test_bounds() {
 	expect_eq "tag" "$(bts 'cflags=4 .* quote=28 tag=')" 32
 }
 
+# IP bytes that have come to H1
+heard_bytes() {
+	ip -n "$H1" -s -j link show dev eth0 | jq '.[0].stats64.rx | .bytes - 14 * .packets'
+}
+
+# However many packets ask for one: in 200 ms no more messages than msgrate brings, and 32, none longer than the
+# longest there is
+test_bounded() {
+	local before bytes
+	port rate 1mbit qth 4542b qtg 1514b suppress off limit 10mb msgrate 1000 edge \
+		switchkey "$SWITCHKEY" tagkey 000102030405060708090a0b0c0d0e0f
+	before=$(heard_bytes)
+	inject "$H1" 192.0.2.7 "$A2" n=2000 gap=100000 ipopts=40 len=1400 bflags=none
+	counters "$R" r2 bts_sent=231 msg_limited=1764
+	bytes=$(($(heard_bytes) - before))
+	expect_le "bytes" "$bytes" $((231 * 228))
+	# and an ARP request, at most
+	expect_ge "these messages" "$bytes" $((231 * 148))
+}
+
 # Dropped, but not unheard
 test_full() {
 	port rate 1mbit qth 4542b qtg 1514b suppress off limit 9084b
@@ -427,4 +447,4 @@ test_vlan() {
 
 run_tests beyond_qth threshold_is_exact ipv6 udp with_bolt not_data \
 	no_answer_to_answers no_answer_to_any_message not_one_host no_longer_than_its_cause no_longer_together silence auto_thresholds \
-	suppression suppression_late suppression_ends suppression_vrf many_flows egress off edge bounds full vlan
+	suppression suppression_late suppression_ends suppression_vrf many_flows egress off edge bounds bounded full vlan
