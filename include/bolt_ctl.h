@@ -15,10 +15,11 @@ enum bolt_ctl_listener {
 
 /*
  * A datagram arrived on @port (host byte order).  Called in softirq under RCU, with @skb at its
- * UDP header and the checksum verified.  Returns false if it is not for this listener.  The caller
- * frees @skb.
+ * UDP header and the checksum verified; its payload is @p, in one piece, or NULL if it is longer
+ * than any message.  Returns false if it is not for this listener.  The caller frees @skb.
  */
-typedef bool bolt_ctl_receive(struct net *net, u16 port, struct sk_buff *skb);
+typedef bool bolt_ctl_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *p,
+			      unsigned int len);
 
 void bolt_ctl_register(enum bolt_ctl_listener who, bolt_ctl_receive *receive);
 void bolt_ctl_unregister(enum bolt_ctl_listener who);

@@ -109,18 +109,13 @@ static bool sfc_hold_same_vrf(const struct net_device *dev, const struct net_dev
 }
 
 /* A bolt_ctl_receive.  Each sfc_hold with this control port handles the message. */
-bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb)
+bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *p,
+		      unsigned int len)
 {
-	unsigned int len = skb->len - sizeof(struct udphdr);
-	u8 buf[BOLT_CTL_LEN_MAX];
 	struct sfc_hold *h;
 	struct bolt_msg m;
 	bool ours = false;
-	const u8 *p;
 
-	if (len > BOLT_CTL_LEN_MAX)
-		return false;
-	p = skb_header_pointer(skb, sizeof(struct udphdr), len, buf);
 	if (!p || udp_hdr(skb)->source != udp_hdr(skb)->dest ||
 	    bolt_msg_parse(p, len, &m) != BOLT_MSG_OK ||
 	    m.type != BOLT_CTL_BTS || m.protocol == IPPROTO_TCP)

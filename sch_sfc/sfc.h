@@ -212,7 +212,8 @@ extern struct Qdisc_ops sfc_hold_qdisc_ops;
 void sfc_hold_leave(struct net_device *dev);
 
 /* hear.c */
-bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb);
+bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *p,
+		      unsigned int len);
 
 /* qos.c */
 extern const struct Qdisc_class_ops sfc_class_ops;

@@ -27,23 +27,15 @@ static bool bolt_tag_ok(const struct bolt_net *bn, const u8 *p, unsigned int len
 
 /* *@about is set to the connection that the message is about, with a reference, if one is found */
 static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buff *skb,
-					      struct sock **about)
+					      const u8 *p, unsigned int len, struct sock **about)
 {
 	enum bolt_msg_verdict verdict;
-	u8 buf[BOLT_CTL_LEN_MAX];
 	enum bolt_mib_item ret;
 	struct bolt_msg m;
 	struct sock *sk;
-	unsigned int len;
-	const u8 *p;
 
-	len = skb->len - sizeof(struct udphdr);
-	if (len > BOLT_CTL_LEN_MAX)
-		return BOLT_MIB_CtlLength;
-	/* a message in pieces is copied here, which needs no memory */
-	p = skb_header_pointer(skb, sizeof(struct udphdr), len, buf);
 	if (!p)
-		return BOLT_MIB_CtlShort;
+		return BOLT_MIB_CtlLength;
 	verdict = bolt_msg_parse(p, len, &m);
 	if (verdict != BOLT_MSG_OK)
 		return BOLT_MIB_CtlShort + verdict - BOLT_MSG_SHORT;	/* in its order */
@@ -86,7 +78,8 @@ void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk
 }
 
 /* A bolt_ctl_receive.  Ignores a port that only sfc_hold has opened. */
-bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb)
+bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *p,
+			  unsigned int len)
 {
 	struct bolt_net *bn = bolt_net(net);
 	struct sock *about = NULL;
@@ -95,7 +88,7 @@ bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb)
 	if (!READ_ONCE(bn->ctl_open) || port != READ_ONCE(bn->port))
 		return false;
 	BOLT_INC_STATS(bn, CtlRx);
-	item = bolt_control_handle(bn, skb, &about);
+	item = bolt_control_handle(bn, skb, p, len, &about);
 	if (item != BOLT_MIB_CtlRx)
 		bolt_refuse(bn, skb, about, item);
 	if (about)

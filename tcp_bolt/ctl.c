@@ -16,6 +16,7 @@
 #include <net/udp_tunnel.h>
 
 #include <bolt_ctl.h>
+#include <uapi/linux/bolt.h>
 
 /* A port that is open */
 struct bolt_ctl_port {
@@ -33,13 +34,19 @@ static bolt_ctl_receive __rcu *bolt_ctl_listeners[BOLT_CTL_LISTENERS];
 /* Consumes all datagrams, none is queued to the socket.  Context: softirq, checksum verified */
 static int bolt_ctl_rcv(struct sock *sk, struct sk_buff *skb)
 {
-	const struct bolt_ctl_port *p = rcu_dereference_sk_user_data(sk);
+	const struct bolt_ctl_port *port = rcu_dereference_sk_user_data(sk);
+	unsigned int len = skb->len - sizeof(struct udphdr);
 	bolt_ctl_receive *receive;
+	u8 buf[BOLT_CTL_LEN_MAX];
+	const u8 *p = NULL;
 	int i;
 
-	for (i = 0; p && i < BOLT_CTL_LISTENERS; i++) {
+	/* a message in pieces is copied, which takes no memory that may be wanting */
+	if (len <= sizeof(buf))
+		p = skb_header_pointer(skb, sizeof(struct udphdr), len, buf);
+	for (i = 0; port && i < BOLT_CTL_LISTENERS; i++) {
 		receive = rcu_dereference(bolt_ctl_listeners[i]);
-		if (receive && receive(p->net, p->port, skb))
+		if (receive && receive(port->net, port->port, skb, p, len))
 			break;
 	}
 	consume_skb(skb);
