@@ -215,6 +215,13 @@ static inline bool bolt_is_ip6(const struct sk_buff *skb)
 	return skb->protocol == htons(ETH_P_IPV6);
 }
 
+/* Context: the socket's spinlock held */
+static inline bool bolt_sk_is_owned(struct sock *sk)
+{
+	/* since 7.x lock_sock() tries to set it together with the spinlock, in vain meanwhile */
+	return data_race(sock_owned_by_user(sk));
+}
+
 /* TCP signs before our hook sees the packet (RFC 2385, RFC 5925), so nothing may be added to it */
 static inline bool bolt_sk_is_signed(const struct sock *sk)
 {

@@ -269,7 +269,7 @@ enum bolt_mib_item bolt_feedback(struct sock *sk, const struct bolt_msg *m)
 		return BOLT_MIB_CtlNotBolt;
 	if (m->type != BOLT_CTL_SRC && !bolt_pause_sends(sk))
 		return BOLT_MIB_CtlSeq;
-	if (sock_owned_by_user(sk))
+	if (bolt_sk_is_owned(sk))
 		return bolt_deferred_add(sk, m, &now);
 	/* earlier messages first: the time that the controller sees must not go back */
 	if (f)

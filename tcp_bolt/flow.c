@@ -126,7 +126,7 @@ static void bolt_flow_work(struct work_struct *work)
 	u64 keep_ns;
 
 	spin_lock_bh(&sk->sk_lock.slock);
-	if (!sock_owned_by_user(sk)) {
+	if (!bolt_sk_is_owned(sk)) {
 		bolt_deferred_run(f, sk);
 		bolt_flow_drop_unreleased(f);
 		swap(leaving, f->leaving);

@@ -150,7 +150,7 @@ static __no_kcsan int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
 	if (!err && f->pause.begun)
 		err = bolt_put_pause(skb, &f->pause, now_ns);
 	/* its fields belong together; at most the rate of a CNM's link, which has 32 bits */
-	if (!sock_owned_by_user(sk))
+	if (!bolt_sk_is_owned(sk))
 		kbps = bolt_cap_kbps(&f->pause.cap, now_ns);
 	if (!err && kbps)
 		err = nla_put_u32(skb, BOLT_A_FLOW_LIMIT, kbps);

@@ -88,7 +88,7 @@ void bolt_pause_end(struct sock *sk, struct bolt_flow *f)
 {
 	struct bolt_pause *p = &f->pause;
 
-	if (p->edt.armed && !sock_owned_by_user(sk) && bolt_pause_sends(sk) &&
+	if (p->edt.armed && !bolt_sk_is_owned(sk) && bolt_pause_sends(sk) &&
 	    p->edt.until_ns > ktime_get_ns())
 		bolt_pause_edt_set(sk, f, 0);
 	bolt_pause_release(sk, p);
