@@ -76,6 +76,8 @@ test_qdiscs() {
 test_heeded() {
 	local sent
 	setup_pfc
+	# less than any kernel sends
+	expect "slow" in_ns "$R" tc qdisc change dev r2 root handle 1: sfc rate 20mbit
 	while_sending true
 	empty
 	sent=$(qdisc "$R" r1 pfc_xoff)
