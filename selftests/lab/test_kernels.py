@@ -33,6 +33,33 @@ class Refuses(unittest.TestCase):
         self.assertEqual(said("build", "--flavour", "kcsan", "--version", "6.1"), "1: lab kernel: flavour kcsan is for 7.3 only")
 
 
+class Splats(unittest.TestCase):
+    """What of a console fails a test."""
+    RACE = "BUG: KCSAN: data-race in a / b"
+
+    def first(self, *lines):
+        with tempfile.NamedTemporaryFile("w") as console:
+            console.write("".join(f"{line}\r\n" for line in lines))
+            console.flush()
+            return subprocess.run(["bash", "-c", f". {KERNEL}/splats; first_splat {console.name}"], check=True, capture_output=True,
+                                  text=True).stdout.rstrip("\n")
+
+    def race(self, how, function):
+        return self.first("ok 1", self.RACE, "", f"{how} to 0x61add480 of 4 bytes by interrupt on cpu 1:", f" {function}",
+                          " outer+0x5c/0x100 [tcp_bolt]", "read to 0x61add480 of 4 bytes by task 99 on cpu 0:", " tcp_ack+0x67/0x430")
+
+    def test_what_no_kernel_may_say(self):
+        self.assertEqual(self.first("ok 1", "WARNING: CPU: 0", "BUG: KASAN: b"), "WARNING: CPU: 0")
+        self.assertEqual(self.first("ok 1", self.RACE, "BUG: KASAN: b"), "BUG: KASAN: b")
+        self.assertEqual(self.first("ok 1", "reboot: Power down"), "")
+
+    def test_races_of_a_module_by_a_plain_access(self):
+        self.assertEqual(self.race("write", "bolt_x+0x5c/0x100 [tcp_bolt]"), self.RACE)
+        self.assertEqual(self.race("read-write", "sfc_x.part.0+0x5c/0x100 [sch_sfc]"), self.RACE)
+        self.assertEqual(self.race("read (marked)", "bolt_x+0x5c/0x100 [tcp_bolt]"), "")
+        self.assertEqual(self.race("write", "tcp_x+0x5c/0x100"), "")
+
+
 class Noexec(unittest.TestCase):
     """What is on a file system that nothing may be executed from."""
 
