@@ -28,7 +28,7 @@ static void bolt_apply(struct sock *sk, struct bolt_flow *f)
 {
 	bolt_set_window(sk, f,
 			min_t(u64, bolt_core_packets(&f->core), f->swift.fabric.cwnd_q32 >> 32),
-			bolt_core_gap_ns(&f->core));
+			bolt_core_gap_ns(f->core.cwnd_q32, f->core.min_rtt_ns));
 }
 
 /* The minimum window is one packet before the first RTT sample, and as in the paper with paper=1 */

@@ -42,6 +42,7 @@
 #define BOLT_ROUND_BELOW	4
 /* One SRC takes at most 1/8 of the window */
 #define BOLT_SRC_SHIFT		3
+/* Longest gap: a single very large RTT sample must not stop a flow with a tiny window */
 #define BOLT_GAP_MAX_NS		1000000000U
 
 /* The state of one flow */
@@ -82,13 +83,12 @@ static inline u64 bolt_core_effective_cwnd_q32(const struct bolt_core *c, u32 tc
 	return bolt_core_packets(c) <= tcp_cwnd ? c->cwnd_q32 : (u64)tcp_cwnd << 32;
 }
 
-/* Time between two departures of a window below one packet, from 0.001; 0: ACK clocking */
-static inline u32 bolt_core_gap_ns(const struct bolt_core *c)
+/* Time between two departures of a window below one packet, rtt / cwnd; 0: ACK clocking */
+static inline u32 bolt_core_gap_ns(u64 w_q32, u32 rtt_ns)
 {
-	if (c->cwnd_q32 >= BOLT_ONE)
+	if (w_q32 >= BOLT_ONE)
 		return 0;
-	return min_t(u64, div64_u64((u64)c->min_rtt_ns << 32, max_t(u64, c->cwnd_q32, 1)),
-		     BOLT_GAP_MAX_NS);
+	return min_t(u64, div64_u64((u64)rtt_ns << 32, max_t(u64, w_q32, 1)), BOLT_GAP_MAX_NS);
 }
 
 /* Time a link takes to drain a queue, truncated, saturating; 0 if its rate is unknown */

@@ -14,7 +14,6 @@
 #include "core.h"
 #include "echo.h"
 #include "net.h"
-#include "swift.h"
 
 struct bolt_controller;
 

@@ -10,7 +10,7 @@
 
 #include <bolt_keys.h>
 #include "mib.h"
-#include "swift_target.h"
+#include "swift.h"
 
 /* net.bolt.level_dscp: the DSCP of data before which its message sent at least so many bytes */
 #define BOLT_LEVEL_DSCPS	8

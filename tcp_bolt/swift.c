@@ -35,10 +35,10 @@ static struct swift_bounds bolt_swift_bounds(const struct sock *sk, const struct
 	if (!b.rtt_ns) {
 		b.rtt_ns = min_t(u64, (u64)tcp_min_rtt(tcp_sk(sk)) * NSEC_PER_USEC,
 				 BOLT_RTT_SRC_MAX_NS);
-		b.min_q32 = SWIFT_ONE;
+		b.min_q32 = BOLT_ONE;
 	}
 	if (!f->speaks)
-		b.min_q32 = 2 * SWIFT_ONE;
+		b.min_q32 = 2 * BOLT_ONE;
 	return b;
 }
 
@@ -46,7 +46,7 @@ static void bolt_swift_apply(struct sock *sk, struct bolt_flow *f)
 {
 	f->core.cwnd_q32 = swift_cwnd_q32(&f->swift);
 	bolt_set_window(sk, f, bolt_clamp_cwnd(sk, f, swift_packets(&f->swift)),
-			swift_pace_ns(&f->swift));
+			bolt_core_gap_ns(f->core.cwnd_q32, f->swift.rtt_ns));
 }
 
 /* What an ACK says of the delay, in *@a.  Returns false if it has no sample. */
@@ -151,7 +151,7 @@ void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 
 	if (!bolt_swift_acked(sk, f, rs, rtt, &a))
 		return;
-	b.min_q32 = SWIFT_ONE;
+	b.min_q32 = BOLT_ONE;
 	reported_ns = swift_reported_ns(&f->reported, a.now_ns, a.rtt_ns);
 	if (swift_cap_ack(&f->swift, &f->bn->swift, &b, &a, (u64)f->cwnd << 32,
 			  READ_ONCE(f->ack_dec) ? reported_ns : 0))

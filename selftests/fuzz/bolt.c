@@ -69,7 +69,7 @@ static void window(struct input *in, struct bolt_core *c, u32 init, u64 now)
 	c->round = take_range(in, 0, U32_MAX);
 	pkts = bolt_core_packets(c);
 	CHECK(pkts >= 1 && pkts <= (c->cwnd_q32 >> 32) + 1);
-	gap = bolt_core_gap_ns(c);
+	gap = bolt_core_gap_ns(c->cwnd_q32, c->min_rtt_ns);
 	CHECK(gap <= BOLT_GAP_MAX_NS && (!gap || c->cwnd_q32 < BOLT_ONE));
 	CHECK(c->cwnd_q32 >= BOLT_ONE || gap >= min(c->min_rtt_ns, BOLT_GAP_MAX_NS));
 }

@@ -535,19 +535,42 @@ static void bolt_core_weight_test(struct kunit *test)
 /* A small window is rounded at random, a large one down; below one a packet still leaves. */
 static void bolt_core_packets_test(struct kunit *test)
 {
-	struct bolt_core c = { .cwnd_q32 = Q32(2700), .min_rtt_ns = 8000 };
+	struct bolt_core c = { .cwnd_q32 = Q32(2700) };
 
 	KUNIT_EXPECT_EQ(test, bolt_core_packets(&c), 2);
 	c.round = U32_MAX / 2;
 	KUNIT_EXPECT_EQ(test, bolt_core_packets(&c), 3);
 	c.cwnd_q32 = Q32(4700);
 	KUNIT_EXPECT_EQ(test, bolt_core_packets(&c), 4);
-	KUNIT_EXPECT_EQ(test, bolt_core_gap_ns(&c), 0);
 	c.cwnd_q32 = BOLT_ONE / 4;
 	KUNIT_EXPECT_EQ(test, bolt_core_packets(&c), 1);
-	KUNIT_EXPECT_EQ(test, bolt_core_gap_ns(&c), 32000);
-	c.min_rtt_ns = U32_MAX;
-	KUNIT_EXPECT_EQ(test, bolt_core_gap_ns(&c), BOLT_GAP_MAX_NS);
+}
+
+struct gap_case {
+	const char *name;
+	u64 cwnd;
+	u32 rtt, want;
+};
+
+static const struct gap_case gap_cases[] = {
+	{ "two packets", 2 * BOLT_ONE, 8000, 0 },
+	{ "one", BOLT_ONE, 8000, 0 },
+	{ "just less than one", BOLT_ONE - 1, 8000, 8000 },
+	{ "0.5: twice the RTT", BOLT_ONE / 2, 8000, 16000 },
+	{ "0.001: a thousand", BOLT_ONE / 1000 + 1, 8000, 7999998 },
+	{ "0.75 of 100 us", BOLT_ONE / 4 * 3, 100000, 133333 },
+	{ "bounded", BOLT_ONE / 1000, 40000000, BOLT_GAP_MAX_NS },
+	{ "the longest RTT", BOLT_ONE / 1000, 1U << 31, BOLT_GAP_MAX_NS },
+	{ "no RTT yet", BOLT_ONE / 2, 0, 0 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(gap, gap_cases, name);
+
+static void bolt_core_gap_test(struct kunit *test)
+{
+	const struct gap_case *k = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, bolt_core_gap_ns(k->cwnd, k->rtt), k->want);
 }
 
 struct sends_case {
@@ -693,6 +716,7 @@ static struct kunit_case bolt_core_cases[] = {
 	KUNIT_CASE_PARAM(bolt_core_settles_test, settle_gen_params),
 	KUNIT_CASE(bolt_core_weight_test),
 	KUNIT_CASE(bolt_core_packets_test),
+	KUNIT_CASE_PARAM(bolt_core_gap_test, gap_gen_params),
 	KUNIT_CASE_PARAM(bolt_core_effective_cwnd_test, sends_gen_params),
 	KUNIT_CASE(bolt_core_queue_ns_test),
 	KUNIT_CASE_PARAM(bolt_core_bdp_pkts_test, bdp_gen_params),

@@ -11,7 +11,7 @@
 
 #define RANDOM_ROWS	20000
 #define US		1000U
-#define MILLI(n)	((u64)(n) * SWIFT_ONE / 1000)	/* thousandths of a packet */
+#define MILLI(n)	((u64)(n) * BOLT_ONE / 1000)	/* thousandths of a packet */
 
 /* A fixed sequence, so that a failure comes again (xorshift64) */
 static u64 next_random(u64 *state)
@@ -187,7 +187,7 @@ struct ai_case {
 
 static const struct ai_case ai_cases[] = {
 	{ "below one: ai for each packet", MILLI(500), 1, 1, MILLI(1500) },
-	{ "the smallest window", SWIFT_CWND_MIN, 1, 1, SWIFT_CWND_MIN + SWIFT_ONE },
+	{ "the smallest window", SWIFT_CWND_MIN, 1, 1, SWIFT_CWND_MIN + BOLT_ONE },
 	{ "below one, two acknowledged", MILLI(100), 1, 2, MILLI(2100) },
 	{ "one packet", MILLI(1000), 1, 1, MILLI(2000) },
 	{ "one and a half", MILLI(1500), 1, 1, MILLI(2166) + MILLI(2) / 3 },
@@ -219,11 +219,11 @@ static void swift_ai_large_test(struct kunit *test)
 {
 	struct swift s = { };
 
-	s.fabric.cwnd_q32 = SWIFT_CWND_MAX - 2 * SWIFT_ONE;
+	s.fabric.cwnd_q32 = SWIFT_CWND_MAX - 2 * BOLT_ONE;
 	s.endpoint.cwnd_q32 = SWIFT_CWND_MAX;
 	ack(&s, 0, 9999, (1U << 20) - 2);
-	KUNIT_EXPECT_GE(test, swift_cwnd_q32(&s), SWIFT_CWND_MAX - SWIFT_ONE - SWIFT_ONE / 1024);
-	KUNIT_EXPECT_LE(test, swift_cwnd_q32(&s), SWIFT_CWND_MAX - SWIFT_ONE + SWIFT_ONE / 1024);
+	KUNIT_EXPECT_GE(test, swift_cwnd_q32(&s), SWIFT_CWND_MAX - BOLT_ONE - BOLT_ONE / 1024);
+	KUNIT_EXPECT_LE(test, swift_cwnd_q32(&s), SWIFT_CWND_MAX - BOLT_ONE + BOLT_ONE / 1024);
 }
 
 static void swift_not_limited_test(struct kunit *test)
@@ -233,29 +233,29 @@ static void swift_not_limited_test(struct kunit *test)
 
 	swift_start(&s, 10);
 	swift_on_ack(&s, &plain, &open, &a);
-	KUNIT_EXPECT_EQ(test, swift_cwnd_q32(&s), 10 * SWIFT_ONE);
+	KUNIT_EXPECT_EQ(test, swift_cwnd_q32(&s), 10 * BOLT_ONE);
 }
 
 static void swift_bounds_test(struct kunit *test)
 {
 	const struct swift_ack more = { .rtt_ns = 1, .acked = 1000, .limited = true };
 	const struct swift_ack less = { .now_ns = 1000000, .rtt_ns = 1000000 };
-	struct swift_bounds b = { .max_q32 = 12 * SWIFT_ONE };
+	struct swift_bounds b = { .max_q32 = 12 * BOLT_ONE };
 	struct swift s;
 
 	swift_start(&s, 10);
 	swift_on_ack(&s, &plain, &b, &more);
-	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 12 * SWIFT_ONE);
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 12 * BOLT_ONE);
 	/* the ceiling that guards the other window as well */
-	KUNIT_EXPECT_EQ(test, s.endpoint.cwnd_q32, 12 * SWIFT_ONE);
+	KUNIT_EXPECT_EQ(test, s.endpoint.cwnd_q32, 12 * BOLT_ONE);
 
-	b.min_q32 = 8 * SWIFT_ONE;
+	b.min_q32 = 8 * BOLT_ONE;
 	swift_on_ack(&s, &plain, &b, &less);
-	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 8 * SWIFT_ONE);
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 8 * BOLT_ONE);
 	/* a largest window below the smallest: the latter holds */
-	b.max_q32 = SWIFT_ONE;
+	b.max_q32 = BOLT_ONE;
 	swift_on_ack(&s, &plain, &b, &more);
-	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 8 * SWIFT_ONE);
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 8 * BOLT_ONE);
 }
 
 /* --- multiplicative decrease (lines 11-14) --- */
@@ -465,47 +465,6 @@ static void swift_recovery_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.endpoint.cwnd_q32 >> 32, 32ULL);
 }
 
-/* --- windows below one packet (section 3.4) --- */
-
-struct pace_case {
-	const char *name;
-	u64 cwnd;
-	u32 rtt, want;
-};
-
-static const struct pace_case pace_cases[] = {
-	{ "two packets", MILLI(2000), 8000, 0 },
-	{ "one", MILLI(1000), 8000, 0 },
-	{ "just less than one", SWIFT_ONE - 1, 8000, 8000 },
-	{ "0.5: twice the RTT", MILLI(500), 8000, 16000 },
-	{ "0.1", MILLI(100), 8000, 80000 },
-	{ "0.001: a thousand", SWIFT_CWND_MIN, 8000, 8000000 },
-	{ "0.75 of 100 us", MILLI(750), 100000, 133333 },
-	{ "bounded", SWIFT_CWND_MIN, 40000000, SWIFT_PACE_MAX_NS },
-	{ "the longest RTT", SWIFT_CWND_MIN, 1U << 31, SWIFT_PACE_MAX_NS },
-	{ "no RTT yet", MILLI(500), 0, 0 },
-};
-
-KUNIT_ARRAY_PARAM_DESC(pace, pace_cases, name);
-
-static void swift_pace_test(struct kunit *test)
-{
-	const struct pace_case *k = test->param_value;
-	struct swift s = { .rtt_ns = k->rtt };
-	u32 ns, off = k->want >> 20;
-
-	s.fabric.cwnd_q32 = k->cwnd;
-	s.endpoint.cwnd_q32 = SWIFT_CWND_MAX;
-	ns = swift_pace_ns(&s);
-	KUNIT_EXPECT_LE(test, ns, k->want + off + 1);
-	KUNIT_EXPECT_GE(test, ns + off + 1, k->want);
-	/* one packet may be in flight all the same */
-	KUNIT_EXPECT_GE(test, swift_packets(&s), 1U);
-	/* the endpoint's window paces as well */
-	swap(s.fabric, s.endpoint);
-	KUNIT_EXPECT_EQ(test, swift_pace_ns(&s), ns);
-}
-
 /* --- beside Bolt (Bolt, section 6) --- */
 
 struct beside_case {
@@ -564,8 +523,8 @@ static void swift_beside_scaling_test(struct kunit *test)
 
 	/* 32.3 us for one packet, 11 - 2 us for eight: */
 	swift_cap_start(&s);
-	KUNIT_EXPECT_FALSE(test, swift_cap_ack(&s, &defaults, &open, &a, SWIFT_ONE, 0));
-	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &defaults, &open, &a, 8 * SWIFT_ONE, 0));
+	KUNIT_EXPECT_FALSE(test, swift_cap_ack(&s, &defaults, &open, &a, BOLT_ONE, 0));
+	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &defaults, &open, &a, 8 * BOLT_ONE, 0));
 }
 
 /* Once per round trip; what comes between does not clamp it to what the flow sends either */
@@ -575,28 +534,28 @@ static void swift_beside_once_test(struct kunit *test)
 	struct swift s = { };
 
 	swift_cap_start(&s);
-	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &plain, &open, &a, 100 * SWIFT_ONE, 0));
+	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &plain, &open, &a, 100 * BOLT_ONE, 0));
 	a.now_ns += 16 * US - 1;
-	KUNIT_EXPECT_FALSE(test, swift_cap_ack(&s, &plain, &open, &a, 10 * SWIFT_ONE, 0));
+	KUNIT_EXPECT_FALSE(test, swift_cap_ack(&s, &plain, &open, &a, 10 * BOLT_ONE, 0));
 	expect_near(test, "not yet", s.fabric.cwnd_q32, MILLI(70000));
 	a.now_ns++;
-	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &plain, &open, &a, 10 * SWIFT_ONE, 0));
+	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &plain, &open, &a, 10 * BOLT_ONE, 0));
 	expect_near(test, "again", s.fabric.cwnd_q32, MILLI(7000));
 }
 
 /* The ceiling comes down on it when the first round trip is known: no decrease, and none put off */
 static void swift_beside_ceiling_test(struct kunit *test)
 {
-	const struct swift_bounds b = { .max_q32 = 88 * SWIFT_ONE };
+	const struct swift_bounds b = { .max_q32 = 88 * BOLT_ONE };
 	struct swift_ack a = { .now_ns = 1ULL << 40, .rtt_ns = 8 * US, .acked = 1 };
 	struct swift s = { };
 
 	swift_cap_start(&s);
-	KUNIT_EXPECT_FALSE(test, swift_cap_ack(&s, &plain, &b, &a, 70 * SWIFT_ONE, 0));
-	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 88 * SWIFT_ONE);
+	KUNIT_EXPECT_FALSE(test, swift_cap_ack(&s, &plain, &b, &a, 70 * BOLT_ONE, 0));
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 88 * BOLT_ONE);
 	a.now_ns += US;
 	a.rtt_ns = 16 * US;
-	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &plain, &b, &a, 70 * SWIFT_ONE, 0));
+	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &plain, &b, &a, 70 * BOLT_ONE, 0));
 	expect_near(test, "window", s.fabric.cwnd_q32, MILLI(49000));
 }
 
@@ -642,7 +601,6 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(swift_rto_once_test),
 	KUNIT_CASE(swift_rto_row_test),
 	KUNIT_CASE(swift_recovery_test),
-	KUNIT_CASE_PARAM(swift_pace_test, pace_gen_params),
 	KUNIT_CASE_PARAM(swift_beside_test, beside_gen_params),
 	KUNIT_CASE(swift_beside_scaling_test),
 	KUNIT_CASE(swift_beside_once_test),

@@ -218,7 +218,7 @@ static void departed(struct flow *f, u32 len)
 static void send(struct flow *f)
 {
 	while (f->sent < f->bytes && f->in_flight < bolt_core_packets(&f->core)) {
-		u64 gap = bolt_core_gap_ns(&f->core);
+		u64 gap = bolt_core_gap_ns(f->core.cwnd_q32, f->core.min_rtt_ns);
 		u64 due = max(f->next_tx, gap ? f->last_tx + gap : 0);
 		u64 window = (u64)bolt_core_packets(&f->core) * mss;
 		struct pkt k = { .flow = f, .tx = now, .flags = BOLT_F_DATA };
