@@ -100,7 +100,7 @@ struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *sa
 
 /* option_push.c: header space for the option */
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);
-void bolt_reserve_again(struct sock *sk, struct bolt_flow *f);
+bool bolt_reserve_lost(const struct sock *sk);
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
 u8 *bolt_grow(struct sk_buff *skb, int delta, unsigned int stay);
 u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int need);

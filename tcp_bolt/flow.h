@@ -141,11 +141,11 @@ struct bolt_flow {
 	u64			prior_q32[2];	/* windows before the latest loss, for undo */
 	u64			loss_cwnd_q32;	/* the window as cut in this loss episode */
 	u32			syn_ack;	/* acknowledgment number of the SYN-ACK */
-	u16			hdr_reserved;	/* icsk_ext_hdr_len with the option; 0: without */
 	u8			pacing_ours:1,	/* sk_pacing_status was NONE before us */
 				in_first:1,
 				in_msg:1,	/* ... and not all of it is acknowledged */
 				recovery:1,	/* TCP_CA_Recovery */
+				reserved:1,	/* TCP leaves room for the option */
 				last_open:1;	/* LAST was sent and not yet refuted */
 	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */
 	u8			ack_missing;	/* ACKs in a row without the option */

@@ -9,52 +9,40 @@
 #include "bolt.h"
 
 /*
- * TCP subtracts icsk_ext_hdr_len from the MSS, so add the option to it.  IP options change the
- * field by differences and IPv6 extension headers overwrite it, so save its value after our change.
- * Context: socket locked
+ * TCP subtracts icsk_ext_hdr_len from the MSS, so add the option to it.  IPv4 changes the field by
+ * the difference of its options, but IPv6 overwrites it with the length of its extension headers.
+ * That is a multiple of eight, which it is not with the option.
  */
+bool bolt_reserve_lost(const struct sock *sk)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+
+	return icsk->icsk_ext_hdr_len % 8 == 0 &&
+	       icsk->icsk_af_ops->net_header_len == sizeof(struct ipv6hdr);
+}
+
+/* Also if it was lost.  Context: socket locked */
 void bolt_reserve(struct sock *sk, struct bolt_flow *f)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 
 	icsk->icsk_ext_hdr_len += BOLT_TCPOPT_LEN;
-	f->hdr_reserved = icsk->icsk_ext_hdr_len;
+	f->reserved = 1;
 	icsk->icsk_sync_mss(sk, icsk->icsk_pmtu_cookie);
-}
-
-/*
- * Has IPv6 overwritten the field with the length of its extension headers, which is a multiple of
- * eight, without the option, which is not?
- */
-static bool bolt_reserve_lost(const struct sock *sk, const struct bolt_flow *f)
-{
-	unsigned int len = inet_csk(sk)->icsk_ext_hdr_len;
-
-	return sk->sk_family == AF_INET6 && len != f->hdr_reserved && len % 8 == 0;
 }
 
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
-	bool lost = bolt_reserve_lost(sk, f);
 
-	if (!f->hdr_reserved)
+	if (!f->reserved)
 		return;
-	f->hdr_reserved = 0;
-	if (lost)
+	f->reserved = 0;
+	if (bolt_reserve_lost(sk))
 		return;
 	icsk->icsk_ext_hdr_len -= BOLT_TCPOPT_LEN;
 	if (sk->sk_state != TCP_CLOSE)
 		icsk->icsk_sync_mss(sk, icsk->icsk_pmtu_cookie);
-}
-
-/* icsk_ext_hdr_len was changed: add the option again if it was overwritten. */
-void bolt_reserve_again(struct sock *sk, struct bolt_flow *f)
-{
-	if (bolt_reserve_lost(sk, f))
-		bolt_reserve(sk, f);
-	else
-		f->hdr_reserved = inet_csk(sk)->icsk_ext_hdr_len;
 }
 
 /* A D-SACK (RFC 2883): the first block lies below the ACK, or within the second. */

@@ -128,11 +128,11 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk)
 	struct bolt_opt opt = {};
 	u8 *p;
 
-	if (!f || !f->hdr_reserved || bolt_sk_is_signed(sk))
+	if (!f || !f->reserved || bolt_sk_is_signed(sk))
 		return;
 	bolt_deferred_run(f, sk);
-	if (unlikely(icsk->icsk_ext_hdr_len != f->hdr_reserved))
-		bolt_reserve_again(sk, f);
+	if (unlikely(bolt_reserve_lost(sk)))
+		bolt_reserve(sk, f);
 
 	/* acknowledge every packet: no delayed ACK, and no wait for data to piggyback on */
 	icsk->icsk_ack.quick = TCP_MAX_QUICKACKS;

@@ -122,7 +122,7 @@ static void bolt_cap_out(struct sock *sk, struct bolt_flow *f, const struct sk_b
 		return;
 	/* the option is not in the packet yet */
 	bolt_cap_sent(&f->pause.cap, now_ns,
-		      bolt_wire_bytes(skb, ETH_HLEN + (f->hdr_reserved ? BOLT_TCPOPT_LEN : 0)));
+		      bolt_wire_bytes(skb, ETH_HLEN + (f->reserved ? BOLT_TCPOPT_LEN : 0)));
 	bolt_pause_apply(sk, f);
 	BOLT_INC_STATS(f->bn, CnmTx);
 }
