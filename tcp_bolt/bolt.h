@@ -149,9 +149,8 @@ enum bolt_mib_item bolt_feedback(struct sock *sk, const struct bolt_msg *m);
 void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
 		 enum bolt_mib_item item);
 void bolt_control_init(struct bolt_net *bn);
-void bolt_control_open(struct bolt_net *bn);
 void bolt_control_want(struct bolt_net *bn);
-int bolt_control_need(struct bolt_net *bn);
+int bolt_control_open(struct bolt_net *bn);
 int bolt_control_rebind(struct bolt_net *bn, int port);
 bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *p,
 			  unsigned int len);

@@ -98,8 +98,8 @@ bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb, const 
 
 /* --- opening and closing --- */
 
-/* net.bolt.sfc: the port is open when this returns 0. */
-int bolt_control_need(struct bolt_net *bn)
+/* The port is open when this returns 0: for net.bolt.sfc, as the module is loaded, for a socket. */
+int bolt_control_open(struct bolt_net *bn)
 {
 	int err = 0;
 
@@ -108,18 +108,11 @@ int bolt_control_need(struct bolt_net *bn)
 		err = bolt_ctl_open(bn->net, bn->port);
 	if (!err)
 		WRITE_ONCE(bn->ctl_open, true);
+	else
+		net_warn_ratelimited("tcp_bolt: control port %d cannot be opened (%d): nothing will be heard from switches\n",
+				     bn->port, err);
 	mutex_unlock(&bn->ctl_lock);
 	return err;
-}
-
-/* The module was loaded, or a socket uses bolt; the next socket that selects it tries again. */
-void bolt_control_open(struct bolt_net *bn)
-{
-	int err = bolt_control_need(bn);
-
-	if (err)
-		net_warn_ratelimited("tcp_bolt: control port %d cannot be opened (%d): nothing will be heard from switches\n",
-				     READ_ONCE(bn->port), err);
 }
 
 static void bolt_control_work(struct work_struct *work)
@@ -127,7 +120,10 @@ static void bolt_control_work(struct work_struct *work)
 	bolt_control_open(container_of(work, struct bolt_net, open_work));
 }
 
-/* Open the port for the first socket that uses bolt.  Opening sleeps: use a work item. */
+/*
+ * Open the port for the first socket that uses bolt; if that fails, the next one tries again.
+ * Opening sleeps: use a work item.
+ */
 void bolt_control_want(struct bolt_net *bn)
 {
 	if (!READ_ONCE(bn->ctl_open))

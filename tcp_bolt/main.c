@@ -78,7 +78,7 @@ int bolt_sfc_set(struct bolt_net *bn, int on)
 
 	mutex_lock(&bn->hooks_lock);
 	if (on)
-		err = bn->hooks ? bolt_control_need(bn) : -EBUSY;
+		err = bn->hooks ? bolt_control_open(bn) : -EBUSY;
 	if (!err)
 		WRITE_ONCE(bn->sfc, on);
 	mutex_unlock(&bn->hooks_lock);
