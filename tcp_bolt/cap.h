@@ -19,10 +19,8 @@
 
 #ifdef __KERNEL__
 #include <linux/log2.h>
-#include <linux/math64.h>
-#include <linux/minmax.h>
-#include <linux/types.h>
 #endif
+#include "core.h"
 
 #define BOLT_CAP_SWITCHES	4	/* congested, on a path; the least strict is forgotten */
 #define BOLT_CAP_LIFE		3	/* round trips */
@@ -129,7 +127,7 @@ static inline void bolt_cap_sent(struct bolt_cap *cap, u64 at_ns, u32 len)
 
 	if (!kbps)
 		return;
-	next_ns = max(cap->next_ns, at_ns) + div64_u64((u64)len * 8 * 1000000, kbps);
+	next_ns = max(cap->next_ns, at_ns) + bolt_core_queue_ns(len, kbps);
 	/* a dump looks whether there is any */
 	WRITE_ONCE(cap->next_ns, min(next_ns, at_ns + bolt_cap_left(cap, at_ns)));
 }

@@ -133,16 +133,9 @@ static bool bolt_parse_level_dscp(char *text, struct bolt_level_dscp *to)
 	return true;
 }
 
-static void bolt_replace_level_dscp(struct bolt_net *bn, struct bolt_level_dscp *map)
-{
-	map = unrcu_pointer(xchg(&bn->level_dscp, RCU_INITIALIZER(map)));
-	if (map)
-		kfree_rcu(map, rcu);
-}
-
 static int bolt_store_level_dscp(struct bolt_net *bn, char *text)
 {
-	struct bolt_level_dscp *map = NULL;
+	struct bolt_level_dscp *map = NULL, *was;
 
 	if (strcmp(text, "off")) {
 		map = kzalloc(sizeof(*map), GFP_KERNEL);
@@ -153,7 +146,8 @@ static int bolt_store_level_dscp(struct bolt_net *bn, char *text)
 			return -EINVAL;
 		}
 	}
-	bolt_replace_level_dscp(bn, map);
+	was = unrcu_pointer(xchg(&bn->level_dscp, RCU_INITIALIZER(map)));
+	kfree_rcu(was, rcu);
 	return 0;
 }
 
@@ -264,5 +258,4 @@ void bolt_sysctl_exit(struct bolt_net *bn)
 {
 	bolt_sysctl_remove(bn->debug);
 	bolt_sysctl_remove(bn->sysctl);
-	bolt_replace_level_dscp(bn, NULL);
 }
