@@ -7,7 +7,6 @@
 
 #include "bolt.h"
 #include "overhead.h"
-#include "recovery.h"
 #include "trace.h"
 
 /* After so many ACKs in a row without the option, assume that a middlebox strips it */

@@ -12,7 +12,6 @@
 #include <linux/netfilter_ipv6.h>
 #include <linux/rtnetlink.h>
 #include <net/genetlink.h>
-#include <net/netns/generic.h>
 
 #include <bolt_ctl.h>
 #include "bolt.h"
@@ -22,11 +21,6 @@
 
 unsigned int bolt_net_id __read_mostly;
 struct workqueue_struct *bolt_wq;
-
-struct bolt_net *bolt_net(const struct net *net)
-{
-	return net_generic(net, bolt_net_id);
-}
 
 /*
  * LOCAL_OUT: before all other hooks.  Behind hooks that queue packets (NFQUEUE) the context may not

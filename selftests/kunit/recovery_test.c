@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit: tcp_bolt/recovery.h, against rows worked out by hand and against tcp_cwnd_reduction().
+ * KUnit: fast recovery in tcp_bolt/core.h, against rows worked out by hand and against
+ * tcp_cwnd_reduction().
  */
 
 #include "compat.h"
-#include "recovery.h"
+#include "core.h"
 
 struct cwnd_case {
 	const char *name;
