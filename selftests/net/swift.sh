@@ -372,12 +372,12 @@ test_holes_below_one() {
 	slow
 	target_none "$H1"
 	in_ns "$H1" sysctl -qw net.bolt.debug.min_cwnd_milli=10
-	server "$H2" cc swift listen "$A2" 5001 send 3000000 recv 100000 recv-eof
+	server "$H2" cc swift listen "$A2" 5001 send 6000000 recv 100000 recv-eof
 	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
-		cc swift connect "$A2" 5001 send 100000 recv 3000000 outq
+		cc swift connect "$A2" 5001 send 100000 recv 6000000 outq
 	expect "waiting" busywait paced 15
 	in_ns "$H2" tc qdisc replace dev eth0 root netem delay $((RTT_MS / 2))ms 300us loss 10% limit 10000
-	expect "holes" busywait trimmed "$H1" 10
+	expect "holes" busywait trimmed "$H1" 5
 	target_all "$H1"
 	in_ns "$H2" tc qdisc replace dev eth0 root netem delay $((RTT_MS / 2))ms limit 10000
 	ended client "$CLIENT"
