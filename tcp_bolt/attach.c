@@ -363,8 +363,12 @@ static u32 bolt_ssthresh(struct sock *sk)
 {
 	struct bolt_flow *f = bolt_flow_locked(sk);
 
-	if (f)
-		f->ctl->remember(sk, f);
+	if (f) {
+		f->prior_q32.bolt = f->core.cwnd_q32;
+		f->prior_q32.fabric = f->swift.fabric.cwnd_q32;
+		f->prior_q32.endpoint = f->swift.endpoint.cwnd_q32;
+		f->loss_cwnd_q32 = bolt_core_effective_cwnd_q32(&f->core, f->cwnd);
+	}
 	return tcp_sk(sk)->snd_ssthresh;
 }
 

@@ -39,9 +39,8 @@ struct bolt_controller {
 	/* NULL: it does not use SRC, so data is sent with DEC set and switches send none */
 	enum bolt_src_verdict (*on_src)(struct sock *sk, struct bolt_flow *f, u64 now_ns,
 					u32 rtt_src_ns, u32 queue_bytes, u32 link_kbps);
-	/* a loss episode begins: save the windows, for undo() in case it proves spurious */
-	void		(*remember)(struct sock *sk, struct bolt_flow *f);
 	void		(*on_loss)(struct sock *sk, struct bolt_flow *f, bool rto);
+	/* the loss was spurious: at least the windows of f->prior_q32 */
 	void		(*undo)(struct sock *sk, struct bolt_flow *f);
 	/* what TCP calls, of all controllers the same: attach.c */
 	struct tcp_congestion_ops tcp;

@@ -265,12 +265,6 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u
 	return flags;
 }
 
-static void bolt_remember(struct sock *sk, struct bolt_flow *f)
-{
-	f->prior_q32[0] = f->core.cwnd_q32;
-	f->loss_cwnd_q32 = bolt_core_effective_cwnd_q32(&f->core, f->cwnd);
-}
-
 /*
  * TCP has set cwnd to the packets in flight, or to one after an RTO, so halve the window that was
  * saved before (Swift, max_mdf = 0.5).
@@ -285,7 +279,7 @@ static void bolt_on_loss(struct sock *sk, struct bolt_flow *f, bool rto)
 
 static void bolt_undo(struct sock *sk, struct bolt_flow *f)
 {
-	bolt_cc_set(sk, f, max(f->core.cwnd_q32, f->prior_q32[0]));
+	bolt_cc_set(sk, f, max(f->core.cwnd_q32, f->prior_q32.bolt));
 }
 
 static void bolt_start(struct sock *sk, struct bolt_flow *f)
@@ -300,7 +294,6 @@ struct bolt_controller bolt_cc_bolt __read_mostly = {
 	.start		= bolt_start,
 	.on_ack		= bolt_on_ack,
 	.on_src		= bolt_on_src,
-	.remember	= bolt_remember,
 	.on_loss	= bolt_on_loss,
 	.undo		= bolt_undo,
 };

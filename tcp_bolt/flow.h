@@ -138,7 +138,9 @@ struct bolt_flow {
 	u32			msg_seq;	/* where the message begins that is being sent */
 	int			dev_ifindex;	/* device whose rate nic_kbps is */
 	int			rate_gen;	/* bolt_net.rate_gen when it was read */
-	u64			prior_q32[2];	/* windows before the latest loss, for undo */
+	struct {
+		u64		bolt, fabric, endpoint;
+	}			prior_q32;	/* windows before the latest loss, for undo */
 	u64			loss_cwnd_q32;	/* the window as cut in this loss episode */
 	u32			syn_ack;	/* acknowledgment number of the SYN-ACK */
 	u8			pacing_ours:1,	/* sk_pacing_status was NONE before us */

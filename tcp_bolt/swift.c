@@ -104,16 +104,10 @@ static void bolt_swift_on_loss(struct sock *sk, struct bolt_flow *f, bool rto)
 	bolt_swift_apply(sk, f);
 }
 
-static void bolt_swift_remember(struct sock *sk, struct bolt_flow *f)
-{
-	f->prior_q32[0] = f->swift.fabric.cwnd_q32;
-	f->prior_q32[1] = f->swift.endpoint.cwnd_q32;
-}
-
 static void bolt_swift_undo(struct sock *sk, struct bolt_flow *f)
 {
-	f->swift.fabric.cwnd_q32 = max(f->swift.fabric.cwnd_q32, f->prior_q32[0]);
-	f->swift.endpoint.cwnd_q32 = max(f->swift.endpoint.cwnd_q32, f->prior_q32[1]);
+	f->swift.fabric.cwnd_q32 = max(f->swift.fabric.cwnd_q32, f->prior_q32.fabric);
+	f->swift.endpoint.cwnd_q32 = max(f->swift.endpoint.cwnd_q32, f->prior_q32.endpoint);
 	bolt_swift_apply(sk, f);
 }
 
@@ -131,7 +125,6 @@ struct bolt_controller bolt_cc_swift __read_mostly = {
 	.no_option	= true,
 	.start		= bolt_swift_start,
 	.on_ack		= bolt_swift_on_ack,
-	.remember	= bolt_swift_remember,
 	.on_loss	= bolt_swift_on_loss,
 	.undo		= bolt_swift_undo,
 };
