@@ -27,12 +27,12 @@
  * @msg: the message about @pkt, sent or not; in a hit, its pause; in a refusal, @pkt's own, or NULL
  * if that is malformed.  @verdict: what became of it
  */
-DECLARE_EVENT_CLASS(sfc_message_class,
+#define SFC_TRACE_MESSAGE_PROTO						\
+		TP_PROTO(struct Qdisc *sch, const struct sfc_pkt *pkt,	\
+			 const struct bolt_msg *msg, u8 verdict)
+#define SFC_TRACE_MESSAGE_ARGS	TP_ARGS(sch, pkt, msg, verdict)
 
-	TP_PROTO(struct Qdisc *sch, const struct sfc_pkt *pkt, const struct bolt_msg *msg,
-		 u8 verdict),
-
-	TP_ARGS(sch, pkt, msg, verdict),
+DECLARE_EVENT_CLASS(sfc_message_class, SFC_TRACE_MESSAGE_PROTO, SFC_TRACE_MESSAGE_ARGS,
 
 	TP_STRUCT__entry(
 		__field(int, ifindex)
@@ -81,10 +81,7 @@ DECLARE_EVENT_CLASS(sfc_message_class,
 );
 
 #define SFC_TRACE_MESSAGE(name)						\
-	DEFINE_EVENT(sfc_message_class, name,				\
-		TP_PROTO(struct Qdisc *sch, const struct sfc_pkt *pkt,	\
-			 const struct bolt_msg *msg, u8 verdict),	\
-		TP_ARGS(sch, pkt, msg, verdict))
+	DEFINE_EVENT(sfc_message_class, name, SFC_TRACE_MESSAGE_PROTO, SFC_TRACE_MESSAGE_ARGS)
 
 SFC_TRACE_MESSAGE(sfc_src);
 SFC_TRACE_MESSAGE(sfc_bts);

@@ -136,11 +136,11 @@ TRACE_EVENT(bolt_cwnd,
  * @msg: the BTS or CNM, NULL at the end of a pause; @ns: remaining pause, at the end its length, or
  * for how long the flow is limited
  */
-DECLARE_EVENT_CLASS(bolt_pause_class,
+#define BOLT_TRACE_PAUSE_PROTO						\
+		TP_PROTO(const struct sock *sk, const struct bolt_msg *msg, u64 ns)
+#define BOLT_TRACE_PAUSE_ARGS	TP_ARGS(sk, msg, ns)
 
-	TP_PROTO(const struct sock *sk, const struct bolt_msg *msg, u64 ns),
-
-	TP_ARGS(sk, msg, ns),
+DECLARE_EVENT_CLASS(bolt_pause_class, BOLT_TRACE_PAUSE_PROTO, BOLT_TRACE_PAUSE_ARGS,
 
 	TP_STRUCT__entry(
 		BOLT_TRACE_SK
@@ -171,9 +171,7 @@ DECLARE_EVENT_CLASS(bolt_pause_class,
 );
 
 #define BOLT_TRACE_PAUSE(name)						\
-	DEFINE_EVENT(bolt_pause_class, name,				\
-		TP_PROTO(const struct sock *sk, const struct bolt_msg *msg, u64 ns), \
-		TP_ARGS(sk, msg, ns))
+	DEFINE_EVENT(bolt_pause_class, name, BOLT_TRACE_PAUSE_PROTO, BOLT_TRACE_PAUSE_ARGS)
 
 BOLT_TRACE_PAUSE(bolt_pause_begin);
 BOLT_TRACE_PAUSE(bolt_pause_change);
@@ -182,12 +180,12 @@ BOLT_TRACE_PAUSE(bolt_watchdog);
 BOLT_TRACE_PAUSE(bolt_cnm);
 
 /* @item: the counter incremented; @sk: the socket that @msg is about; either may be NULL */
-DECLARE_EVENT_CLASS(bolt_reason_class,
+#define BOLT_TRACE_REASON_PROTO						\
+		TP_PROTO(const struct net *net, const struct sock *sk,	\
+			 const struct sk_buff *msg, enum bolt_mib_item item)
+#define BOLT_TRACE_REASON_ARGS	TP_ARGS(net, sk, msg, item)
 
-	TP_PROTO(const struct net *net, const struct sock *sk, const struct sk_buff *msg,
-		 enum bolt_mib_item item),
-
-	TP_ARGS(net, sk, msg, item),
+DECLARE_EVENT_CLASS(bolt_reason_class, BOLT_TRACE_REASON_PROTO, BOLT_TRACE_REASON_ARGS,
 
 	TP_STRUCT__entry(
 		BOLT_TRACE_SK
@@ -206,10 +204,7 @@ DECLARE_EVENT_CLASS(bolt_reason_class,
 );
 
 #define BOLT_TRACE_REASON(name)						\
-	DEFINE_EVENT(bolt_reason_class, name,				\
-		TP_PROTO(const struct net *net, const struct sock *sk,	\
-			 const struct sk_buff *msg, enum bolt_mib_item item), \
-		TP_ARGS(net, sk, msg, item))
+	DEFINE_EVENT(bolt_reason_class, name, BOLT_TRACE_REASON_PROTO, BOLT_TRACE_REASON_ARGS)
 
 BOLT_TRACE_REASON(bolt_refusal);
 BOLT_TRACE_REASON(bolt_fallback);
