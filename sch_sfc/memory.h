@@ -63,8 +63,7 @@ void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev);
 void sfc_pfc_end(struct sfc_pfc *pfc);
 u32 sfc_pfc_stopped(struct Qdisc *sch);
-void sfc_pfc_unstick(struct sfc_pfc *pfc, u8 prio);
-void sfc_pfc_dropped(struct sfc_pfc *pfc);
+void sfc_pfc_unstick(struct sfc_pfc *pfc, unsigned long prios);
 bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
 bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		     bool believed, u64 now);
@@ -74,7 +73,7 @@ static inline void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio)
 {
 	/* of another queue, it may be seen with the next packet */
 	if (prio != SFC_PFC_NO_PRIO && unlikely(data_race(pfc->rx[prio].stuck_ns)))
-		sfc_pfc_unstick(pfc, prio);
+		sfc_pfc_unstick(pfc, BIT(prio));
 }
 
 /* Of data; what is not IP has the priority that the host gave it */

@@ -291,20 +291,13 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 	return stopped;
 }
 
-void sfc_pfc_unstick(struct sfc_pfc *pfc, u8 prio)
+/* A packet of each of @prios has left, or all that waited were dropped: nobody is stuck. */
+void sfc_pfc_unstick(struct sfc_pfc *pfc, unsigned long prios)
 {
-	spin_lock(&pfc->lock);
-	pfc->rx[prio].stuck_ns = 0;
-	spin_unlock(&pfc->lock);
-}
-
-/* Packets that waited were dropped: nobody is stuck any more, as far as is known. */
-void sfc_pfc_dropped(struct sfc_pfc *pfc)
-{
-	int prio;
+	unsigned int prio;
 
 	spin_lock_bh(&pfc->lock);
-	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)
+	for_each_set_bit(prio, &prios, SFC_PFC_PRIOS)
 		pfc->rx[prio].stuck_ns = 0;
 	spin_unlock_bh(&pfc->lock);
 }

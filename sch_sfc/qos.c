@@ -76,10 +76,8 @@ void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu)
 	bool other = q->qos.n != cfg->bands || q->qos.ordered != ordered;
 	unsigned int band;
 
-	sfc_qos_set(&q->qos, cfg->bands, cfg->weights, mtu, cfg->limit, memory);
 	q->qos.ordered = ordered;
-	if (ordered)
-		sfc_qos_order(&q->qos, cfg->limit, memory);
+	sfc_qos_set(&q->qos, cfg->bands, cfg->weights, mtu, cfg->limit, memory);
 	/* half of the room: up to that, the fast path need not know the band */
 	q->qos.band[SFC_BAND_HIGH].limit = cfg->limit / 2;
 	q->qos.band[SFC_BAND_HIGH].memory_limit = cfg->memory_limit / 2;

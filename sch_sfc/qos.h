@@ -62,7 +62,8 @@ struct sfc_qos {
 /*
  * Bands and their weights; what is queued and owed is left alone.  @limit: bytes that may wait in
  * all of them, @memory: what these may take.  A full band, whatever its weight, is as many seconds
- * deep as another.  Configuration time only: divides.
+ * deep as another.  Levels share both, and the last is refused first, when half of it is full.
+ * Configuration time only: divides.
  */
 static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 mtu, u32 limit,
 			       u32 memory)
@@ -81,22 +82,10 @@ static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 m
 
 		b->weight = weights[i];
 		b->quantum = unit * weights[i];
-		b->limit = div_u64((u64)limit * weights[i], sum);
-		b->memory_limit = div_u64((u64)memory * weights[i], sum);
-	}
-}
-
-/*
- * Levels: all bands share @limit and @memory, and the last is refused first, when half of it is
- * full.  After sfc_qos_set().
- */
-static inline void sfc_qos_order(struct sfc_qos *q, u32 limit, u32 memory)
-{
-	u8 i;
-
-	for (i = 0; i < q->n; i++) {
-		q->band[i].limit = limit - div_u64((u64)limit * i, 2 * q->n);
-		q->band[i].memory_limit = memory - div_u64((u64)memory * i, 2 * q->n);
+		b->limit = q->ordered ? limit - div_u64((u64)limit * i, 2 * n) :
+					div_u64((u64)limit * weights[i], sum);
+		b->memory_limit = q->ordered ? memory - div_u64((u64)memory * i, 2 * n) :
+					       div_u64((u64)memory * weights[i], sum);
 	}
 }
 
@@ -143,14 +132,6 @@ static inline void sfc_qos_leave(struct sfc_qos *q, unsigned int i, u32 len, boo
 		b->deficit = 0;
 }
 
-/* The band that @q->busy, which is not empty, says comes after @i, itself the last */
-static inline unsigned int sfc_qos_after(const struct sfc_qos *q, unsigned int i)
-{
-	u32 above = q->busy & ~((2U << i) - 1);
-
-	return __ffs(above ?: q->busy);
-}
-
 /* As many rounds at once as pass before any band may send: light ones alone, or super-packets */
 static inline void sfc_qos_skip(struct sfc_qos *q)
 {
@@ -172,11 +153,13 @@ static inline void sfc_qos_skip(struct sfc_qos *q)
 static inline unsigned int sfc_qos_next(struct sfc_qos *q)
 {
 	unsigned int turns = 0;
+	u32 above;
 
 	while (!(q->busy & 1U << q->cur) || q->band[q->cur].deficit <= 0) {
 		if (turns++ == q->n)
 			sfc_qos_skip(q);
-		q->cur = sfc_qos_after(q, q->cur);
+		above = q->busy & ~((2U << q->cur) - 1);
+		q->cur = __ffs(above ?: q->busy);
 		q->band[q->cur].deficit += q->band[q->cur].quantum;
 	}
 	return q->cur;

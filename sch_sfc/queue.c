@@ -11,7 +11,7 @@
 
 /*
  * Each band has its share of the limits, so unresponsive traffic cannot lock out other bands: the
- * high band half.  With levels the first may take all: see sfc_qos_order().
+ * high band half.  With levels the first may take all: see sfc_qos_set().
  */
 static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u32 len)
 {

@@ -406,7 +406,7 @@ static void sfc_qos_levels_test(struct kunit *test)
 	u32 i, turns;
 
 	q->ordered = true;
-	sfc_qos_order(q, 8 << 20, 800000);
+	sfc_qos_set(q, row.n, row.weights, MTU, 8 << 20, 800000);
 	for (i = 0; i < 4; i++) {
 		KUNIT_EXPECT_EQ(test, q->band[i].limit, (8 - i) << 20);
 		KUNIT_EXPECT_EQ(test, q->band[i].memory_limit, 800000 - 100000 * i);
