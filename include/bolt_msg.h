@@ -6,11 +6,10 @@
 #ifndef _BOLT_MSG_H
 #define _BOLT_MSG_H
 
-#ifdef __KERNEL__
 #include <linux/types.h>
 #include <linux/string.h>
 #include <linux/in.h>
-#endif
+
 #include <uapi/linux/bolt.h>
 
 /* Why a message is refused before any socket is looked up; each has its counter. */

@@ -6,10 +6,9 @@
 #ifndef _BOLT_OPTION_H
 #define _BOLT_OPTION_H
 
-#ifdef __KERNEL__
 #include <linux/types.h>
 #include <linux/string.h>
-#endif
+
 #include <uapi/linux/bolt.h>
 
 /* TCP option kinds needed to walk and repack the option space (RFC 9293, 7323, 2018) */

@@ -15,11 +15,9 @@
 #ifndef _BOLT_PAUSE_H
 #define _BOLT_PAUSE_H
 
-#ifdef __KERNEL__
 #include <linux/types.h>
 #include <linux/minmax.h>
 #include <linux/math64.h>
-#endif
 
 /* No switch has a queue that takes longer to drain: refuse such a message, do not clamp it. */
 #define BOLT_PAUSE_ABSURD_NS	1000000000U

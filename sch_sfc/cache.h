@@ -13,12 +13,10 @@
 #ifndef _SFC_CACHE_H
 #define _SFC_CACHE_H
 
-#ifdef __KERNEL__
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/types.h>
-#endif
 
 #define SFC_CACHE_WAYS		4
 #define SFC_CACHE_BUCKETS	256	/* 1024 entries; the paper saw 15 in use */

@@ -25,9 +25,8 @@
 #ifndef _SFC_PFC_H
 #define _SFC_PFC_H
 
-#ifdef __KERNEL__
 #include <linux/string.h>
-#endif
+
 #include "rate.h"
 
 /* --- shared buffer --- */

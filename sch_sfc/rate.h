@@ -19,12 +19,11 @@
 #ifndef _SFC_RATE_H
 #define _SFC_RATE_H
 
-#ifdef __KERNEL__
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/time64.h>
 #include <linux/types.h>
-#endif
+
 #include <uapi/linux/pkt_sch_sfc.h>
 
 #define SFC_TOKEN_SHIFT	10	/* supply tokens count 1/1024 byte */

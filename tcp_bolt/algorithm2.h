@@ -13,11 +13,9 @@
 #ifndef _TCP_BOLT_ALGORITHM2_H
 #define _TCP_BOLT_ALGORITHM2_H
 
-#include "core.h"
-
-#ifdef __KERNEL__
 #include <linux/overflow.h>
-#endif
+
+#include "core.h"
 
 /*
  * flow.rate, in kbit/s: cwnd / srtt, at most the rate of the sender's link, which is that of a flow

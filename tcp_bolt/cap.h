@@ -17,9 +17,8 @@
 #ifndef _TCP_BOLT_CAP_H
 #define _TCP_BOLT_CAP_H
 
-#ifdef __KERNEL__
 #include <linux/log2.h>
-#endif
+
 #include "core.h"
 
 #define BOLT_CAP_SWITCHES	4	/* congested, on a path; the least strict is forgotten */

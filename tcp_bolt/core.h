@@ -25,12 +25,10 @@
 #ifndef _TCP_BOLT_CORE_H
 #define _TCP_BOLT_CORE_H
 
-#ifdef __KERNEL__
 #include <linux/types.h>
 #include <linux/minmax.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
-#endif
 
 /* A longer sample is not a round trip: the 32 bits of t_data_tx wrap after 4.3 s. */
 #define BOLT_RTT_SRC_MAX_NS	0x40000000U

@@ -3,7 +3,6 @@
  * The control message: what is taken for one is put together again to the byte, and what is put
  * together is understood; nothing else has a valid tag.
  */
-#define __KERNEL__
 #include "fuzz.h"
 #include <bolt_keys.h>
 

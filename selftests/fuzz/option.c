@@ -4,7 +4,6 @@
  * to the byte; what makes room for it keeps all other options, but for the SACK blocks and counters
  * that come again.
  */
-#define __KERNEL__
 #include "fuzz.h"
 #include <bolt_option.h>
 
