@@ -48,7 +48,6 @@ static inline bool bolt_opt_at_ts(const void *p)
 	return get_unaligned_be32(p) == BOLT_TCPOPT_TS_ALIGNED;
 }
 
-/* Is the full form at @p? */
 static inline bool bolt_opt_at_full(const void *p)
 {
 	return get_unaligned_be32(p) == BOLT_TCPOPT_HEAD;
@@ -108,7 +107,6 @@ static inline enum bolt_opt_form bolt_opt_find(const u8 *opts, unsigned int len,
 	return BOLT_OPT_NONE;
 }
 
-/* Read the full form at @p (BOLT_TCPOPT_LEN bytes, as found). */
 static inline void bolt_opt_read(const u8 *p, struct bolt_opt *opt)
 {
 	opt->flags = p[BOLT_TCPOPT_OFF_FLAGS];
@@ -117,7 +115,6 @@ static inline void bolt_opt_read(const u8 *p, struct bolt_opt *opt)
 	opt->rq_delay = get_unaligned_be16(p + BOLT_TCPOPT_OFF_RQ);
 }
 
-/* Write the short form of a SYN at @p, BOLT_TCPOPT_LEN_SYN bytes. */
 static inline void bolt_opt_write_syn(u8 *p)
 {
 	p[0] = BOLT_TCPOPT_KIND;
@@ -125,7 +122,6 @@ static inline void bolt_opt_write_syn(u8 *p)
 	put_unaligned_be16(BOLT_TCPOPT_EXID, p + 2);
 }
 
-/* Write the full form at @p, BOLT_TCPOPT_LEN bytes. */
 static inline void bolt_opt_write(u8 *p, const struct bolt_opt *opt)
 {
 	put_unaligned_be32(BOLT_TCPOPT_HEAD, p);

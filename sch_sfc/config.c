@@ -147,7 +147,7 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
  * Where a packet of the device's MTU has no room unless it is alone, or NULL.  Refused when asked
  * for; but the MTU may rise beyond what is configured.  The weights have been checked.
  */
-const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_device *dev)
+static const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_device *dev)
 {
 	u32 mtu = sfc_mtu(dev), sum = 0;
 	u8 least = U8_MAX;

@@ -90,7 +90,6 @@ static inline u32 sfc_config_memory(u32 limit)
 void sfc_config_default(struct sfc_config *cfg);
 void sfc_config_forget_keys(struct sfc_config *cfg);
 const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev, bool room);
-const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_device *dev);
 void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 		       struct sfc_alg_cfg *alg);
 void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,

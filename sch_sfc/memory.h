@@ -96,7 +96,6 @@ static __always_inline void sfc_memory_join(struct Qdisc *sch, struct sk_buff *s
 		sfc_memory_add(sch, skb);
 }
 
-/* A packet was dequeued or dropped. */
 static inline void sfc_memory_leave(struct sfc_sched *q, const struct sk_buff *skb)
 {
 	if (q->buffer.size || sfc_skb_cb(skb)->ingress)

@@ -7,13 +7,11 @@
 #ifndef _SFC_NAT_H
 #define _SFC_NAT_H
 
-#if IS_ENABLED(CONFIG_NF_CONNTRACK)
-#include <net/netfilter/nf_conntrack.h>
-#endif
-
 #include "packet.h"
 
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
+#include <net/netfilter/nf_conntrack.h>
+
 /* Does the packet look as the translator leaves it? It may not be through yet, or changed again. */
 static inline bool sfc_flow_is_translated(const struct sfc_flow *f,
 					  const struct nf_conntrack_tuple *answer)

@@ -136,7 +136,6 @@ int sfc_keys_parse(struct bolt_keys *keys, bool *set, const struct nlattr *attr,
 	return 0;
 }
 
-/* Overwrite members of @cfg by the request. */
 static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 			    struct netlink_ext_ack *extack)
 {

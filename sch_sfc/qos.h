@@ -214,7 +214,6 @@ static inline u32 sfc_qos_queue(const struct sfc_qos *q, unsigned int i, u32 lef
 	return q->band[i].bytes + sfc_qos_before(q, q->band[i].bytes, left);
 }
 
-/* The weights of a set of bands together */
 static inline u32 sfc_qos_weights(const struct sfc_qos *q, u32 set)
 {
 	u32 sum = 0;

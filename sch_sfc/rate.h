@@ -132,7 +132,6 @@ static inline bool sfc_sm_take(struct sfc_sm *sm, u32 bytes)
 	return true;
 }
 
-/* Whole bytes, rounded down */
 static inline s64 sfc_sm_bytes(const struct sfc_sm *sm)
 {
 	return sm->token >> SFC_TOKEN_SHIFT;

@@ -150,7 +150,6 @@ static inline void sfc_forget_told(struct sfc_sched *q)
 		memset(q->srcc, 0, sizeof(*q->srcc));
 }
 
-/* Is there more than one data band? */
 static inline bool sfc_has_bands(const struct sfc_sched *q)
 {
 	return unlikely(q->qos.n > 1);

@@ -153,7 +153,6 @@ static bool bolt_echo_in_flight(const struct tcp_sock *tp, const struct bolt_flo
 	return false;
 }
 
-/* Take the RTT sample of the newest ACK. */
 static struct bolt_rtt bolt_take_rtt(const struct sock *sk, struct bolt_flow *f,
 				     const struct rate_sample *rs)
 {
@@ -433,7 +432,6 @@ static const struct tcp_congestion_ops bolt_tcp_ops = {
 	.owner		= THIS_MODULE,
 };
 
-/* Does the route select bolt or swift (congctl)? */
 bool bolt_route_speaks(const struct dst_entry *dst)
 {
 	u32 key = dst_metric(dst, RTAX_CC_ALGO);

@@ -41,7 +41,6 @@ struct bolt_cap {
 	u64		next_ns;		/* when the next packet may leave */
 };
 
-/* When the CNM of a switch has no effect any more */
 static inline u64 bolt_cnm_end_ns(const struct bolt_cnm *c)
 {
 	return c->kbps ? c->at_ns + (u64)c->rtt_ns * (BOLT_CAP_LIFE + c->doublings) : 0;

@@ -39,7 +39,6 @@ static u64 bolt_cwnd_floor_q32(const struct bolt_flow *f)
 	return bolt_min_cwnd_q32(f);
 }
 
-/* Set Bolt's window, clamped to its bounds. */
 static void bolt_cc_set(struct sock *sk, struct bolt_flow *f, u64 cwnd_q32)
 {
 	u64 most_q32 = (u64)min(f->max_cwnd, tcp_sk(sk)->snd_cwnd_clamp) << 32;

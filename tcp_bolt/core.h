@@ -175,7 +175,6 @@ static inline u64 bolt_core_on_src(struct bolt_core *c, u64 w_q32, const struct 
 	return w_q32 - down_q32;
 }
 
-/* A new RTT sample from an echoed t_data_tx. */
 static inline void bolt_core_rtt_sample(struct bolt_core *c, u64 now_ns, u32 rtt_ns)
 {
 	rtt_ns = max_t(u32, rtt_ns, 1);

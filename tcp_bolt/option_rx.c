@@ -301,7 +301,6 @@ int bolt_thoff(const struct sk_buff *skb)
 	return proto == IPPROTO_TCP && !frag ? thoff : -1;
 }
 
-/* The hook, for IPv4 and IPv6 */
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	int thoff = bolt_thoff(skb);

@@ -119,7 +119,6 @@ static u64 bolt_stamp_ns(const struct sock *sk, const struct sk_buff *skb)
 	return sent ? sent->skb_mstamp_ns : tcp_sk(sk)->tcp_clock_cache;
 }
 
-/* Data or an ACK */
 static void bolt_out_established(struct sk_buff *skb, struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
@@ -215,7 +214,6 @@ static noinline unsigned int bolt_out_flow(struct bolt_net *bn, struct sk_buff *
 	return NF_ACCEPT;
 }
 
-/* The hook, of IPv4 and of IPv6 */
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	struct sock *sk = state->sk;

@@ -115,7 +115,6 @@ static void bolt_show_keys(struct bolt_net *bn, char *text)
 		strscpy(text, "set", BOLT_TEXT_MAX);
 }
 
-/* A list of FROM:DSCP */
 static bool bolt_parse_level_dscp(char *text, struct bolt_level_dscp *to)
 {
 	char *word, *dscp;
