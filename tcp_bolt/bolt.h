@@ -117,7 +117,7 @@ void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
 u32 bolt_rtt_of_tcp(const struct rate_sample *rs);
 
 /* cc.c, swift.c: Bolt's flags, Swift's cap on Bolt's window.  Context: socket locked */
-u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns);
+u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns);
 void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
 			const struct bolt_rtt *rtt);
 

@@ -216,19 +216,15 @@ static bool bolt_is_first(const struct sock *sk, const struct bolt_flow *f, u64 
 	       now_ns > f->last_ack_ns + f->gap_ns + f->core.min_rtt_ns;
 }
 
-/*
- * The flags of data from @seq to @end_seq.  INC is never set together with FIRST or LAST (sections
- * 3.2 and 4.2).
- */
-u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u64 now_ns)
+/* The flags of data from @seq on.  INC is never set together with FIRST or LAST. */
+u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns)
 {
-	struct bolt_net *bn = f->bn;
 	u8 flags = 0;
 
 	if (bolt_is_first(sk, f, now_ns)) {
 		/* the smoothed RTT is from before the idle time */
 		WRITE_ONCE(f->core.srtt_ns, 0);
-		if (READ_ONCE(bn->idle_restart))
+		if (READ_ONCE(f->bn->idle_restart))
 			bolt_cc_set(sk, f, (u64)f->init_cwnd << 32);
 		/*
 		 * A small window gets no credit for the time it was idle (bolt_core_next_tx()): a
@@ -240,25 +236,14 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u32 end_seq, u
 			f->next_tx_ns = now_ns;
 		f->in_first = 1;
 		f->first_end = seq + min_t(u64, (u64)f->cwnd * tcp_sk(sk)->mss_cache, 1U << 30);
-		f->last_open = 0;
 	}
 	f->in_first = f->in_first && before(seq, f->first_end);
-	if (f->in_first) {
+	if (f->in_first)
 		flags |= BOLT_F_FIRST;
-		BOLT_INC_STATS(bn, FirstTx);
-	}
-	if (bolt_is_last(sk, f, seq)) {
+	if (bolt_is_last(sk, f, seq))
 		flags |= BOLT_F_LAST;
-		BOLT_INC_STATS(bn, LastTx);
-		f->last_open = 1;
-		f->last_seq = end_seq;
-	} else if (f->last_open && after(seq, f->last_seq)) {
-		BOLT_INC_STATS(bn, LastFalse);
-		f->last_open = 0;
-	}
 	/* do not request INC at the maximum window, or while Swift's window is the smaller one */
-	if (!(flags & (BOLT_F_FIRST | BOLT_F_LAST)) &&
-	    bolt_core_packets(&f->core) <= f->cwnd &&
+	if (!flags && bolt_core_packets(&f->core) <= f->cwnd &&
 	    bolt_core_packets(&f->core) < f->max_cwnd)
 		flags |= BOLT_F_INC;
 	return flags;

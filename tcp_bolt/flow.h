@@ -134,7 +134,6 @@ struct bolt_flow {
 	u32			tx_frac;	/* fraction of a ns to add to next_tx_ns */
 	u64			last_tx_ns;	/* departure of the newest data packet */
 	u32			first_end;	/* data before this sequence number has FIRST */
-	u32			last_seq;	/* end of the newest data sent with LAST */
 	u32			msg_seq;	/* where the message begins that is being sent */
 	int			dev_ifindex;	/* device whose rate nic_kbps is */
 	int			rate_gen;	/* bolt_net.rate_gen when it was read */
@@ -147,8 +146,7 @@ struct bolt_flow {
 				in_first:1,
 				in_msg:1,	/* ... and not all of it is acknowledged */
 				recovery:1,	/* TCP_CA_Recovery */
-				reserved:1,	/* TCP leaves room for the option */
-				last_open:1;	/* LAST was sent and not yet refuted */
+				reserved:1;	/* TCP leaves room for the option */
 	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */
 	u8			ack_missing;	/* ACKs in a row without the option */
 	u8			speaks;		/* the option is negotiated: the peer may send it */

@@ -40,9 +40,6 @@
 	X(DecRx)		/* data packets that arrived with DEC */	\
 	X(IncGranted)		/* packets added to windows for INC */		\
 	X(BelowTx)		/* data packets sent with a window below one */	\
-	X(FirstTx)		/* data packets sent with FIRST */		\
-	X(LastTx)		/* data packets sent with LAST */		\
-	X(LastFalse)		/* flows that went on after LAST */		\
 	X(CtlRx)		/* datagrams on the control port */		\
 	X(SrcRx)		/* SRC accepted */				\
 	X(SrcDec)		/* of those: the window became smaller */	\

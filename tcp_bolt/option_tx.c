@@ -62,8 +62,8 @@ static u8 bolt_out_level(const struct sock *sk, struct bolt_flow *f, struct sk_b
 	return bolt_level(seq - f->msg_seq);
 }
 
-static void bolt_out_data(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb, u32 payload,
-			  u64 now_ns, struct bolt_opt *opt)
+static void bolt_out_data(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb, u64 now_ns,
+			  struct bolt_opt *opt)
 {
 	u32 seq = ntohl(tcp_hdr(skb)->seq);
 
@@ -72,8 +72,7 @@ static void bolt_out_data(struct sock *sk, struct bolt_flow *f, struct sk_buff *
 		bolt_refresh_rate(sk, f, skb_dst(skb)->dev);
 	/* DEC suppresses SRC: a switch takes it that another one has sent it */
 	opt->flags |= BOLT_F_DATA;
-	opt->flags |= f->ctl->on_src ? bolt_data_flags(sk, f, seq, seq + payload, now_ns) :
-				       BOLT_F_DEC;
+	opt->flags |= f->ctl->on_src ? bolt_data_flags(sk, f, seq, now_ns) : BOLT_F_DEC;
 	opt->t_data_tx = bolt_wire_clock(f, now_ns);
 	opt->rq_delay = bolt_out_level(sk, f, skb);
 	bolt_departures_add(&f->sent, opt->t_data_tx, seq);
@@ -145,7 +144,7 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk)
 	opt.inc_count = atomic_read(&f->rx_inc);
 	opt.flags = BOLT_F_ACK;
 	if (payload)
-		bolt_out_data(sk, f, skb, payload, bolt_stamp_ns(sk, skb), &opt);
+		bolt_out_data(sk, f, skb, bolt_stamp_ns(sk, skb), &opt);
 	else
 		bolt_out_ack(sk, f, skb, &opt);
 	if (likely(p)) {

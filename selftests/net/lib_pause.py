@@ -36,7 +36,7 @@ class Packet:
 
     def __init__(self, when, outgoing, data):
         self.when, self.out = when, outgoing
-        self.raw, self.tx, self.tsval = data, 0, None
+        self.raw, self.tx, self.first, self.tsval = data, 0, False, None
         self.v6 = data[0] >> 4 == 6
         self.l4 = 40 if self.v6 else (data[0] & 15) * 4
         self.proto = data[6] if self.v6 else data[9]
@@ -58,7 +58,7 @@ class Packet:
             if th[i] == 8:
                 self.tsval = int.from_bytes(th[i + 2:i + 6])
             if th[i] == 254 and th[i + 1] == 12:
-                self.tx = int.from_bytes(th[i + 6:i + 10])
+                self.first, self.tx = bool(th[i + 4] & 0x08), int.from_bytes(th[i + 6:i + 10])
             i += th[i + 1]
 
     def data(self):
