@@ -308,6 +308,20 @@ setup_crafted() {
 	expect "control port" busywait listens "$H1" "$1"
 }
 
+# Behind setup_router, two tenants: H1 and H2 are in a VRF of R's, and OTHER is not, on R's r3
+setup_vrf() {
+	local dev
+	ip -n "$R" link add red type vrf table 10
+	ip -n "$R" link set red up
+	for dev in r1 r2; do
+		ip -n "$R" link set "$dev" master red
+	done
+	setup_ns OTHER
+	ip link add name eth0 netns "$OTHER" type veth peer name r3 netns "$R"
+	addr "$R" r3 203.0.113.254/24 2001:db8:3::ff/64
+	addr "$OTHER" eth0 203.0.113.7/24 2001:db8:3::7/64 203.0.113.254 2001:db8:3::ff
+}
+
 # listens NS PORT: somebody does, to UDP
 listens() {
 	in_ns "$1" ss -Hlnu | grep -q ":$2"

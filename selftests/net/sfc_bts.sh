@@ -300,17 +300,8 @@ test_suppression_late() {
 
 # vrfs BTS: a flow of H1, in a VRF, and one of the same addresses outside of it; when they are told
 vrfs() {
-	local dev
 	setup_crafted 12311
-	ip -n "$R" link add red type vrf table 10
-	ip -n "$R" link set red up
-	for dev in r1 r2; do
-		ip -n "$R" link set "$dev" master red
-	done
-	setup_ns OTHER
-	ip link add name eth0 netns "$OTHER" type veth peer name r3 netns "$R"
-	addr "$R" r3 203.0.113.254/24 2001:db8:3::ff/64
-	addr "$OTHER" eth0 203.0.113.7/24 2001:db8:3::7/64 203.0.113.254 2001:db8:3::ff
+	setup_vrf
 	ip -n "$R" route add "$A2" dev r2
 	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc nobolt pause rate 1mbit qth 4542b qtg 1514b \
 		suppress 4s limit 1mb bts "$1"

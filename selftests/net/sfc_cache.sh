@@ -288,17 +288,8 @@ test_namespaces() {
 
 # Tenants with the same addresses: a pause in the VRF of one is none of the other's
 test_vrf() {
-	local dev
 	switch
-	ip -n "$R" link add red type vrf table 10
-	ip -n "$R" link set red up
-	for dev in r1 r2; do
-		ip -n "$R" link set "$dev" master red
-	done
-	setup_ns OTHER
-	ip link add name eth0 netns "$OTHER" type veth peer name r3 netns "$R"
-	addr "$R" r3 203.0.113.254/24 2001:db8:3::ff/64
-	addr "$OTHER" eth0 203.0.113.7/24 2001:db8:3::7/64 203.0.113.254 2001:db8:3::ff
+	setup_vrf
 	ip -n "$R" route add "$FAR" dev r2
 	ip -n "$H2" route add blackhole 203.0.113.7/32
 	sniff "$H2" eth0
