@@ -139,7 +139,7 @@ int sfc_keys_parse(struct bolt_keys *keys, bool *set, const struct nlattr *attr,
 static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 			    struct netlink_ext_ack *extack)
 {
-	int i, err, was = cfg->bands;
+	int i, was = cfg->bands;
 
 	sfc_values_parse(cfg, sfc_values, TCA_SFC_MAX, tb);
 	cfg->memory_given |= !!tb[TCA_SFC_MEMORY_LIMIT];
@@ -150,21 +150,15 @@ static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 
 		cfg->flags = (cfg->flags & ~f.selector) | f.value;
 	}
-	err = sfc_keys_parse(&cfg->tagkey, &cfg->tagged, tb[TCA_SFC_TAGKEY], extack);
-	if (err)
-		return err;
-	err = sfc_keys_parse(&cfg->switchkey, &cfg->cacheable, tb[TCA_SFC_SWITCHKEY], extack);
-	if (err)
-		return err;
 	/* added bands get the defaults, even if they existed before */
 	for (i = was; i < cfg->bands; i++) {
 		cfg->weights[i] = 1;
 		cfg->srcprob[i] = 100;
 	}
-	err = sfc_config_parse_per_band(cfg->weights, cfg, tb[TCA_SFC_WEIGHTS], extack);
-	if (err)
-		return err;
-	return sfc_config_parse_per_band(cfg->srcprob, cfg, tb[TCA_SFC_SRCPROB], extack);
+	return sfc_keys_parse(&cfg->tagkey, &cfg->tagged, tb[TCA_SFC_TAGKEY], extack) ?:
+	       sfc_keys_parse(&cfg->switchkey, &cfg->cacheable, tb[TCA_SFC_SWITCHKEY], extack) ?:
+	       sfc_config_parse_per_band(cfg->weights, cfg, tb[TCA_SFC_WEIGHTS], extack) ?:
+	       sfc_config_parse_per_band(cfg->srcprob, cfg, tb[TCA_SFC_SRCPROB], extack);
 }
 
 /* Also the first configuration; @opt may be absent then. */
@@ -181,10 +175,8 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	int err;
 
 	if (opt) {
-		err = nla_parse_nested(tb, TCA_SFC_MAX, opt, sfc_policy, extack);
-		if (err)
-			goto out;
-		err = sfc_config_parse(&cfg, tb, extack);
+		err = nla_parse_nested(tb, TCA_SFC_MAX, opt, sfc_policy, extack) ?:
+		      sfc_config_parse(&cfg, tb, extack);
 		if (err)
 			goto out;
 	}
