@@ -53,25 +53,18 @@ static inline u64 bolt_core_target_q(u32 queue_bytes, u32 pkt_bytes, u32 flow_kb
 }
 
 /*
- * Line 6: rtt_src / target_q <= now - last_dec, multiplied out.  With @target_q16 of 0 (this flow
- * has no part in the queue, or the queue is empty) no decrease is ever due.
- */
-static inline bool bolt_core_dec_due(u32 rtt_src_ns, u64 target_q16, u64 since_dec_ns)
-{
-	u64 product;
-
-	/* a product that overflows 64 bits exceeds any rtt_src */
-	return target_q16 && (check_mul_overflow(since_dec_ns, target_q16, &product) ||
-			      (u64)rtt_src_ns << 16 <= product);
-}
-
-/*
  * HandleSrc, lines 1-8.  Returns true if cwnd has to be decreased by one packet.  @now_ns is then
- * last_dec_time, even if the caller cannot decrease a window that is at its minimum.
+ * last_dec_time, even if the caller cannot decrease a window that is at its minimum.  With
+ * @target_q16 of 0 (this flow has no part in the queue, or the queue is empty) that is never so.
  */
 static inline bool bolt_core_src(struct bolt_core *c, u64 now_ns, u32 rtt_src_ns, u64 target_q16)
 {
-	if (!bolt_core_dec_due(rtt_src_ns, target_q16, now_ns - c->last_dec_ns))
+	u64 product;
+
+	/* line 6, multiplied out; a product that overflows 64 bits exceeds any rtt_src */
+	if (!target_q16 ||
+	    (!check_mul_overflow(now_ns - c->last_dec_ns, target_q16, &product) &&
+	     (u64)rtt_src_ns << 16 > product))
 		return false;
 	c->last_dec_ns = now_ns;
 	return true;

@@ -260,22 +260,19 @@ static inline u32 bolt_recovery_cwnd(const struct bolt_recovery *r, u32 window, 
 /* Fractional bits of the ns per byte */
 #define BOLT_NS_SHIFT	20
 
-/* ns per byte, BOLT_NS_SHIFT fractional bits; 0: unknown rate, no spacing */
-static inline u32 bolt_core_ns_per_byte(u32 kbps)
+/*
+ * Serialization time of @len bytes (up to 2^20); 0: unknown rate, no spacing.  @frac carries the
+ * fraction of a ns from packet to packet: at 400 Gb/s a packet takes 30.3 ns, and without the
+ * fraction a flow sends 1 % too fast.
+ */
+static inline u32 bolt_core_tx_ns(u32 len, u32 kbps, u32 *frac)
 {
+	u64 per_byte, t;
+
 	if (!kbps)
 		return 0;
-	return min_t(u64, div_u64(8000000ULL << BOLT_NS_SHIFT, kbps), U32_MAX);
-}
-
-/*
- * Serialization time of @len bytes (up to 2^20).  @frac carries the fraction of a ns from packet to
- * packet: at 400 Gb/s a packet takes 30.3 ns, and without the fraction a flow sends 1 % too fast.
- */
-static inline u32 bolt_core_tx_ns(u32 len, u32 ns_per_byte, u32 *frac)
-{
-	u64 t = (u64)len * ns_per_byte + *frac;
-
+	per_byte = min_t(u64, div_u64(8000000ULL << BOLT_NS_SHIFT, kbps), U32_MAX);
+	t = len * per_byte + *frac;
 	*frac = t & ((1U << BOLT_NS_SHIFT) - 1);
 	return min_t(u64, t >> BOLT_NS_SHIFT, 1U << 30);
 }

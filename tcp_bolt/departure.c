@@ -142,13 +142,10 @@ u32 bolt_wire_bytes(const struct sk_buff *skb, u32 link_bytes)
 /* LOCAL_OUT: a data packet departs at f->last_tx_ns.  Set the earliest departure of the next. */
 void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb)
 {
-	u32 len = bolt_wire_bytes(skb, f->link_bytes), ns_per_byte, tx_ns;
+	u32 tx_ns = bolt_core_tx_ns(bolt_wire_bytes(skb, f->link_bytes), f->nic_kbps, &f->tx_frac);
 
-	ns_per_byte = bolt_core_ns_per_byte(f->nic_kbps);
-	if (ns_per_byte) {
-		tx_ns = bolt_core_tx_ns(len, ns_per_byte, &f->tx_frac);
+	if (f->nic_kbps)
 		f->next_tx_ns = bolt_core_next_tx(f->next_tx_ns, f->last_tx_ns, tx_ns);
-	}
 	f->pace_ns = f->gap_ns ? f->last_tx_ns + f->gap_ns : 0;
 	if (f->gap_ns)
 		BOLT_INC_STATS(f->bn, BelowTx);

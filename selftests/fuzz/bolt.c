@@ -78,17 +78,17 @@ static void window(struct input *in, struct bolt_core *c, u32 init, u64 now)
 static void spacing(struct input *in)
 {
 	u64 next = 0, was, now = take_range(in, 0, 1ULL << 60), bytes = 0, sum = 0;
-	u32 kbps = take_range(in, 8, U32_MAX), per_byte = bolt_core_ns_per_byte(kbps), frac = 0;
-	u32 len, tx;
+	u32 kbps = take_range(in, 8, U32_MAX), frac = 0, len, tx;
+	u64 per_byte = (8000000ULL << BOLT_NS_SHIFT) / kbps;
 	int i;
 
 	for (i = 0; i < STEPS; i++) {
 		len = take_range(in, 1, 1 << 20);
-		tx = bolt_core_tx_ns(len, per_byte, &frac);
+		tx = bolt_core_tx_ns(len, kbps, &frac);
 		CHECK(frac < 1U << BOLT_NS_SHIFT && tx <= 1U << 30);
 		bytes += len;
 		sum += tx;
-		if (tx < 1U << 30 && per_byte != U32_MAX && sum < 1ULL << 30)
+		if (tx < 1U << 30 && per_byte < U32_MAX && sum < 1ULL << 30)
 			CHECK(sum == (u64)(((__int128)bytes * per_byte) >> BOLT_NS_SHIFT));
 		now = max(now, next) + take_range(in, 0, 1ULL << take_below(in, 32));
 		was = next;

@@ -211,8 +211,7 @@ static void departed(struct flow *f, u32 len)
 	f->pkts_sent++;
 	f->last_tx = now;
 	f->next_tx = bolt_core_next_tx(f->next_tx, now,
-				       bolt_core_tx_ns(len, bolt_core_ns_per_byte(kbps),
-						       &f->tx_frac));
+				       bolt_core_tx_ns(len, kbps, &f->tx_frac));
 }
 
 static void send(struct flow *f)
