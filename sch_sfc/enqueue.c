@@ -258,7 +258,8 @@ static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, int l4_o
  * Set CE by the instantaneous queue, as a data center switch does, and drop nothing (DCTCP, section
  * 3.1).
  */
-static void sfc_mark_ce(struct sfc_sched *q, struct sk_buff *skb, const struct sfc_pkt *pkt)
+static noinline void sfc_mark_ce(struct sfc_sched *q, struct sk_buff *skb,
+				 const struct sfc_pkt *pkt)
 {
 	bool ip4 = pkt->flow.family == 4;
 	u32 hlen = ip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
@@ -302,7 +303,8 @@ static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, const stru
 			return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
 		}
 	}
-	sfc_pause_arrival(sch, skb, pkt, now);
+	if (q->cfg.flags & TC_SFC_F_PAUSE)
+		sfc_pause_arrival(sch, skb, pkt, now);
 	if (q->cfg.srcc)
 		sfc_srcc_arrival(sch, skb, pkt, now);
 	if (!sfc_queue_has_room(sch, pkt->band, skb)) {
@@ -353,7 +355,7 @@ static noinline int sfc_process_slow(struct sk_buff *skb, struct Qdisc *sch, u8 
 				     struct sk_buff **to_free)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_pkt pkt;
+	struct sfc_pkt pkt __uninitialized;
 
 	sfc_parse(skb, q->cfg.port, &pkt);
 	if (unlikely(pkt.form == BOLT_OPT_BAD))

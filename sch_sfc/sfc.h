@@ -67,7 +67,8 @@ struct sfc_forward {
 		struct dst_entry	*dst;		/* NULL: use reception */
 		unsigned long		refused;	/* when that was found, in jiffies */
 	}			routes[1 << SFC_ROUTE_BITS];
-	struct sk_buff_head	outbox;
+	struct llist_head	outbox;		/* that wait for the tasklet, newest first ... */
+	u32			waiting;	/* ... at most so many */
 	struct tasklet_struct	task;
 };
 

@@ -41,7 +41,6 @@
 #include "trace.h"
 
 #define SFC_OUTBOX_MAX	4096	/* messages of a port that wait; more than a softirq makes */
-#define SFC_FORWARD_BUDGET 64	/* that one run of the tasklet forwards, as NAPI's weight */
 
 #define SFC_SIGNAL_TOS	(48 << 2)	/* CS6, network control */
 
@@ -257,13 +256,14 @@ static __always_inline struct sk_buff *sfc_reply_alloc(unsigned int head, unsign
 }
 
 /* Build the packet, from its IP header on.  NULL: no memory; an error: there is no quote. */
-static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *skb,
-				       const struct sfc_pkt *pkt, const struct sfc_reply *r,
-				       const struct bolt_msg *msg, u32 ulen)
+static __always_inline struct sk_buff *
+sfc_reply_build(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		const struct sfc_reply *r, const struct bolt_msg *msg, u32 ulen)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
-	struct bolt_msg quoted;
+	struct bolt_msg quoted __uninitialized;
 	struct udphdr *uh;
+	const u8 *head;
 	struct sk_buff *n;
 	u8 *quote;
 
@@ -274,11 +274,13 @@ static struct sk_buff *sfc_reply_build(struct Qdisc *sch, const struct sk_buff *
 	quote = (u8 *)(uh + 1) + bolt_msg_quote_off(msg->type);
 
 	/* the quote must be one that the other end can take apart: so is all IPv4 with ports */
-	if (skb_copy_bits(skb, pkt->l3_off, quote, r->quote_len) ||
-	    (r->flow.family == 6 && !bolt_msg_parse_quote(quote, r->quote_len, &quoted))) {
+	head = skb_header_pointer(skb, pkt->l3_off, r->quote_len, quote);
+	if (!head || (r->flow.family == 6 && !bolt_msg_parse_quote(head, r->quote_len, &quoted))) {
 		kfree_skb(n);
 		return ERR_PTR(-EINVAL);
 	}
+	if (head != quote)
+		memcpy(quote, head, r->quote_len);
 	if (r->translated)
 		sfc_quote_untranslate(quote, r);
 	sfc_reply_head(n, r, q->cfg.ttl, ulen, sfc_reply_udp(q, uh, msg, ulen));
@@ -343,65 +345,61 @@ static bool sfc_forward(struct sfc_forward *f, struct sk_buff *n, struct net_dev
 	n->skb_iif = dev->ifindex;
 	IPCB(n)->iif = n->skb_iif;
 	dst = sfc_forward_route(f, n);
-	if (unlikely(!dst || skb_queue_len_lockless(&f->outbox) >= SFC_OUTBOX_MAX))
+	if (llist_empty(&f->outbox))
+		f->waiting = 0;
+	if (unlikely(!dst || f->waiting == SFC_OUTBOX_MAX))
 		return false;
+	f->waiting++;
 	skb_dst_set(n, dst_clone(dst));
-	spin_lock(&f->outbox.lock);
-	__skb_queue_tail(&f->outbox, n);
-	spin_unlock(&f->outbox.lock);
-	tasklet_schedule(&f->task);
+	if (llist_add(&n->ll_node, &f->outbox))
+		tasklet_schedule(&f->task);
 	return true;
 }
 
-/*
- * As the end of ip_rcv_finish().  Other CPUs may add messages as fast as this one forwards them, so
- * after a budget it lets other softirqs run.
- */
+/* As the end of ip_rcv_finish(), for all that wait: what comes meanwhile is for the next run. */
 static void sfc_forward_send(struct tasklet_struct *t)
 {
 	struct sfc_forward *f = from_tasklet(f, t, task);
-	int budget = SFC_FORWARD_BUDGET;
+	struct llist_node *list = llist_reverse_order(llist_del_all(&f->outbox));
 	struct in_device *in_dev;
-	struct sk_buff *n;
+	struct sk_buff *n, *next;
 
 	rcu_read_lock();
-	while (budget-- && (n = skb_dequeue(&f->outbox))) {
+	llist_for_each_entry_safe(n, next, list, ll_node) {
+		skb_mark_not_on_list(n);
 		in_dev = __in_dev_get_rcu(n->dev);
 		if (in_dev && IN_DEV_ORCONF(in_dev, NOPOLICY))
 			IPCB(n)->flags |= IPSKB_NOPOLICY;
 		dst_input(n);
 	}
 	rcu_read_unlock();
-	if (!skb_queue_empty_lockless(&f->outbox))
-		tasklet_schedule(&f->task);
 }
 
 void sfc_forward_init(struct sfc_forward *f)
 {
-	skb_queue_head_init(&f->outbox);
+	init_llist_head(&f->outbox);
 	tasklet_setup(&f->task, sfc_forward_send);
 }
 
-/* Wait for the tasklet; messages beyond its budget are freed. */
+/* Nothing is added any more; what waits is forwarded. */
 void sfc_forward_exit(struct sfc_forward *f)
 {
 	int i;
 
 	tasklet_kill(&f->task);
-	skb_queue_purge(&f->outbox);
 	for (i = 0; i < ARRAY_SIZE(f->routes); i++)
 		dst_release(f->routes[i].dst);
 }
 
 /* --- the answer --- */
 
-static enum sfc_signal_verdict sfc_answer(struct Qdisc *sch, const struct sk_buff *skb,
-					  const struct sfc_pkt *pkt, const struct bolt_msg *msg,
-					  u64 now)
+static __always_inline enum sfc_signal_verdict
+sfc_answer(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+	   const struct bolt_msg *msg, u64 now)
 {
 	struct net_device *dev = qdisc_dev(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_reply r;
+	struct sfc_reply r __uninitialized;
 	struct sk_buff *n;
 	u32 ulen;
 
