@@ -397,18 +397,26 @@ heard_bytes() {
 }
 
 # However many packets ask for one: in 200 ms no more messages than msgrate brings, and 32, none longer than the
-# longest there is
+# longest there is; without msgrate no more bytes than came
 test_bounded() {
 	local before bytes
 	port rate 1mbit qth 4542b qtg 1514b suppress off limit 10mb msgrate 1000 edge \
 		switchkey "$SWITCHKEY" tagkey 000102030405060708090a0b0c0d0e0f
 	before=$(heard_bytes)
 	inject "$H1" 192.0.2.7 "$A2" n=2000 gap=100000 ipopts=40 len=1400 bflags=none
-	counters "$R" r2 bts_sent=231 msg_limited=1764
+	counters "$R" r2 bts_sent=231 msg_limited=1764 msg_unfit=0
 	bytes=$(($(heard_bytes) - before))
 	expect_le "bytes" "$bytes" $((231 * 228))
 	# and an ARP request, at most
 	expect_ge "these messages" "$bytes" $((231 * 148))
+	expect "no msgrate" in_ns "$R" tc qdisc change dev r2 root sfc msgrate 100000000
+	before=$(heard_bytes)
+	inject "$H1" 192.0.2.7 "$A2" n=500 gap=100000 ipopts=40 len=67 bflags=none
+	inject "$H1" 192.0.2.7 "$A2" n=500 gap=100000 ipopts=40 len=68 bflags=none
+	counters "$R" r2 bts_sent=731 msg_limited=1764 msg_unfit=500
+	bytes=$(($(heard_bytes) - before))
+	expect_le "bytes, of those that came" "$bytes" $((500 * 147 + 500 * 148))
+	expect_ge "these messages" "$bytes" $((500 * 148))
 }
 
 # Dropped, but not unheard
