@@ -43,14 +43,23 @@ test_netns() {
 
 # Another value, and back
 test_sysctl() {
-	local key=/proc/sys/net/bolt/burst_segs old
+	local key old value
 	setup_faults || return
 	setup_ns R
-	old=$(in_r cat "$key")
-	burst_segs() { in_r cat "$key"; }
+	setting() { in_r cat "$key"; }
 	back() { in_r bash -c "echo $old >$key"; }
-	echo $((old + 1)) >"$tmp/value"
-	each write burst_segs back in_r dd if="$tmp/value" of="$key" conv=notrunc status=none
+	while read -r key old value; do
+		key=/proc/sys/net/bolt/$key
+		back
+		echo "$value" >"$tmp/value"
+		each write setting back in_r dd if="$tmp/value" of="$key" conv=notrunc status=none
+	done <<-LIST
+		burst_segs 1 2
+		hooks 0 1
+		tag_key off 000102030405060708090a0b0c0d0e0f
+		level_dscp off 0:10,100000:20
+		fallback cubic reno
+	LIST
 }
 
 # A namespace of its own each time, so that the control port is opened each time: a

@@ -7,6 +7,7 @@ What fails is told by the stack (CONFIG_FAULT_INJECTION_STACKTRACE_FILTER): belo
 as often as it is told to, its counter says so, nothing else is lost, and what comes next goes on.
 """
 
+import errno
 import os
 import socket
 import struct
@@ -18,6 +19,7 @@ import time
 import bolt_ctl
 from bolt_ctl import TCP_CONGESTION, Flow, Namespace, expect, expect_that, poll, sh
 from lib_pause import Owner
+from lib_ynl import Family, Refused
 from sfc_pfc import PFC, SLACK, US, Router, Tap, near
 
 DEBUG = "/sys/kernel/debug"
@@ -116,6 +118,44 @@ def src():
         expect(f"pages {pages}: counted", (now["msg_nomem"], now["dec_set"], now["src_sent"], now["drops"]),
                (5, now["congested"] - 5, now["congested"] - 5, 0))
         expect("packets", now["packets"], 100)
+    r.close()
+
+
+def route():
+    """The route of an SRC past reception: without memory for it reception forwards the message, and with the next tick
+    it is looked up again"""
+    r = router(None, "bolt rate 100mbit ccthresh 3000b")
+    # no RST comes back
+    sh(f"ip -n {r.h2.name} route add blackhole 192.0.2.1/32")
+    words = "192.0.2.1 198.51.100.1 n=100 len=1400"
+
+    def received():
+        with r.r, open("/proc/net/snmp", encoding="ascii") as f:
+            names, values = [line.split() for line in f if line.startswith("Ip: ")]
+        return int(values[names.index("InReceives")])
+
+    def run():
+        """How many messages came by reception, and by the route; all arrive"""
+        sent, heard, arrived = r.stats("r2")["src_sent"], received(), len(r.one.messages())
+        inject(r, words)
+        r.drained()
+        time.sleep(0.1)
+        sent, slow = r.stats("r2")["src_sent"] - sent, received() - heard - 100
+        expect("arrived", len(r.one.messages()) - arrived, sent)
+        return slow, sent - slow
+
+    run()
+    slow, fast = run()
+    expect_that("by the route", not slow and fast > 90, (slow, fast))
+    # a new one has nothing cached; the first packet looks up its own
+    sh(f"ip -n {r.r.name} route add 192.0.2.1/32 dev r1")
+    inject(r, "192.0.2.1 198.51.100.1 len=1400")
+    with Failing("ip_route_input_noref", 1) as f:
+        slow, fast = run()
+        f.all_failed("route")
+    expect_that("by reception", slow and slow + fast > 90, (slow, fast))
+    slow, fast = run()
+    expect_that("by the route again", not slow and fast > 90, (slow, fast))
     r.close()
 
 
@@ -284,6 +324,71 @@ def child():
         r.close()
 
 
+def growth():
+    """The table of flows.  Where it is full and does not grow, a connection that finds no place goes on without the
+    option; a work item tries until it has grown"""
+    r = router()
+    pairs = []
+    with r.h2:
+        listener = listen("198.51.100.1")
+
+    def connect(n, idle):
+        """What both ends count meanwhile; unless there is idle time, no work item runs before all are there"""
+        before = [ns.stats() for ns in (r.h1, r.h2)]
+        with r.h1:
+            new = [bolt_socket() for _ in range(n)]
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        for sock in new:
+            sock.setblocking(False)
+            sock.connect_ex(("198.51.100.1", 5001))
+            if idle:
+                time.sleep(idle)
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        by_name = {sock.getsockname(): sock for sock in new}
+        for _ in new:
+            peer, name = listener.accept()
+            by_name[name].setblocking(True)
+            pairs.append((by_name[name], peer))
+        return [moved(ns, b) for ns, b in zip((r.h1, r.h2), before)]
+
+    begin = [ns.stats() for ns in (r.h1, r.h2)]
+    with Failing("rhashtable_insert_slow", 10**6) as f:
+        here, there = connect(100, 0)
+        failed = f.failed()
+    expect("no place", here.get("NoMem", 0) + there.get("NoMem", 0), failed)
+    offered, accepted = here["SynTx"], there.get("Negotiated", 0)
+    expect_that("for some", 0 < offered < 100, offered)
+    with Failing("rht_deferred_worker", 5) as f:
+        here, there = connect(200, 0.001)
+        f.all_failed("work item")
+    expect("it has grown", [x.get(k, 0) for x in (here, there) for k in ("NoMem", "Fallback")], [0] * 4)
+    for sock, peer in pairs:
+        pass_on(sock, peer, 3000)
+        pass_on(peer, sock, 3000)
+    # which takes a place for a moment
+    here, there = (moved(ns, b).get("Fallback", 0) for ns, b in zip((r.h1, r.h2), begin))
+    expect_that("fall back", 100 - offered <= here <= there == 100 - accepted, (offered, accepted, here, there))
+    for sock, peer in pairs:
+        sock.close()
+        peer.close()
+    listener.close()
+    for ns in (r.h1, r.h2):
+        poll(lambda ns=ns: not ns.now("Flows"), "no state is left")
+    r.close()
+
+
+def dump():
+    """A dump of flows does not begin, and then does"""
+    family = Family("bolt")
+    with Failing("bolt_flows_start", 1) as f:
+        try:
+            family.dump("flow-get")
+        except Refused as e:
+            expect("refused", e.errno, errno.ENOMEM)
+        f.all_failed("dump")
+    family.dump("flow-get")
+
+
 def offer():
     """A SYN, and again in its timer: they leave without the offer, and the connection without the option"""
     r = router()
@@ -432,7 +537,7 @@ def all_at_once():
     r.close()
 
 
-TESTS = [src, marks, split, pause_frames, push, child, offer, messages, deferred, pieces, pulled, rates, port, all_at_once]
+TESTS = [src, route, marks, split, pause_frames, push, child, growth, dump, offer, messages, deferred, pieces, pulled, rates, port, all_at_once]
 
 if __name__ == "__main__":
     if not os.path.exists(f"{DEBUG}/failslab/require-start"):

@@ -56,7 +56,7 @@ test_tc_change() {
 		nosm ttl 7 tagkey 000102030405060708090a0b0c0d0e0f
 }
 
-# What a change needs of the namespace: cache, estimator, list of edges, memory; there is none before
+# What a change needs of the namespace: cache, estimator, list of edges, memory, flows of SRCC; there is none before
 namespace_again() {
 	ip netns del "$R"
 	setup_sink 1
@@ -69,7 +69,7 @@ test_tc_change_namespace() {
 	tc_ qdisc add dev d0 root handle 20: sfc rate 10gbit limit 1mb ttl 9
 	ALWAYS=always each tc config namespace_again in_r tc qdisc change dev d0 handle 20: root \
 		sfc limit 2mb ttl 7 pause edge cache switchkey "$SWITCHKEY" estimator 10us \
-		buffer 1mb pfc prio 1 xoff 9000b
+		buffer 1mb pfc prio 1 xoff 9000b srcc measured
 }
 
 # What comes in by an edge port is not remembered: whether r2 is one, by r1's answer to a BTS
