@@ -72,8 +72,15 @@ test_honest() {
 	left 250
 }
 
-# Each ACK grants a packet for each that it acknowledges, whatever the switch said: it has the link,
-# but not that of another band
+# Each ACK grants a packet for each that it acknowledges, less those from which a switch removed INC
+# according to its SRC: it has most of the link,
+test_inc() {
+	setup_liar inc 100 down port 5002
+	race bolt
+	left 100
+}
+
+# ... but not that of another band
 test_inc_in_a_band() {
 	local options=(bands 2 dscp "$LIAR_DSCP:2")
 	setup_liar inc 100 down port 5002
@@ -117,4 +124,4 @@ test_echo_old_without_sack() {
 	not_longer
 }
 
-run_tests honest inc_in_a_band waited echo_swift echo_old echo_old_without_sack
+run_tests honest inc inc_in_a_band waited echo_swift echo_old echo_old_without_sack
