@@ -306,6 +306,13 @@ test_contended() {
 		ecn_marked=0 qlen=0
 }
 
+# ... whichever band it waits in
+test_contended_bands() {
+	contended link 10gbit bands 2
+	counters "$R" v0 packets=11 backlog_peak=15140 data=11 congested=0 src_sent=0 dec_set=0 \
+		ecn_marked=0 qlen=0
+}
+
 # ... and a link that shapes is no faster for it
 test_contended_shaped() {
 	contended rate 1mbit
@@ -313,7 +320,7 @@ test_contended_shaped() {
 	expect "drains" busywait qdisc_is "$R" v0 qlen 0
 }
 
-run_tests contended limit_is_exact limit_of_high_band high_band_is_bounded high_band_takes_turns \
+run_tests contended contended_bands limit_is_exact limit_of_high_band high_band_is_bounded high_band_takes_turns \
 	high_band_takes_turns_with_bands high_band_and_sparse_data limit_lowered gso_split gso_split_drops under_htb under_mq \
 	full_when_deleted change_under_traffic \
 	also contended_shaped one_byte_less limit_lowered_as_leaf gso_whole under_prio under_tbf full_when_leaf_deleted
