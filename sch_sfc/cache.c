@@ -12,7 +12,8 @@
  * Ports marked "edge" face servers.  Data that leaves by one has its last hop here, and
  * the port's own queue says more than any cache, so they do not look up.  A BTS that
  * came in by one is this very switch's (line 25: only they are cacheable), or a server's that
- * has no business to send one: neither is remembered.
+ * has no business to send one: neither is remembered.  Of what came in by a VRF, packets do not
+ * name the port; then only the former is known, by its clock.
  *
  * A BTS is believed if a switch has tagged it.  Its pause counts from when that switch sent it
  * (cache.h), so who sends it again, later or elsewhere, changes nothing.
@@ -133,6 +134,7 @@ bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct net *net = dev_net(qdisc_dev(sch));
+	struct sfc_switch *sw = sfc_switch_of(net);
 	enum sfc_msg_verdict verdict;
 	enum sfc_signal_verdict why = SFC_REFUSED_STALE;
 	struct bolt_msg m;
@@ -145,7 +147,7 @@ bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 		why = SFC_REFUSED_MALFORMED;
 	else if (verdict == SFC_MSG_FALSE)
 		why = SFC_REFUSED_FORGED;
-	else if (sfc_switch_has_edge(sfc_switch_of(net), net, skb->skb_iif))
+	else if (m.clock == sw->clock || sfc_switch_has_edge(sw, net, skb->skb_iif))
 		why = SFC_REFUSED_EDGE;
 	else if (sfc_cache_learn(sch, skb, &m, now))
 		return true;

@@ -304,8 +304,18 @@ test_vrf() {
 }
 
 # The whole way: congestion behind S, BTS by S, remembered at R, the next flow is told by R
-test_two_switches() {
+# two_switches [VRF]: which the ports of S are in
+two_switches() {
+	local dev
 	setup_two_routers 192.0.2.7/24
+	if [ $# -ne 0 ]; then
+		ip -n "$S" link add "$1" type vrf table 10
+		ip -n "$S" link set "$1" up
+		for dev in s1 s2; do
+			ip -n "$S" link set "$dev" master "$1"
+		done
+		ip -n "$S" route add default via 203.0.113.1 vrf "$1"
+	fi
 	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect 198.51.100.1 9 >/dev/null 2>&1
 	expect "a way" busywait refused 198.51.100.1
 	ip -n "$H2" route add blackhole 192.0.2.7/32
@@ -330,6 +340,15 @@ test_two_switches() {
 	expect_eq "by S" "$(packets eth0 'in udp' ' type=2 cflags=1 .* queue=6056 .* pause=36336000 ')" 1
 	expect_eq "by R" "$(answers 'src=198.51.100.1')" 1
 	expect_le "the rest of it" "$(pause)" 36336000
+}
+
+test_two_switches() {
+	two_switches
+}
+
+# All that came in by a VRF did so by its device, so S knows its own messages by its clock
+test_two_switches_vrf() {
+	two_switches red
 }
 
 told() {
@@ -368,4 +387,4 @@ test_estimator_uplink() {
 }
 
 run_tests estimator estimator_uplink feed_and_answer ipv6 key later_end_wins expiry not_cacheable refused from_edge switchkey \
-	replay maxpause suppression own_queue_is_longer full off namespaces vrf two_switches
+	replay maxpause suppression own_queue_is_longer full off namespaces vrf two_switches two_switches_vrf
