@@ -114,7 +114,7 @@ static DECLARE_WORK(sfc_refresh_work, sfc_refresh);
 static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
-	const struct net_device *master, *own;
+	struct net_device *own;
 	struct sfc_sched *q;
 
 	switch (event) {
@@ -136,10 +136,9 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 	}
 
 	ASSERT_RTNL();
-	master = netdev_master_upper_dev_get(dev);
 	list_for_each_entry(q, &sfc_list, list) {
 		own = qdisc_dev(q->sch);
-		if (own == dev || own == master) {
+		if (own == dev || netdev_has_upper_dev(dev, own)) {
 			q->stale = true;
 			schedule_work(&sfc_refresh_work);
 		}

@@ -216,6 +216,18 @@ test_speed_of_all() {
 	expect "both again" speed_is 125000
 }
 
+# ... which is that of a VLAN on top as well: the only event is that of a link
+test_speed_of_a_vlan() {
+	setup_taps balance-xor
+	ip -n "$R" link add link bond0 name v5 up type vlan id 5
+	expect "sfc" in_ns "$R" tc qdisc add dev v5 root sfc
+	expect "both" busywait qdisc_is "$R" v5 link_rate 15625000000
+	ip -n "$R" link set t2 carrier off
+	expect "one" busywait qdisc_is "$R" v5 link_rate 12500000000
+	ip -n "$R" link set t2 carrier on
+	expect "both again" busywait qdisc_is "$R" v5 link_rate 15625000000
+}
+
 # upload_takes LEAST MOST: us for 20 MB, whose departures are spaced by the speed of H1's device
 upload_takes() {
 	local took
@@ -342,5 +354,5 @@ test_no_speed_of_its_own() {
 	expect "bridge, by the sysctl" spaced_at 4000 203.0.113.2
 }
 
-run_tests ports_below port_above sender_behind link_dies speed_of_the_active speed_of_all sender_of_two_speeds \
+run_tests ports_below port_above sender_behind link_dies speed_of_the_active speed_of_all speed_of_a_vlan sender_of_two_speeds \
 	no_speed_of_its_own
