@@ -168,7 +168,7 @@ static int sfc_class_stats(struct Qdisc *sch, unsigned long cl, struct gnet_dump
 	qlen = q->bands[cl - 1].qlen;
 	st->qstats.backlog = band->bytes;
 	app = st->app;
-	app.backlog_peak = band->peak;
+	app.backlog_peak = sfc_has_bands(q) ? band->peak : q->stats.backlog_peak;
 	app.sm_token = sfc_sm_bytes(&band->state.sm);
 	app.pru_token = band->state.pru_token;
 	sch_tree_unlock(sch);

@@ -18,7 +18,7 @@ from bolt_ctl import Namespace, expect, failures, sh
 
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC, RTM_NEWTCLASS, RTM_GETTCLASS = 36, 37, 38, 40, 42
 RTMGRP_TC = 8
-NLMSG_DONE, NLM_F_REQUEST, NLM_F_DUMP = 3, 1, 0x300
+NLMSG_DONE, NLM_F_REQUEST, NLM_F_ECHO, NLM_F_DUMP = 3, 1, 8, 0x300
 TCA_KIND, TCA_OPTIONS, TCA_XSTATS, TCA_STATS2 = 1, 2, 4, 7
 TCA_STATS_APP = 4
 
@@ -108,13 +108,13 @@ class Listener:
         expect(what, [(t, a[TCA_KIND].rstrip(b"\0").decode()) for t, a, _ in got], want)
         return got
 
-    def dump(self, kind):
-        """What sfc says when it is asked"""
-        body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, self.index, 0, 0, 0)
-        out, asked = [], kind + 2
+    def dump(self, kind, handle=0):
+        """What sfc says when it is asked; of one class, if @handle names it"""
+        body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, self.index, handle, 0, 0)
+        out, asked, flags = [], kind + 2, NLM_F_REQUEST | (NLM_F_ECHO if handle else NLM_F_DUMP)
         with self.ns, socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as sock:
-            sock.send(struct.pack("=IHHII", 16 + len(body), asked, NLM_F_REQUEST | NLM_F_DUMP, 1, 0) + body)
-            while not out or out[-1][0] != NLMSG_DONE:
+            sock.send(struct.pack("=IHHII", 16 + len(body), asked, flags, 1, 0) + body)
+            while not out or not handle and out[-1][0] != NLMSG_DONE:
                 out += messages(sock.recv(1 << 16))
         return [(a, n) for t, a, n in out if t == kind and a[TCA_KIND] == b"sfc\0"]
 
@@ -179,6 +179,27 @@ def size():
     l.close()
 
 
+def peak(a, at):
+    """backlog_peak, the number @at of the statistics"""
+    return struct.unpack_from("=Q", attrs(a[TCA_STATS2])[TCA_STATS_APP], 8 * at)[0]
+
+
+def only_band():
+    """Who asks for the only band, which is not listed as a class, hears what is the port's"""
+    l = Listener()
+    l.tc("qdisc add dev d0 root handle 1: sfc rate 8kbit")
+    sh(f"ip -n {l.ns.name} addr add 192.0.2.1/24 dev d0; ip -n {l.ns.name} link set d0 up")
+    with l.ns, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        for _ in range(3):
+            sock.sendto(bytes(100), ("192.0.2.2", 9))
+    expect("classes", l.dump(RTM_NEWTCLASS), [])
+    (port, _), = l.dump(RTM_NEWQDISC)
+    (band, _), = l.dump(RTM_NEWTCLASS, 0x10001)
+    expect("waited", peak(port, 4) >= 284, True)
+    expect("peak", peak(band, 10), peak(port, 4))
+    l.close()
+
+
 def size_of_hold():
     """Likewise of the port of a host"""
     l = Listener()
@@ -190,7 +211,7 @@ def size_of_hold():
     l.close()
 
 
-TESTS = [replaced, replaced_below, changed, size, size_of_hold]
+TESTS = [replaced, replaced_below, changed, size, only_band, size_of_hold]
 
 
 if __name__ == "__main__":
