@@ -377,7 +377,7 @@ test_holes_below_one() {
 		cc swift connect "$A2" 5001 send 100000 recv 6000000 outq
 	expect "waiting" busywait paced 15
 	in_ns "$H2" tc qdisc replace dev eth0 root netem delay $((RTT_MS / 2))ms 300us loss 10% limit 10000
-	expect "holes" busywait trimmed "$H1" 5
+	expect "holes" busywait trimmed "$H1" 10
 	target_all "$H1"
 	in_ns "$H2" tc qdisc replace dev eth0 root netem delay $((RTT_MS / 2))ms limit 10000
 	ended client "$CLIENT"
