@@ -559,6 +559,7 @@ static const struct gap_case gap_cases[] = {
 	{ "one", BOLT_ONE, 8000, 0 },
 	{ "just less than one", BOLT_ONE - 1, 8000, 8000 },
 	{ "0.5: twice the RTT", BOLT_ONE / 2, 8000, 16000 },
+	{ "0.1: ten", BOLT_ONE / 10, 8000, 80000 },
 	{ "0.001: a thousand", BOLT_ONE / 1000 + 1, 8000, 7999998 },
 	{ "0.75 of 100 us", BOLT_ONE / 4 * 3, 100000, 133333 },
 	{ "bounded", BOLT_ONE / 1000, 40000000, BOLT_GAP_MAX_NS },

@@ -465,6 +465,22 @@ static void swift_recovery_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.endpoint.cwnd_q32 >> 32, 32ULL);
 }
 
+/* --- windows below one packet (section 3.4) --- */
+
+/* Whichever of the two it is; one packet may be in flight all the same */
+static void swift_below_one_test(struct kunit *test)
+{
+	struct swift s = { };
+
+	s.fabric.cwnd_q32 = MILLI(100);
+	s.endpoint.cwnd_q32 = SWIFT_CWND_MAX;
+	KUNIT_EXPECT_EQ(test, swift_cwnd_q32(&s), MILLI(100));
+	KUNIT_EXPECT_EQ(test, swift_packets(&s), 1U);
+	swap(s.fabric, s.endpoint);
+	KUNIT_EXPECT_EQ(test, swift_cwnd_q32(&s), MILLI(100));
+	KUNIT_EXPECT_EQ(test, swift_packets(&s), 1U);
+}
+
 /* --- beside Bolt (Bolt, section 6) --- */
 
 struct beside_case {
@@ -601,6 +617,7 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(swift_rto_once_test),
 	KUNIT_CASE(swift_rto_row_test),
 	KUNIT_CASE(swift_recovery_test),
+	KUNIT_CASE(swift_below_one_test),
 	KUNIT_CASE_PARAM(swift_beside_test, beside_gen_params),
 	KUNIT_CASE(swift_beside_scaling_test),
 	KUNIT_CASE(swift_beside_once_test),
