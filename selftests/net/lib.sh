@@ -308,14 +308,23 @@ setup_crafted() {
 	expect "control port" busywait listens "$H1" "$1"
 }
 
+# vrf NS DEV...: the devices belong to one; their addresses stay
+vrf() {
+	local ns=$1 dev
+	shift
+	ip -n "$ns" link add red type vrf table 10
+	ip -n "$ns" link set red up
+	# a new master flushes the addresses of IPv6, which are kept over a device that goes down
+	in_ns "$ns" sysctl -qw net.ipv6.conf.all.keep_addr_on_down=1
+	for dev; do
+		in_ns "$ns" sysctl -qw net.ipv6.conf."$dev".keep_addr_on_down=1
+		ip -n "$ns" link set "$dev" master red
+	done
+}
+
 # Behind setup_router, two tenants: H1 and H2 are in a VRF of R's, and OTHER is not, on R's r3
 setup_vrf() {
-	local dev
-	ip -n "$R" link add red type vrf table 10
-	ip -n "$R" link set red up
-	for dev in r1 r2; do
-		ip -n "$R" link set "$dev" master red
-	done
+	vrf "$R" r1 r2
 	setup_ns OTHER
 	ip link add name eth0 netns "$OTHER" type veth peer name r3 netns "$R"
 	addr "$R" r3 203.0.113.254/24 2001:db8:3::ff/64

@@ -401,20 +401,6 @@ test_macvlan_device() {
 
 # --- VRF ---
 
-# vrf NS DEV...: the devices belong to one; addresses and routes are those of setup_router
-vrf() {
-	local ns=$1
-	shift
-	ip -n "$ns" link add red type vrf table 10
-	ip -n "$ns" link set red up
-	# a new master flushes the addresses of IPv6, which are kept over a device that goes down
-	in_ns "$ns" sysctl -qw net.ipv6.conf.all.keep_addr_on_down=1
-	for dev; do
-		in_ns "$ns" sysctl -qw net.ipv6.conf."$dev".keep_addr_on_down=1
-		ip -n "$ns" link set "$dev" master red
-	done
-}
-
 test_vrf_at_the_switch() {
 	setup_router
 	vrf "$R" r1 r2

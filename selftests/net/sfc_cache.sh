@@ -304,18 +304,8 @@ test_vrf() {
 }
 
 # The whole way: congestion behind S, BTS by S, remembered at R, the next flow is told by R
-# two_switches [VRF]: which the ports of S are in
 two_switches() {
 	local dev
-	setup_two_routers 192.0.2.7/24
-	if [ $# -ne 0 ]; then
-		ip -n "$S" link add "$1" type vrf table 10
-		ip -n "$S" link set "$1" up
-		for dev in s1 s2; do
-			ip -n "$S" link set "$dev" master "$1"
-		done
-		ip -n "$S" route add default via 203.0.113.1 vrf "$1"
-	fi
 	in_ns "$H1" "$BOLT_PROGRAMS/bolt_xfer" cc bolt connect 198.51.100.1 9 >/dev/null 2>&1
 	expect "a way" busywait refused 198.51.100.1
 	ip -n "$H2" route add blackhole 192.0.2.7/32
@@ -343,12 +333,16 @@ two_switches() {
 }
 
 test_two_switches() {
+	setup_two_routers 192.0.2.7/24
 	two_switches
 }
 
 # All that came in by a VRF did so by its device, so S knows its own messages by its clock
 test_two_switches_vrf() {
-	two_switches red
+	setup_two_routers 192.0.2.7/24
+	vrf "$S" s1 s2
+	ip -n "$S" route add default via 203.0.113.1 vrf red
+	two_switches
 }
 
 told() {
