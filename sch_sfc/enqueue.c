@@ -448,8 +448,7 @@ static noinline int sfc_enqueue_special(struct sk_buff *skb, struct Qdisc *sch, 
 				skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST))
 		return sfc_enqueue_split(skb, sch, band, now, to_free);
 	/* there is no fast path to find out whether a backlog is the link's */
-	if (sfc_has_bands(q))
-		sfc_contended(sch, skb, now);
+	sfc_contended(sch, skb, now);
 	return sfc_process_slow(skb, sch, band, now, to_free);
 }
 

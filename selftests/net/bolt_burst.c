@@ -10,6 +10,7 @@
  *	prio=0		SO_PRIORITY, hex: MMMMmmmm takes class MMMM:mmmm of qdisc MMMM:
  *	dport=9		destination port, each time @flows others in turn
  *	flows=1
+ *	tos=0		IP_TOS
  */
 
 #include <arpa/inet.h>
@@ -39,7 +40,7 @@ static unsigned int number(char **argv, const char *name, unsigned int otherwise
 int main(int argc, char **argv)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET };
-	unsigned int i, n, len, gso, prio, dport, flows;
+	unsigned int i, n, len, gso, prio, dport, flows, tos;
 	int fd, sndbuf = 64 << 20;
 	static char buf[65536];
 
@@ -54,6 +55,7 @@ int main(int argc, char **argv)
 	prio = number(argv, "prio", 0, 16);
 	dport = number(argv, "dport", 9, 0);
 	flows = number(argv, "flows", 1, 0);
+	tos = number(argv, "tos", 0, 0);
 	if (len > sizeof(buf) || !flows) {
 		fprintf(stderr, "bolt_burst: len or flows out of range\n");
 		return 1;
@@ -63,6 +65,7 @@ int main(int argc, char **argv)
 	if (fd < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf)) ||
 	    setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &prio, sizeof(prio)) ||
+	    setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos)) ||
 	    (gso && setsockopt(fd, SOL_UDP, UDP_SEGMENT, &gso, sizeof(gso)))) {
 		fprintf(stderr, "bolt_burst: %s\n", strerror(errno));
 		return 1;

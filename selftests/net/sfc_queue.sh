@@ -280,12 +280,12 @@ test_change_under_traffic() {
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 }
 
-# contended OPTIONS...: ten packets arrive at an sfc while it is being run, its device open, as they
-# would from another CPU: copies that the device below (nothing ever stops) makes of the first
-contended() {
+# contend OPTIONS...: whatever is sent, ten more of it arrive at an sfc while it is being run, its
+# device open, as they would from another CPU: copies that the device below (nothing ever stops) makes
+contend() {
 	setup_ns R
 	ip -n "$R" link add d0 type dummy
-	ip -n "$R" link add link d0 name v0 type vlan id 5
+	ip -n "$R" link add link d0 name v0 type macvlan
 	ip -n "$R" link set d0 up
 	ip -n "$R" link set v0 up
 	ip -n "$R" addr add 198.51.100.254/24 dev v0
@@ -296,6 +296,10 @@ contended() {
 	# shellcheck disable=SC2046 # words
 	expect "copies" tc_ filter add dev d0 egress prio 2 protocol all matchall action skbedit mark 7 \
 		$(printf ' action mirred egress mirror dev v0%.0s' 1 2 3 4 5 6 7 8 9 10)
+}
+
+contended() {
+	contend "$@"
 	inject "$R" 198.51.100.254 198.51.100.1 bflags=80 tx=5000 len=1448 tos=2
 }
 
@@ -313,6 +317,13 @@ test_contended_bands() {
 		ecn_marked=0 qlen=0
 }
 
+# ... nor a super-packet, whole
+test_contended_gso() {
+	contend link 10gbit no-split-gso
+	in_ns "$R" "$BOLT_PROGRAMS/bolt_burst" 198.51.100.1 len=2000 gso=1000 tos=2 || fail "bolt_burst"
+	counters "$R" v0 packets=22 backlog_peak=20840 ecn_marked=0 qlen=0
+}
+
 # ... and a link that shapes is no faster for it
 test_contended_shaped() {
 	contended rate 1mbit
@@ -320,7 +331,7 @@ test_contended_shaped() {
 	expect "drains" busywait qdisc_is "$R" v0 qlen 0
 }
 
-run_tests contended contended_bands limit_is_exact limit_of_high_band high_band_is_bounded high_band_takes_turns \
+run_tests contended contended_bands contended_gso limit_is_exact limit_of_high_band high_band_is_bounded high_band_takes_turns \
 	high_band_takes_turns_with_bands high_band_and_sparse_data limit_lowered gso_split gso_split_drops under_htb under_mq \
 	full_when_deleted change_under_traffic \
 	also contended_shaped one_byte_less limit_lowered_as_leaf gso_whole under_prio under_tbf full_when_leaf_deleted
