@@ -190,6 +190,8 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	}
 
 	err = sfc_switch_prepare(sch, &cfg);
+	if (err == -ENOSPC)
+		NL_SET_ERR_MSG(extack, "pfc: as many devices of the namespace have it as can");
 	if (err)
 		goto out;
 	port = sfc_port_prepare(sch, &cfg);

@@ -116,7 +116,7 @@ static void sfc_pfc_task(struct tasklet_struct *t)
 	}
 	spin_unlock(&pfc->lock);
 	if (!news) {
-		kfree_skb(skb);
+		consume_skb(skb);
 	} else if (!sfc_pfc_xmit(skb, dev, &f)) {
 		/* sfc_pfc_end() waits for this tasklet, so the device exists */
 		spin_lock(&pfc->lock);

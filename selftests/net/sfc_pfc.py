@@ -551,6 +551,20 @@ def options():
     r.close()
 
 
+def devices():
+    """255 of a namespace; the next is refused, until one has gone"""
+    ns = Namespace("r")
+    names = [f"d{i}" for i in range(256)]
+    for tool, lines in (("ip", [f"link add {name} type dummy" for name in names]),
+                        ("tc", [f"qdisc add dev {name} root handle 1: sfc link 10gbit {PFC}" for name in names[:-1]])):
+        subprocess.run([tool, "-n", ns.name, "-batch", "-"], input="\n".join(lines), text=True, check=True)
+    add = f"tc -n {ns.name} qdisc add dev {names[-1]} root sfc link 10gbit {PFC}"
+    done = subprocess.run(add, shell=True, capture_output=True, text=True, check=False)
+    expect_that("the next", done.returncode and "pfc: as many devices" in done.stderr, done.stderr)
+    sh(f"ip -n {ns.name} link del d7; {add}")
+    ns.close()
+
+
 def changed():
     """At run time, with packets that wait: accounts follow, and so does what the neighbour is told"""
     r = Router(PFC, "rate 1mbit")
@@ -661,7 +675,7 @@ def buffer():
 
 
 TESTS = [wire, exact, priorities, vlan, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
-         watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, changed, gone,
+         watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, changed, gone,
          unload, buffer]
 
 
