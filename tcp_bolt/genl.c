@@ -15,6 +15,9 @@
 
 #include "bolt.h"
 
+/* Flows that a dump looks at between two points where it may be preempted */
+#define BOLT_FLOWS_RESCHED	256
+
 static int bolt_put_addrs(struct sk_buff *skb, const struct sock *sk)
 {
 #if IS_ENABLED(CONFIG_IPV6)
@@ -219,20 +222,33 @@ static int bolt_flows_done(struct netlink_callback *cb)
 	return 0;
 }
 
-static int bolt_flows_dump(struct sk_buff *skb, struct netlink_callback *cb)
+static void bolt_flows_resume(struct netlink_callback *cb, struct rhashtable_iter *iter)
 {
-	struct rhashtable_iter *iter = (struct rhashtable_iter *)cb->args[0];
 	bool placed = iter->p;
-	struct bolt_flow *f;
 
 	if (rhashtable_walk_start_check(iter) || (placed && !iter->p))
 		cb->seq++;
+}
+
+static int bolt_flows_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct rhashtable_iter *iter = (struct rhashtable_iter *)cb->args[0];
+	struct bolt_flow *f;
+	unsigned int n = 0;
+
+	bolt_flows_resume(cb, iter);
 	/* begin with the one that did not fit into the message before */
 	for (f = rhashtable_walk_peek(iter); f; f = rhashtable_walk_next(iter)) {
 		if (IS_ERR(f))
 			cb->seq++;
 		else if (bolt_flows_put(skb, cb, f))
 			break;
+		/* those of other namespaces may be many, and fill no message */
+		if (!(++n % BOLT_FLOWS_RESCHED)) {
+			rhashtable_walk_stop(iter);
+			cond_resched();
+			bolt_flows_resume(cb, iter);
+		}
 	}
 	rhashtable_walk_stop(iter);
 	return skb->len;

@@ -350,6 +350,15 @@ def many():
         expect("in many messages", len(quiet) > 20, True)
         expect("not interrupted", nl.interrupted, False)
 
+        q = Pairs()
+        with q.ns:
+            other = Family("bolt")
+            q.connect("127.0.0.1", "127.0.0.2", 5001)
+            expect("among those of another namespace, both ends of one", len(flows(other)), 2)
+            expect("not interrupted by them", other.interrupted, False)
+            other.close()
+        q.close()
+
         # those who have been told of go, and as many come
         before, seen = set(mine), []
         for page in pages(nl):
