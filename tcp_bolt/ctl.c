@@ -25,6 +25,7 @@ struct bolt_ctl_port {
 	u16			port;		/* host byte order */
 	unsigned int		users;		/* bolt_ctl_open() without bolt_ctl_close() */
 	struct socket		*socks[2];	/* IPv4, IPv6; the second may be missing */
+	struct rcu_head		rcu;
 };
 
 static LIST_HEAD(bolt_ctl_ports);
@@ -76,7 +77,7 @@ static int bolt_ctl_bind(struct bolt_ctl_port *p, int family, struct socket **so
 	return err;
 }
 
-/* The release of a socket waits for a grace period, after which @p has no readers. */
+/* bolt_ctl_rcv() may still run: only up to 6.12 does the release of a socket wait for it. */
 static void bolt_ctl_free(struct bolt_ctl_port *p)
 {
 	int i;
@@ -84,7 +85,7 @@ static void bolt_ctl_free(struct bolt_ctl_port *p)
 	for (i = 0; i < ARRAY_SIZE(p->socks); i++)
 		if (p->socks[i])
 			udp_tunnel_sock_release(bolt_tunnel_sock(p->socks[i]));
-	kfree(p);
+	kfree_rcu(p, rcu);
 }
 
 static struct bolt_ctl_port *bolt_ctl_alloc(struct net *net, u16 port)
