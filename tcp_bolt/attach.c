@@ -312,7 +312,10 @@ static void bolt_init(struct sock *sk)
 		bolt_fall_back(sk, BOLT_MIB_Fallback);
 		return;
 	}
+	/* the device of the route: a SYN-ACK from the backlog comes without RCU */
+	rcu_read_lock();
 	bolt_attach(sk, f, speaks);
+	rcu_read_unlock();
 	ctl->start(sk, f);
 	/* pairs with the acquire in bolt_flow_controller(): from here on SRC are accepted */
 	smp_store_release(&f->ctl, ctl);
@@ -401,8 +404,13 @@ static void bolt_set_state(struct sock *sk, u8 state)
 		f->ctl->on_loss(sk, f, false);
 		break;
 	case TCP_CA_Loss:
-		/* also entered to retransmit for a smaller path MTU, which is no congestion */
-		if (!inet_csk(sk)->icsk_retransmits && !tcp_sk(sk)->undo_marker)
+		/*
+		 * Also entered to retransmit for a smaller path MTU, which is no congestion.  That
+		 * leaves TCP's window as it is; a timeout does not, of which nothing else says so
+		 * if it comes during CWR.
+		 */
+		if (!inet_csk(sk)->icsk_retransmits && !tcp_sk(sk)->undo_marker &&
+		    tcp_snd_cwnd(tcp_sk(sk)) == f->tcp_cwnd)
 			break;
 		BOLT_INC_STATS(f->bn, RtoDec);
 		f->ctl->on_loss(sk, f, true);
