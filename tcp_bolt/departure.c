@@ -42,11 +42,11 @@ u32 bolt_tsval(const struct sock *sk, u64 ns)
 
 static void bolt_fix_tsval(const struct sock *sk, struct tcphdr *th, u64 stamp_ns, u64 now_ns)
 {
-	__be32 *opt = (__be32 *)(th + 1);
+	/* unless it signs, TCP writes timestamps first, but for the MSS; checksums come later */
+	__be32 *opt = (__be32 *)(th + 1) + th->syn;
 
-	/* unless it signs, TCP writes timestamps first, aligned; the checksum is computed later */
-	if (th->doff * 4 < sizeof(*th) + TCPOLEN_TSTAMP_ALIGNED || bolt_sk_is_signed(sk) ||
-	    !bolt_opt_at_ts(opt))
+	if ((u8 *)opt + TCPOLEN_TSTAMP_ALIGNED > (u8 *)th + th->doff * 4 || bolt_sk_is_signed(sk) ||
+	    (ntohl(*opt) & 0xffff) != (TCPOPT_TIMESTAMP << 8 | TCPOLEN_TIMESTAMP))
 		return;
 	opt[1] = htonl(ntohl(opt[1]) - bolt_tsval(sk, stamp_ns) + bolt_tsval(sk, now_ns));
 }

@@ -127,6 +127,18 @@ static void bolt_cap_out(struct sock *sk, struct bolt_flow *f, const struct sk_b
 	BOLT_INC_STATS(f->bn, CnmTx);
 }
 
+/* The socket connects again: pause and limit were the last connection's, and delay not even the SYN. */
+static void bolt_pause_forget(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
+			      struct tcphdr *th)
+{
+	if (f->pause.edt.armed) {
+		bolt_pause_edt_set(sk, f, 0);
+		bolt_tx_bypass_pause(sk, f, skb, th, true);
+	}
+	bolt_pause_release(sk, &f->pause);
+	memset(&f->pause, 0, sizeof(f->pause));
+}
+
 /*
  * A packet leaves a socket that may be paused.  Returns an NF verdict.
  *
@@ -142,9 +154,14 @@ unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr 
 	struct bolt_pause *p;
 	u32 acked;
 
-	if (!f || th->syn)
+	if (!f)
 		return NF_ACCEPT;
 	p = &f->pause;
+	if (th->syn) {
+		if (!th->ack)
+			bolt_pause_forget(sk, f, skb, th);
+		return NF_ACCEPT;
+	}
 	acked = p->acked;
 	p->acked = ntohl(th->ack_seq);
 	bolt_deferred_run(f, sk);

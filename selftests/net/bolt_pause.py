@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """A BTS pauses the flow it quotes, of any congestion control, for exactly the time it says."""
 
+import socket
 import sys
 
 import bolt_ctl
-from bolt_ctl import expect, failures, poll
+from bolt_ctl import LIBC, expect, failures, poll
 from lib_pause import CCS, MS, PORT, SLACK, Host, nstat, until
 
 
@@ -100,6 +101,29 @@ def clamped():
     h.close()
 
 
+def connected_again():
+    """To nowhere and then to a server: neither a pause nor its departure time is the next connection's"""
+    for cc in "bolt", "cubic":
+        h = Host()
+        h.h1.sysctl("bolt.max_pause_us", 1000000)
+        h.connect(cc)
+        h.sock.send(b"x" * 3000)
+        h.running(1)
+        h.bts(900 * MS)
+        with h.h2, socket.create_server((h.ip[1], PORT + 1)):
+            expect("to nowhere", LIBC.connect(h.sock.fileno(), bytes(16), 16), 0)
+            start = h.now()
+            h.sock.connect((h.ip[1], PORT + 1))
+            h.sock.send(b"x")
+            there = lambda p: p.proto == 6 and p.out and p.len and p.dport == PORT + 1
+            poll(lambda: h.last(there), "data of the second connection")
+        if h.last(there).when - start > 10 * MS:
+            failures.append(f"{cc}: paused for {h.last(there).when - start} ns")
+        h.sock.close()
+        h.peer.close()
+        h.close()
+
+
 def one_flow_only():
     """Exactly the quoted flow: another between the same hosts goes on"""
     h = Host()
@@ -121,7 +145,8 @@ def one_flow_only():
     h.close()
 
 
-TESTS = [every_cc, over_pfifo, over_fq, ipv6, bursts, replacing, clamped, one_flow_only]
+TESTS = [every_cc, over_pfifo, over_fq, ipv6, bursts, replacing, clamped, connected_again,
+         one_flow_only]
 
 
 if __name__ == "__main__":
