@@ -271,7 +271,7 @@ static inline u32 bolt_core_tx_ns(u32 len, u32 kbps, u32 *frac)
 
 	if (!kbps)
 		return 0;
-	per_byte = min_t(u64, div_u64(8000000ULL << BOLT_NS_SHIFT, kbps), U32_MAX);
+	per_byte = div_u64(8000000ULL << BOLT_NS_SHIFT, kbps);
 	t = len * per_byte + *frac;
 	*frac = t & ((1U << BOLT_NS_SHIFT) - 1);
 	return min_t(u64, t >> BOLT_NS_SHIFT, 1U << 30);

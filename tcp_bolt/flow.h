@@ -206,7 +206,7 @@ static inline void bolt_flow_set_locked(struct sock *sk, struct bolt_flow *f)
 static inline u32 bolt_pkt_bytes(const struct sock *sk)
 {
 	return tcp_sk(sk)->mss_cache + tcp_sk(sk)->tcp_header_len + BOLT_TCPOPT_LEN +
-	       (sk->sk_family == AF_INET ? 20 : 40) + ETH_HLEN;
+	       inet_csk(sk)->icsk_af_ops->net_header_len + ETH_HLEN;
 }
 
 /* The smallest window that net.bolt.debug.min_cwnd_milli allows */

@@ -665,6 +665,9 @@ static void bolt_core_tx_ns_error_test(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, bolt_core_tx_ns(65536, 0, &rest), 0);
 	KUNIT_EXPECT_EQ(test, bolt_core_tx_ns(1500, 50 * GBPS, &rest), 239);
+	/* no rate is so low that it is another */
+	rest = 0;
+	KUNIT_EXPECT_EQ(test, bolt_core_tx_ns(1500, 1000, &rest), 12000000);
 	/* 400 Gb/s: 30.28 ns a packet, and 30280 ns for a thousand */
 	rest = 0;
 	for (i = 0; i < 1000; i++)
