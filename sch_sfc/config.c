@@ -120,7 +120,9 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
 	const struct sfc_pfc_config *pfc = &cfg->pfc;
 
 	if (!cfg->alpha || cfg->alpha > TC_SFC_ALPHA_MAX)
-		return "alpha goes from 1/128 to 128";
+		return "alpha goes from 1/1024 to 128";
+	if (cfg->buffer > S32_MAX)
+		return "buffer goes up to 2 GB";
 	if (cfg->flags & TC_SFC_F_SFCP &&
 	    (!pfc->prios || ~cfg->flags & (TC_SFC_F_PAUSE | TC_SFC_F_CACHE)))
 		return "sfc-p needs pfc, pause and cache: else anybody could pause hosts by UDP";
@@ -195,7 +197,7 @@ void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 		       struct sfc_alg_cfg *alg)
 {
 	u32 mtu = sfc_mtu(dev);
-	u64 pruthresh;
+	u64 pruthresh, speed;
 
 	*alg = (struct sfc_alg_cfg){
 		.mtu = mtu + cfg->overhead,
@@ -204,7 +206,9 @@ void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 		.pru = cfg->flags & TC_SFC_F_PRU,
 		.paper = cfg->flags & TC_SFC_F_BOLT && cfg->flags & TC_SFC_F_PAPER,
 	};
-	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: sfc_link_speed(dev));
+	speed = sfc_link_speed(dev);
+	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: speed);
+	sfc_rate_set(&alg->link, cfg->link_bps ?: speed ?: cfg->rate_bps);
 	alg->sm = alg->rate.bytes_ps && cfg->flags & TC_SFC_F_SM;
 	/* a quarter of what the link carries in an RTT; without a rate the paper's threshold */
 	pruthresh = cfg->pruthresh ?: sfc_supply(&alg->rate, cfg->rtt_ns) >> (SFC_TOKEN_SHIFT + 2);
@@ -317,7 +321,8 @@ void sfc_config_refresh(struct Qdisc *sch)
 	sch_tree_lock(sch);
 	sfc_config_apply(sch, &alg);
 	sch_tree_unlock(sch);
-	sfc_memory_settle(sch);
+	if (q->pfc)
+		sfc_pfc_configure(q->pfc, &q->pfc->cfg, &alg.link);
 }
 
 /*

@@ -57,7 +57,8 @@ static inline bool sfc_pru_take(u32 *pru_token, u32 pkts)
 
 /* A port, as the algorithm sees it */
 struct sfc_alg_cfg {
-	struct sfc_rate	rate;		/* of the link */
+	struct sfc_rate	rate;		/* of the port: shaped, or the link's */
+	struct sfc_rate	link;		/* of the link, also below a shaper: for PFC */
 	u32		ccthresh;	/* CC_THRESH, bytes */
 	u32		pruthresh;	/* queue in which PRU counts, bytes; at least @ccthresh */
 	u32		mtu;		/* bytes of the largest packet, counted as packets are */

@@ -394,7 +394,7 @@ static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8
 	unsigned int len = qdisc_pkt_len(skb), slen = 0;
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sk_buff *segs, *next;
-	int queued = 0;
+	int ret = NET_XMIT_DROP, queued = 0;
 
 	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
 	if (IS_ERR_OR_NULL(segs)) {
@@ -415,14 +415,15 @@ static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8
 		qdisc_skb_cb(segs)->pkt_len = seg_len;
 		bolt_set_one_segment(segs);
 		q->stats.gso_segs++;
-		if (sfc_enqueue_one(segs, sch, band, now, to_free) == NET_XMIT_SUCCESS) {
+		ret = sfc_enqueue_one(segs, sch, band, now, to_free);
+		if (ret == NET_XMIT_SUCCESS) {
 			queued++;
 			slen += seg_len;
 		}
 	}
-	/* each segment was counted as a drop */
+	/* each segment was counted: as a drop, or SFC-P has taken it */
 	if (!queued)
-		return NET_XMIT_DROP;
+		return ret;
 	qdisc_tree_reduce_backlog(sch, 1 - queued, len - slen);
 	return NET_XMIT_SUCCESS;
 }

@@ -51,7 +51,8 @@ static u32 sfc_buffer_used(const struct sfc_memory *mem)
  */
 bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len)
 {
-	u32 used = sfc_buffer_used(q->mem), limit;
+	u32 used = sfc_buffer_used(q->mem);
+	u64 limit;
 
 	if (!q->buffer.size)
 		return true;
@@ -139,9 +140,37 @@ static void sfc_memory_recount(struct Qdisc *sch, bool in)
 		}
 }
 
+/* Some port still has packets that came in by the device that had this place. */
+static bool sfc_memory_counts(const struct sfc_pfc *pfc)
+{
+	int prio;
+
+	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)
+		if (atomic_read(&pfc->bytes[prio]))
+			return true;
+	return false;
+}
+
+/* The place that the device has left, or else one that another has, with all its packets, or none */
+static int sfc_memory_free_place(const struct sfc_memory *mem, int ifindex)
+{
+	int i, place = 0;
+
+	for (i = 1; i <= SFC_PFC_MAX; i++) {
+		const struct sfc_pfc *pfc = mem->pfc[i];
+
+		if (pfc && !pfc->users && pfc->ifindex == ifindex)
+			return i;
+		if (!place && (!pfc || (!pfc->users && !sfc_memory_counts(pfc))))
+			place = i;
+		if (!pfc)
+			break;
+	}
+	return place;
+}
+
 /*
- * The device's place, before a port with "pfc" is configured: the one that it has, one that another
- * has left, a new one.  RTNL, may sleep.  Nothing has to be taken back when nothing comes of it.
+ * The device's place, before a port with "pfc" is configured: the one that it has, or a free one.  RTNL, may sleep.  Nothing has to be taken back when nothing comes of it.
  */
 int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
 {
@@ -150,10 +179,8 @@ int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
 
 	if (xa_load(&mem->devices, dev->ifindex))
 		return 0;
-	for (i = 1; i <= SFC_PFC_MAX; i++)
-		if (!mem->pfc[i] || !mem->pfc[i]->users)
-			break;
-	if (i > SFC_PFC_MAX)
+	i = sfc_memory_free_place(mem, dev->ifindex);
+	if (!i)
 		return -ENOSPC;
 	pfc = mem->pfc[i];
 	if (pfc) {
@@ -213,7 +240,6 @@ void sfc_memory_settle(struct Qdisc *sch)
 	if (old && old != q->pfc) {
 		if (!--old->users) {
 			xa_erase(&sfc_switch_of_port(sch)->mem.devices, old->ifindex);
-			old->ifindex = 0;
 			sfc_pfc_end(old);
 		}
 		/* what waited for the end of a pause waits no more */
@@ -224,7 +250,7 @@ void sfc_memory_settle(struct Qdisc *sch)
 	cfg = q->cfg.pfc;
 	cfg.xon = cfg.xon ?: DIV_ROUND_UP(cfg.xoff, 2);
 	cfg.convert = q->cfg.flags & TC_SFC_F_SFCP;
-	sfc_pfc_configure(q->pfc, &cfg, &q->alg.rate);
+	sfc_pfc_configure(q->pfc, &cfg, &q->alg.link);
 }
 
 /* The last port of the namespace has gone. */

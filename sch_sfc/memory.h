@@ -16,11 +16,11 @@
  */
 struct sfc_pfc {
 	struct net_device	*dev;		/* NULL: deleted, and the slot may be reused */
-	int			ifindex;
+	int			ifindex;	/* also when it has gone */
 	u8			slot;	/* in sfc_skb_cb.ingress of packets that came in by it */
 	unsigned int		users;		/* sfc on it with "pfc"; RTNL */
 	struct sfc_pfc_config	cfg;		/* of them; the last one configured */
-	struct sfc_rate		rate;		/* of the link, likewise */
+	struct sfc_rate		rate;		/* of the link */
 
 	/* queued bytes that came in by this device, by priority */
 	atomic_t		bytes[SFC_PFC_PRIOS] ____cacheline_aligned_in_smp;

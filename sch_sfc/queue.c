@@ -241,8 +241,11 @@ void sfc_queue_shrink(struct Qdisc *sch)
 
 	pkts -= sch->q.qlen;
 	bytes -= sch->qstats.backlog;
-	if (pkts)
-		qdisc_tree_reduce_backlog(sch, pkts, bytes);
+	if (!pkts)
+		return;
+	qdisc_tree_reduce_backlog(sch, pkts, bytes);
+	if (q->pfc)
+		sfc_pfc_unstick(q->pfc, U8_MAX);
 }
 
 /* Free all packets; qdisc_reset() and the parents correct the totals. */

@@ -306,12 +306,16 @@ static bool sfc_forward_observed(struct net_device *dev)
 	if (rcu_access_pointer(dev->nf_hooks_ingress))
 		return true;
 #endif
-	return dev_nit_active(dev) || rcu_access_pointer(dev->rx_handler) ||
+	return dev_nit_active(dev) || !list_empty(&dev->ptype_specific) ||
+	       rcu_access_pointer(dev->rx_handler) ||
 	       rcu_access_pointer(dev->xdp_prog) || netif_is_l3_slave(dev) ||
 	       bolt_dev_ingress(dev);
 }
 
-/* NULL: there is no route, or it leads back to the port, where IP may have to send a redirect. */
+/*
+ * NULL: it leads back to the port, where IP may have to send a redirect.  "Unreachable" is a route,
+ * too.
+ */
 static struct dst_entry *sfc_forward_route(struct sfc_forward *f, struct sk_buff *n)
 {
 	const struct iphdr *iph = ip_hdr(n);

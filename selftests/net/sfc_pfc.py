@@ -276,7 +276,7 @@ def vrf():
 
 def heeds():
     """A pause is as long as it says; other bands go on; ACKs and messages do"""
-    r = Router(None, "rate 1gbit bands 2 dscp 24:1 default 2 pfc prio 0x08 xoff 1mb")
+    r = Router(None, "rate 1gbit link 1gbit bands 2 dscp 24:1 default 2 pfc prio 0x08 xoff 1mb")
     r.told(10000)
     r.send(3)
     r.send(3, tos=0)
@@ -293,7 +293,7 @@ def heeds():
 
 def fifo():
     """With one band, what is behind waits as well; a longer pause, a shorter one, and XON"""
-    r = Router(None, "rate 1gbit pfc prio 0x09 xoff 1mb")
+    r = Router(None, "rate 1gbit link 1gbit pfc prio 0x09 xoff 1mb")
     r.told(FULL)
     r.send(1)
     r.send(1, tos=0)
@@ -315,7 +315,7 @@ def fifo():
 
 def bts_when_paused():
     """What waits for the end of a pause is a queue like any other: its senders are told (SFC, appendix A)"""
-    r = Router(None, "rate 1gbit bands 2 dscp 24:1 default 2 pause qth 9084b qtg 1514b suppress off pfc prio 0x08 xoff 1mb")
+    r = Router(None, "rate 1gbit link 1gbit bands 2 dscp 24:1 default 2 pause qth 9084b qtg 1514b suppress off pfc prio 0x08 xoff 1mb")
     r.told(10000)
     r.send(3, tos=0)
     r.drained()
@@ -329,7 +329,7 @@ def bts_when_paused():
 
 def refused():
     """What is no PFC, or not for this port, is counted and stops nobody; nor is it answered"""
-    r = Router(None, "rate 1gbit pfc prio 0x08 xoff 1mb watchdog off")
+    r = Router(None, "rate 1gbit link 1gbit pfc prio 0x08 xoff 1mb watchdog off")
     other = bytes.fromhex("0180c200000e")
     bad = {
         "too short by a byte": (GROUP, 0x8808, pause(FULL, length=19)),
@@ -359,7 +359,7 @@ def refused():
 
 def watchdog_with_acks():
     """ACKs and messages, which no pause stops, do not hold off the watchdog of what they belong to"""
-    r = Router(None, "rate 1gbit pfc prio 0x08 xoff 1mb watchdog 50ms ignore 100ms")
+    r = Router(None, "rate 1gbit link 1gbit pfc prio 0x08 xoff 1mb watchdog 50ms ignore 100ms")
     r.told(FULL)
     sent = time.time_ns()
     r.send(3)
@@ -375,7 +375,7 @@ def watchdog_with_acks():
 
 def watchdog_after_drops():
     """What has waited and was dropped is not stuck: a later pause is as long as it says"""
-    options = "rate 1gbit pfc prio 0x08 xoff 1mb watchdog 20ms ignore 100ms"
+    options = "rate 1gbit link 1gbit pfc prio 0x08 xoff 1mb watchdog 20ms ignore 100ms"
     r = Router(None, options)
     r.told(10000)
     r.send(2)
@@ -391,7 +391,7 @@ def watchdog_after_drops():
 
 def expired():
     """A pause of a priority that sends nothing ends by itself; PFC that is turned off stops nobody"""
-    r = Router(None, "rate 1gbit pfc prio 0x28 xoff 1mb watchdog off")
+    r = Router(None, "rate 1gbit link 1gbit pfc prio 0x28 xoff 1mb watchdog off")
     r.told(1, prios=(5,))
     time.sleep(0.001)
     r.send(1)
@@ -411,7 +411,7 @@ def expired():
 
 def watchdog():
     """A storm of pauses stops a priority for so long, then is ignored for so long"""
-    r = Router(None, "rate 1gbit pfc prio 0x08 xoff 1mb watchdog 50ms ignore 100ms")
+    r = Router(None, "rate 1gbit link 1gbit pfc prio 0x08 xoff 1mb watchdog 50ms ignore 100ms")
     # 33.5 ms each, told again and again
     r.told(FULL)
     sent = time.time_ns()
@@ -504,11 +504,11 @@ def sfc_p_far():
 def sfc_p_replayed():
     """A BTS that is old, or comes from a server, goes on to the host, whatever else pauses its destination"""
     key, booted = "a5" * 16, 10**12
-    r = Router(f"pfc prio 0x08 xoff 1mb sfc-p pause cache switchkey {key} maxpause 4s", "", far="limit 1mb")
+    r = Router(f"pfc prio 0x08 xoff 1mb sfc-p pause cache switchkey {key} maxpause 1s", "", far="limit 1mb")
     quote = udp(tos=96)[:28]
 
     def bts(age):
-        message = packed(quote, type=2, tx=0, number=3000 * MS, flags=1, dscp=24)
+        message = packed(quote, type=2, tx=0, number=900 * MS, flags=1, dscp=24)
         message += struct.pack("!QI", booted + time.monotonic_ns() - age, 1)
         switch.sendto(message + struct.pack("!Q", siphash24(bytes.fromhex(key), message)), ("192.0.2.1", bolt_ctl.PORT))
 
@@ -601,6 +601,9 @@ def gone():
     r.told(FULL)
     r.tc("qdisc del dev r1 root")
     r.counters("its packets still wait", "r2", qlen=9)
+    sh(f"ip -n {r.r.name} link add d9 type dummy")
+    r.tc(f"qdisc add dev d9 root handle 1: sfc nobolt link 1gbit {PFC}")
+    r.counters("they are not another device's", "d9", ingress_bytes=0)
     r.tc(f"qdisc add dev r1 root handle 1: sfc nobolt {PFC}")
     r.send(4)
     r.counters("those of before and these", "r1", ingress_bytes=13 * SIZE)
@@ -648,6 +651,42 @@ def unload():
             s.close()
 
 
+def large_buffer():
+    """A limit beyond 32 bits, and what of the buffer cannot be"""
+    r = Router(None, "buffer 64mb alpha 64 rate 1mbit")
+    r.send(100)
+    r.counters("all have room", "r2", qlen=99, drop_buffer=0)
+    done = subprocess.run(f"tc -n {r.r.name} qdisc change dev r2 root handle 1: sfc buffer 3gb", shell=True,
+                          capture_output=True, text=True, check=False)
+    expect_that("3 GB", done.returncode and "buffer goes up to 2 GB" in done.stderr, done.stderr)
+    r.close()
+
+
+def shaped():
+    """Quanta are bit times of the link, also where the port shapes to less: the neighbour reads them so"""
+    r = Router(None, "rate 1gbit link 100gbit pfc prio 0x08 xoff 1mb")
+    r.told(10000)
+    begun = time.clock_gettime_ns(time.CLOCK_REALTIME)
+    r.send(1)
+    r.drained()
+    first = r.two.data(96)[0][0]
+    expect_that("as at 100 Gb/s", first - begun < 10000 * 512 // 100 + MS, first - begun)
+    r.close()
+
+
+def last_configured():
+    """Of several sfc at a device the last one configured counts, also when the device has changed since"""
+    r = Router(None, f"rate 10mbit {PFC}")
+    r.tc("qdisc add dev r1 root handle 1: prio")
+    for i, xoff in (1, 2 * SIZE), (2, 100 * SIZE):
+        r.tc(f"qdisc add dev r1 parent 1:{i} handle 1{i}: sfc nobolt pfc prio 0x08 xoff {xoff}b")
+    sh(f"ip -n {r.r.name} link set r1 mtu 1600")
+    r.send(10)
+    r.drained()
+    expect("PAUSE frames", len(r.one.pauses()), 0)
+    r.close()
+
+
 def buffer():
     """Dynamic thresholds: a lone port takes half, two take a third each; known to a 64th"""
     size = 64 * 2 * SIZE
@@ -676,7 +715,7 @@ def buffer():
 
 TESTS = [wire, exact, priorities, vlan, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
          watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, changed, gone,
-         unload, buffer]
+         unload, buffer, large_buffer, shaped, last_configured]
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ static void explain(void)
 		"               [ bands N ] [ weights W1 ... WN ] [ default BAND ]\n"
 		"               [ dscp { none | D[-D]:BAND[,D[-D]:BAND...] } ] [ srcprob P1 ... PN ]\n"
 		"               [ levels { none | [ BYTES1 BYTES2 ... ] } ]\n"
-		"               [ buffer { off | BYTES } ] [ alpha { N | 1/N } ]\n"
+		"               [ buffer { off | BYTES } ] [ alpha { N | N/M } ]\n"
 		"               [ pfc prio MASK | nopfc ] [ xoff BYTES ] [ xon { auto | BYTES } ]\n"
 		"               [ watchdog { off | TIME } ] [ ignore TIME ] [ sfc-p | nosfc-p ]\n"
 		"               [ srcc { off | equation | measured | BYTES } ]\n"
