@@ -54,7 +54,9 @@ class Kernel(unittest.TestCase):
     def test_it_ends_with_who_called_it(self):
         self.objects(50, 60)
         # it is over when its stderr is closed
-        shell = subprocess.run(["bash", "-c", f"'{PROGRESS}' '{self.kdir}' 200 0.05 & sleep 0.5"], capture_output=True, text=True, timeout=60)
+        said = self.kdir / "said"
+        shell = subprocess.run(["bash", "-c", f"'{PROGRESS}' '{self.kdir}' 200 0.05 2> >(tee '{said}' >&2) & until [ -s '{said}' ]; do sleep 0.05; done"],
+                               capture_output=True, text=True, timeout=60)
         self.assertIn("25 %", shell.stderr)
 
 
@@ -71,8 +73,9 @@ class Run(unittest.TestCase):
         (raw / "System.map").write_text("0000000060971b20 b time_travel_time\n")
         begin = raw / "wall.begin"
         begin.write_text("100000000\n")
-        os.utime(begin, (time.time() - 6,) * 2)
-        with mock.patch.object(estimate, "FIRST_S", 0.01), mock.patch.object(estimate, "NEXT_S", (0.01, 60)), mock.patch.object(estimate, "progress") as told, \
+        now = time.time()
+        os.utime(begin, (now - 6,) * 2)
+        with mock.patch.object(estimate.time, "time", return_value=now), mock.patch.object(estimate, "FIRST_S", 0.01), mock.patch.object(estimate, "NEXT_S", (0.01, 60)), mock.patch.object(estimate, "progress") as told, \
                 mock.patch.object(stall, "kernel_of", return_value=7), mock.patch.object(stall, "virtual_time", side_effect=[99_999_999, 105_000_000]):
             with estimate.Progress("x: bolt", 20_000_000, 1, raw, raw):
                 end = time.monotonic() + 30
