@@ -151,7 +151,7 @@ static bool sfc_memory_counts(const struct sfc_pfc *pfc)
 	return false;
 }
 
-/* The place that the device has left, or else one that another has, with all its packets, or none */
+/* The place that the device has left, or one that another has, with all its packets; 0: none */
 static int sfc_memory_free_place(const struct sfc_memory *mem, int ifindex)
 {
 	int i, place = 0;
@@ -170,7 +170,8 @@ static int sfc_memory_free_place(const struct sfc_memory *mem, int ifindex)
 }
 
 /*
- * The device's place, before a port with "pfc" is configured: the one that it has, or a free one.  RTNL, may sleep.  Nothing has to be taken back when nothing comes of it.
+ * The device's place, before a port with "pfc" is configured: the one that it has, or a free one.
+ * RTNL, may sleep.  Nothing has to be taken back when nothing comes of it.
  */
 int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
 {

@@ -223,6 +223,7 @@ static int bolt_flows_done(struct netlink_callback *cb)
 }
 
 static void bolt_flows_resume(struct netlink_callback *cb, struct rhashtable_iter *iter)
+	__acquires(RCU)
 {
 	bool placed = iter->p;
 

@@ -127,7 +127,7 @@ static void bolt_cap_out(struct sock *sk, struct bolt_flow *f, const struct sk_b
 	BOLT_INC_STATS(f->bn, CnmTx);
 }
 
-/* The socket connects again: pause and limit were the last connection's, and delay not even the SYN. */
+/* The socket connects again: pause and limit were another connection's, and delay no SYN. */
 static void bolt_pause_forget(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			      struct tcphdr *th)
 {
@@ -212,7 +212,7 @@ enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const st
 		trace_bolt_watchdog(sk, m, 0);
 	}
 	if (what == BOLT_PAUSE_TRIPPED || what == BOLT_PAUSE_IGNORED)
-		return BOLT_MIB_BtsDeaf;
+		return BOLT_MIB_BtsIgnored;
 
 	left_ns = p->clock.until_ns - now_ns;
 	BOLT_INC_STATS(bn, BtsRx);
