@@ -481,6 +481,21 @@ test_devices() {
 	expect "two" in_ns "$H1" tc qdisc add dev eth0 parent 1:2 sfc rate 1gbit
 	doctor
 	finds qdisc note 'several sfc on one device'
+
+	# one sfc of several transmit queues, unless it is meant to be one
+	ip -n "$H1" link add ifb7 numtxqueues 2 type ifb
+	ip -n "$H1" link set ifb7 up
+	in_ns "$H1" tc qdisc del dev eth0 root
+	expect "root" in_ns "$H1" tc qdisc replace dev ifb7 root sfc link 1gbit
+	doctor
+	finds mq note '^ifb7 has several transmit queues, but one sfc'
+	for options in "rate 1gbit" "link 1gbit bands 2" "link 1gbit paper"; do
+		# shellcheck disable=SC2086 # words
+		expect "$options" in_ns "$H1" tc qdisc replace dev ifb7 root sfc $options
+		doctor
+		expect_none "of $options" "$(grep 'transmit queues' "$tmp/out")"
+		in_ns "$H1" tc qdisc del dev ifb7 root
+	done
 }
 
 # What a user cannot see is said to be unknown, on one line, and by the status

@@ -81,6 +81,17 @@ static void check_ring(const struct qdisc_port *p)
 	      p->dev, r.tx_pending);
 }
 
+/* A root sfc that could be one for each transmit queue, which together are one port */
+static bool is_one_of_many(const struct qdisc_port *p)
+{
+	char path[64];
+	int sys = bc_sysfs();
+
+	snprintf(path, sizeof(path), "class/net/%s/queues/tx-1", p->dev);
+	return !strcmp(p->where, "root") && !p->rate && p->bands == 1 &&
+	       !(p->flags & TC_SFC_F_PAPER) && sys >= 0 && !faccessat(sys, path, F_OK, 0);
+}
+
 static bool is_bridge_port(const char *dev)
 {
 	char path[64], s[32];
@@ -196,6 +207,12 @@ static void check_port(const struct qdisc_port *p, void *arg)
 		found(D_FIX, "queue",
 		      set(p, "rate 10gbit   # less than the link behind it"),
 		      "%s has no queue of its own: packets pass at once, so sfc never sees a queue",
+		      p->dev);
+	else if (is_one_of_many(p))
+		found(D_NOTE, "mq",
+		      words("sudo sysctl -w net.core.default_qdisc=sfc; sudo tc qdisc replace dev %s root handle 1: mq",
+			    p->dev),
+		      "%s has several transmit queues, but one sfc, which all CPUs wait for and which sees none of its rings",
 		      p->dev);
 	check_ring(p);
 	check_pfc(p);

@@ -45,6 +45,7 @@ struct qdisc_port {
 	uint32_t flags;
 	uint16_t udp_port;
 	uint8_t pfc;		/* priorities */
+	uint8_t bands;
 	uint64_t rate;
 	int ifindex;
 	uint32_t handle;		/* 0: the kernel made it */
