@@ -67,7 +67,7 @@
 	X(BtsClamped)		/* of those: pause shorter than requested */	\
 	X(BtsOff)		/* BTS and CNM refused: net.bolt.sfc is 0 */	\
 	X(BtsOversize)		/* refused: pause of more than a second */	\
-	X(BtsDeaf)		/* refused: watchdog has tripped */		\
+	X(BtsIgnored)		/* refused: watchdog has tripped */		\
 	X(WatchdogTrips)	/* flows paused for too much of an interval */	\
 	X(Pauses)		/* pauses begun; a BTS during one replaces it */ \
 	X(PausedNs)		/* time for which flows were paused, ns */	\

@@ -59,8 +59,8 @@ def watchdog():
     h.paused("storm", start, 10 * MS)
     expect("paused", h.stat("PausedNs"), 10 * MS)
     expect("trips", h.stat("WatchdogTrips"), 1)
-    if not 1 <= h.stat("BtsDeaf") <= 3:
-        failures.append(f"BtsDeaf {h.stat('BtsDeaf')}")
+    if not 1 <= h.stat("BtsIgnored") <= 3:
+        failures.append(f"BtsIgnored {h.stat('BtsIgnored')}")
     until(start + 25 * MS)
     h.bts(1 * MS)
     expect("ignored", h.stat("Pauses"), 1)

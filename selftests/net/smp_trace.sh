@@ -122,11 +122,11 @@ test_reasons() {
 	expect_ge "watchdog" "$(bolt_stat "$H1" WatchdogTrips)" 1
 	expect_eq "bolt_watchdog" "$(traced bolt_watchdog)" "$(bolt_stat "$H1" WatchdogTrips)"
 	expect_eq "refused then" "$(traced bolt_refusal \
-		"\\[::ffff:$A2\\]:5001 reason=BtsDeaf ")" "$(bolt_stat "$H1" BtsDeaf)"
+		"\\[::ffff:$A2\\]:5001 reason=BtsIgnored ")" "$(bolt_stat "$H1" BtsIgnored)"
 	expect_eq "of nobody" "$(traced bolt_refusal \
 		"\\[::\\]:0 > \\[::\\]:0 reason=CtlShort sender=\\[::ffff:127.0.0.1\\]")" 1
 	expect_ge "by the switch, for H2" "$(traced bolt_refusal \
-		"reason=BtsDeaf sender=\\[::ffff:$A2\\]")" 1
+		"reason=BtsIgnored sender=\\[::ffff:$A2\\]")" 1
 }
 
 test_cache() {
