@@ -55,7 +55,7 @@ KREL	= $(if $(filter /lib/modules/%/build,$(KDIR)),$(patsubst /lib/modules/%/bui
 # a package's build (DESTDIR) leaves depmod to where the package is installed
 install: modules tools ## install modules for KDIR, the tc plugin, subrtt and manual pages (DESTDIR=)
 	+$(KBUILD) $(if $(DESTDIR),INSTALL_MOD_PATH=$(abspath $(DESTDIR)) DEPMOD=true) modules_install
-	$(MAKE) -C tools O=$(O)/tools install
+	$(MAKE) -C tools O=$(O)/tools $(if $(DESTDIR),DESTDIR=$(abspath $(DESTDIR))) install
 	$(if $(DESTDIR),,depmod $(KREL))
 
 packages: | $(O) ## build the Debian packages subrtt-dkms, subrtt-tools and subrtt-lab into O/packages

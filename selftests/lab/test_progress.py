@@ -5,7 +5,9 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 import types
@@ -131,6 +133,12 @@ class Tests(unittest.TestCase):
             ktap.feed(line)
         return ktap
 
+    def until(self, true):
+        end = time.monotonic() + 60
+        while not true():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
     def test_share_of_a_group(self):
         for share, lines in ((0, []), (0, ["1..4"]), (0.25, ["1..4", "ok 1 a"]),
                              (0.375, ["1..4", "ok 1 a", "    1..2", "    ok 1 b"]),
@@ -156,6 +164,43 @@ class Tests(unittest.TestCase):
     def test_one_group_is_not_shared_by_two(self):
         check = self.check.Check(types.SimpleNamespace(groups=["debug"], jobs=2))
         self.assertIn(f"about {self.check.MINUTES['debug']} min left", check.progress(0))
+
+    def test_no_result_is_no_pass(self):
+        for lines in ((), ("1..0",)):
+            ktap = self.ktap(*lines)
+            ktap.finish(0)
+            self.assertEqual(ktap.failures, ["no results at all"])
+
+    def test_a_result_is_of_the_commit_that_was_tested(self):
+        kept = Path(tempfile.mkdtemp(prefix="lab-test-")) / "check.json"
+        with mock.patch.object(self.check, "RESULTS", str(kept)), mock.patch.object(self.check, "commit_of_tree", return_value="after"):
+            self.check.keep_result("before", "debug", self.ktap("1..1", "ok 1 a"), 1)
+            self.assertFalse(kept.exists())
+            self.check.keep_result("after", "debug", self.ktap("1..1", "ok 1 a"), 1)
+            self.assertEqual(list(self.check.read_results()), ["after"])
+
+    def test_its_groups_end_with_it(self):
+        group = Path(tempfile.mkdtemp(prefix="lab-test-")) / "group"
+        at = group.with_suffix(".pid")
+        group.write_text("#!/bin/sh\necho $$ >$0.pid\nexec sleep 600\n")
+        group.chmod(0o755)
+        script = """if True:
+            import sys, types
+            import test_progress
+            check = test_progress.load_check()
+            check.GROUPS, check.MINUTES, check.GATE = {"x": [sys.argv[1]]}, {"x": 1}, ["x"]
+            check.Check.install = lambda *args: None
+            sys.argv = ["check", "--out", sys.argv[1] + ".out"]
+            sys.exit(check.main())"""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with subprocess.Popen([sys.executable, "-c", script, group], stdout=subprocess.DEVNULL,
+                                  env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}) as check:
+                self.until(lambda: at.exists() and at.read_text())
+                pid = at.read_text().strip()
+                check.send_signal(number)
+                self.assertEqual(check.wait(60), 130)
+            self.until(lambda pid=pid: not Path(f"/proc/{pid}").exists())
+            at.unlink()
 
 
 if __name__ == "__main__":

@@ -99,6 +99,10 @@ class Refuses(unittest.TestCase):
             message = self.refused(key, f"{key}={value}")
             self.assertTrue(message.startswith("test.toml: "), message)
 
+    def test_a_sysctl_is_one_line(self):
+        for side in "host", "switch":
+            self.refused("net.ipv4.tcp_sack", text=context.BASE + f'[{side}.sysctl]\n"net.ipv4.tcp_sack" = "1\\nrun true"\n')
+
     def test_delay_of_the_hosts_links(self):
         self.refused("topology.edge_delay", "topology.edge_delay=1us", "topology.kind=star", "flow.0.from=h0", "flow.0.to=h1")
         self.refused("topology.edge_delay", "topology.edge_delay=2.1us")

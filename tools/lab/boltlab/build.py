@@ -142,21 +142,24 @@ def first_error(log):
 
 
 def modules_and_tools(kdir, arch):
-    key = source_hash(str(kdir), release(kdir))
-    out = cache() / f"run-{release(kdir)}-{key}"
-    out.parent.mkdir(parents=True, exist_ok=True)
+    cache().mkdir(parents=True, exist_ok=True)
     with open(cache() / "run.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        key = source_hash(str(kdir), release(kdir))
+        out = cache() / f"run-{release(kdir)}-{key}"
         if not (out / "complete").exists():
             progress(f"building the modules and tools for {release(kdir)} (about half a minute)")
-            # one place for each kernel and tree, so that an edit costs what it touches
-            place = hashlib.sha256(f"{kdir} {TREE}".encode()).hexdigest()[:8]
+            # one place for each kernel and tree, so that an edit costs what it touches; another version
+            # of the package is another tree, of whatever age its files are
+            place = hashlib.sha256(f"{kdir} {TREE} {version()}".encode()).hexdigest()[:8]
             made = cache() / f"make-{release(kdir)}-{place}"
             made.mkdir(exist_ok=True)
             log = made / "make.log"
             if make(["-C", str(TREE), f"KDIR={kdir}", *([f"ARCH={arch}"] if arch else []), f"O={made}", "LAB=m", "KUNIT=n",
                      "modules", "lab-tools"], log):
                 raise BuildError(f"make modules lab-tools failed: {first_error(log)} (all of it: {log})")
+            if source_hash(str(kdir), release(kdir)) != key:
+                raise BuildError("the sources have changed while they were built: run it again")
             _keep(made, out)
             forget_old("run-*-*", out)
         # in use: not among the oldest
