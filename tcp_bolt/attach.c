@@ -405,12 +405,10 @@ static void bolt_set_state(struct sock *sk, u8 state)
 		break;
 	case TCP_CA_Loss:
 		/*
-		 * Also entered to retransmit for a smaller path MTU, which is no congestion.  That
-		 * leaves TCP's window as it is; a timeout does not, of which nothing else says so
-		 * if it comes during CWR.
+		 * Also entered to retransmit for a smaller path MTU, which is no congestion.  A
+		 * timer is pending then, while the retransmission timer has just expired here.
 		 */
-		if (!inet_csk(sk)->icsk_retransmits && !tcp_sk(sk)->undo_marker &&
-		    tcp_snd_cwnd(tcp_sk(sk)) == f->tcp_cwnd)
+		if (inet_csk(sk)->icsk_pending)
 			break;
 		BOLT_INC_STATS(f->bn, RtoDec);
 		f->ctl->on_loss(sk, f, true);

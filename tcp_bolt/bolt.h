@@ -54,13 +54,15 @@ BOLT_CONG_CONTROL(bolt_cong_control, sk, rs);
  * The controller of a socket, NULL if the socket uses another congestion control.
  * Context: RCU.  Without the socket lock the answer may be out of date at once.
  */
+static inline struct bolt_controller *bolt_controller_of(const struct tcp_congestion_ops *ops)
+{
+	return ops->cong_control == bolt_cong_control ?
+	       container_of((struct tcp_congestion_ops *)ops, struct bolt_controller, tcp) : NULL;
+}
+
 static inline struct bolt_controller *bolt_sk_controller(const struct sock *sk)
 {
-	struct tcp_congestion_ops *ops =
-		(struct tcp_congestion_ops *)READ_ONCE(inet_csk(sk)->icsk_ca_ops);
-
-	return ops->cong_control == bolt_cong_control ?
-	       container_of(ops, struct bolt_controller, tcp) : NULL;
+	return bolt_controller_of(READ_ONCE(inet_csk(sk)->icsk_ca_ops));
 }
 
 /* The option of a received packet that has @payload bytes, in @segs segments */

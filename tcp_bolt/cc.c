@@ -3,7 +3,7 @@
  * Bolt's controller on a flow: applies the reaction of core.h to TCP's window.
  *
  *   fast recovery      cwnd / 2, once per window        (Swift, Algorithm 1)
- *   RTO                cwnd / 2; 1 after five in a row  (Swift, Algorithm 1)
+ *   RTO                cwnd / 2; at most half a packet after five in a row (likewise)
  *
  * With net.bolt.debug.paper=1 SRC and ACK are Algorithm 2 as printed (algorithm2.h).
  *
@@ -251,10 +251,11 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns)
 
 /*
  * TCP has set cwnd to the packets in flight, or to one after an RTO, so halve the window that was
- * saved before (Swift, max_mdf = 0.5).
+ * saved before (Swift, max_mdf = 0.5), or what SRCs have left of it since.
  */
 static void bolt_on_loss(struct sock *sk, struct bolt_flow *f, bool rto)
 {
+	f->loss_cwnd_q32 = min(f->loss_cwnd_q32, f->core.cwnd_q32);
 	if (rto && ++f->rto_count >= SWIFT_RETX_RESET)
 		f->loss_cwnd_q32 = min_t(u64, f->loss_cwnd_q32, BOLT_ONE);
 	f->loss_cwnd_q32 = max_t(u64, f->loss_cwnd_q32 / 2, 1);

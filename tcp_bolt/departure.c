@@ -40,13 +40,20 @@ u32 bolt_tsval(const struct sock *sk, u64 ns)
 	return div_u64(ns, us ? NSEC_PER_USEC : NSEC_PER_MSEC);
 }
 
+/* SACK-permitted, and the beginning of timestamps */
+#define BOLT_SACK_PERM_TS	(TCPOPT_SACK_PERM << 24 | TCPOLEN_SACK_PERM << 16 | \
+				 TCPOPT_TIMESTAMP << 8 | TCPOLEN_TIMESTAMP)
+
 static void bolt_fix_tsval(const struct sock *sk, struct tcphdr *th, u64 stamp_ns, u64 now_ns)
 {
-	/* unless it signs, TCP writes timestamps first, but for the MSS; checksums come later */
+	/*
+	 * Unless it signs, TCP writes timestamps first, aligned; in a SYN behind the MSS, and behind
+	 * SACK-permitted instead of two NOPs.  The checksum is computed later.
+	 */
 	__be32 *opt = (__be32 *)(th + 1) + th->syn;
 
 	if ((u8 *)opt + TCPOLEN_TSTAMP_ALIGNED > (u8 *)th + th->doff * 4 || bolt_sk_is_signed(sk) ||
-	    (ntohl(*opt) & 0xffff) != (TCPOPT_TIMESTAMP << 8 | TCPOLEN_TIMESTAMP))
+	    !(bolt_opt_at_ts(opt) || (th->syn && *opt == htonl(BOLT_SACK_PERM_TS))))
 		return;
 	opt[1] = htonl(ntohl(opt[1]) - bolt_tsval(sk, stamp_ns) + bolt_tsval(sk, now_ns));
 }
@@ -238,12 +245,15 @@ void bolt_pause_edt_release(struct sock *sk, struct bolt_pause_edt *e)
 	if (!e->armed)
 		return;
 	e->armed = 0;
-	/* a closed socket sends nothing, and its congestion control's module may be unloaded */
-	if (e->status == SK_PACING_NEEDED || sk->sk_state == TCP_CLOSE)
+	if (e->status == SK_PACING_NEEDED)
 		return;
-	/* needed by now: SO_MAX_PACING_RATE is set, or a congestion control that paces */
+	/*
+	 * Needed by now: SO_MAX_PACING_RATE is set, or a congestion control that paces.  The module
+	 * of a closed socket's may be unloaded.
+	 */
 	if (e->status == SK_PACING_NONE &&
-	    (READ_ONCE(sk->sk_max_pacing_rate) != ~0UL || (ops != e->ops && ops->cong_control)))
+	    (READ_ONCE(sk->sk_max_pacing_rate) != ~0UL ||
+	     (ops != e->ops && (sk->sk_state == TCP_CLOSE || ops->cong_control))))
 		return;
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NEEDED, e->status);
 }

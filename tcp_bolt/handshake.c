@@ -166,6 +166,22 @@ static bool bolt_hs_append(struct bolt_net *bn, struct sk_buff *skb)
 	return p;
 }
 
+/*
+ * Will the connection have bolt or swift?  As tcp_ca_openreq_child() chooses: the route's, what the
+ * listener was told by setsockopt, or else the namespace's default by then, whatever it was when
+ * the listener was opened.
+ */
+static bool bolt_child_speaks(const struct sock *listener, const struct dst_entry *dst)
+{
+	const struct net *net = sock_net(listener);
+
+	if (dst && dst_metric(dst, RTAX_CC_ALGO))
+		return bolt_route_speaks(dst);
+	if (inet_csk(listener)->icsk_ca_setsockopt)
+		return bolt_sk_controller(listener);
+	return bolt_controller_of(rcu_dereference(net->ipv4.tcp_congestion_control));
+}
+
 /* LOCAL_OUT: a SYN-ACK, whose @sk is a listener, a request, a child or NULL */
 void bolt_hs_accept(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 {
@@ -186,8 +202,7 @@ void bolt_hs_accept(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 		sk = bolt_synack_listener(skb, sk);
 		if (!sk)
 			return;
-		/* selected by the listener, or by the route (congctl) */
-		if (!bolt_sk_controller(sk) && !bolt_route_speaks(skb_dst(skb)))
+		if (!bolt_child_speaks(sk, skb_dst(skb)))
 			return;
 	}
 	if (bolt_hs_append(bn, skb))

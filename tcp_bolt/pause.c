@@ -127,7 +127,10 @@ static void bolt_cap_out(struct sock *sk, struct bolt_flow *f, const struct sk_b
 	BOLT_INC_STATS(f->bn, CnmTx);
 }
 
-/* The socket connects again: pause and limit were another connection's, and delay no SYN. */
+/*
+ * The socket connects again: pause and limit were another connection's, and delay no SYN, but a
+ * signed one, whose TSval cannot be fixed.
+ */
 static void bolt_pause_forget(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			      struct tcphdr *th)
 {

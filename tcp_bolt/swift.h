@@ -140,7 +140,7 @@ static inline void swift_win_set(struct swift_win *w, const struct swift_bounds 
 	w->cwnd_q32 = cwnd_q32;
 }
 
-/* Lines 7-10: what @acked packets add; ai is one packet */
+/* Lines 8-11: what @acked packets add; ai is one packet */
 static inline u64 swift_increase_q32(u64 cwnd_q32, u32 acked)
 {
 	return div64_u64(U64_MAX, max(cwnd_q32, BOLT_ONE)) * min_t(u32, acked, 1U << 20);

@@ -71,6 +71,23 @@ test_mapped() {
 	expect_eq "server Negotiated" "$(bolt_stat "$H2" Negotiated)" 1
 }
 
+# What counts is what the connection gets, not what was the default when the listener was opened
+test_default_changed() {
+	setup_pair
+	server "$H2" listen "$A2" 5001 recv 200 recv-eof
+	in_ns "$H2" sysctl -qw net.ipv4.tcp_congestion_control=bolt
+	client "$H1" cc bolt connect "$A2" 5001 send 200
+	server_done
+	expect_eq "client Negotiated" "$(bolt_stat "$H1" Negotiated)" 1
+	expect_eq "server Negotiated" "$(bolt_stat "$H2" Negotiated)" 1
+	server "$H2" listen "$A2" 5001 recv 200 recv-eof
+	in_ns "$H2" sysctl -qw net.ipv4.tcp_congestion_control=reno
+	client "$H1" cc bolt connect "$A2" 5001 send 200
+	server_done
+	expect_eq "accepted" "$(bolt_stat "$H2" SynAckTx)" 1
+	expect_eq "client Fallback" "$(bolt_stat "$H1" Fallback)" 1
+}
+
 # Signed before the hook sees the packet: nothing may be added (RFC 2385)
 test_md5_carries_none() {
 	setup_pair
@@ -85,4 +102,4 @@ test_md5_carries_none() {
 	expect_eq "client Fallback" "$(bolt_stat "$H1" Fallback)" 1
 }
 
-run_tests ipv4 ipv6 on_the_wire mapped md5_carries_none
+run_tests ipv4 ipv6 on_the_wire mapped default_changed md5_carries_none
