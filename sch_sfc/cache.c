@@ -176,19 +176,21 @@ unsigned int sfc_cache_count(const struct sfc_cache *cache, u64 now)
  * there is congestion; one whose destination has been silent for a while is reused.  On a hash
  * collision the second destination is not estimated.
  */
-u32 sfc_estimate(struct Qdisc *sch, const struct sfc_key *key, u32 bytes, u64 now)
+u32 sfc_estimate(struct Qdisc *sch, struct sfc_key key, u32 bytes, u64 now)
 {
 	struct sfc_cache *cache = sfc_switch_of_port(sch)->cache;
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_estimate *e;
 	u32 pause_ns = 0;
 
-	e = &cache->estimates[sfc_key_hash(cache, key) % SFC_ESTIMATES];
+	/* section 3.4: "aggregate traffic towards a common receiver", of whatever DSCP */
+	key.dscp = 0;
+	e = &cache->estimates[sfc_key_hash(cache, &key) % SFC_ESTIMATES];
 	spin_lock_bh(&e->lock);
-	if (!sfc_key_equal(&e->key, key)) {
+	if (!sfc_key_equal(&e->key, &key)) {
 		if (e->key.family && !sfc_dre_idle(&q->dre, &e->dre, now))
 			goto out;
-		e->key = *key;
+		e->key = key;
 		e->dre = (struct sfc_dre){ };
 	}
 	sfc_dre_add(&q->dre, &e->dre, bytes, now);

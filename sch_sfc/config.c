@@ -208,7 +208,8 @@ void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 	};
 	speed = sfc_link_speed(dev);
 	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: speed);
-	sfc_rate_set(&alg->link, cfg->link_bps ?: speed ?: cfg->rate_bps);
+	/* some devices report less than what goes through them: tun 10 Mb/s */
+	sfc_rate_set(&alg->link, cfg->link_bps ?: max(speed, cfg->rate_bps));
 	alg->sm = alg->rate.bytes_ps && cfg->flags & TC_SFC_F_SM;
 	/* a quarter of what the link carries in an RTT; without a rate the paper's threshold */
 	pruthresh = cfg->pruthresh ?: sfc_supply(&alg->rate, cfg->rtt_ns) >> (SFC_TOKEN_SHIFT + 2);

@@ -154,7 +154,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	}
 	/* section 3.4, local_estimate: the pause for the estimated remote queue */
 	if (q->dre.decay)
-		local_ns = sfc_estimate(sch, &key, qdisc_pkt_len(skb), now);
+		local_ns = sfc_estimate(sch, key, qdisc_pkt_len(skb), now);
 	q->stats.estimator_hits += !!local_ns;
 	if (cached_ns || local_ns || beyond)					/* line 12 */
 		sfc_pause_tell(sch, skb, pkt, key.vrf, cached_ns, local_ns, now);

@@ -356,6 +356,8 @@ void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev)
 	memset(pfc->rx, 0, sizeof(pfc->rx));
 	memset(&pfc->stats, 0, sizeof(pfc->stats));
 	WRITE_ONCE(pfc->full, 0);
+	memset(pfc->uncongested_ns, 0, sizeof(pfc->uncongested_ns));
+	WRITE_ONCE(pfc->used_ns, 0);
 	WRITE_ONCE(pfc->paused, 0);
 	WRITE_ONCE(pfc->peak, 0);
 	WRITE_ONCE(pfc->dev, dev);

@@ -205,7 +205,7 @@ u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now);
 bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		    u64 now);
 unsigned int sfc_cache_count(const struct sfc_cache *cache, u64 now);
-u32 sfc_estimate(struct Qdisc *sch, const struct sfc_key *key, u32 bytes, u64 now);
+u32 sfc_estimate(struct Qdisc *sch, struct sfc_key key, u32 bytes, u64 now);
 
 /* hold.c */
 extern struct Qdisc_ops sfc_hold_qdisc_ops;

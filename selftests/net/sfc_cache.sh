@@ -372,6 +372,20 @@ test_estimator() {
 	estimator 0 rate 1mbit qth 1mb qtg 3028b
 }
 
+# The receiver's link is one, whatever the packets' DSCP
+test_estimator_dscp() {
+	local i
+	switch
+	in_ns "$R" tc qdisc change dev r2 root sfc estimator 100ms rate 1gbit serverrate 1mbit qth 1mb
+	for ((i = 0; i < 10; i++)); do
+		data n=5 len=460 sport=1001 tos=32
+		data n=5 len=460 sport=1001 tos=64
+	done
+	expect "they arrive" busywait told 2 "$(qdisc "$R" r2 bts_sent)"
+	sniffed
+	expect_ge "hits" "$(qdisc "$R" r2 estimator_hits)" 60
+}
+
 # What counts is the receivers' links, however fast this one is: 514 bytes last 4.112 ms there
 test_estimator_uplink() {
 	estimator 2 rate 1gbit serverrate 1mbit qth 1mb
@@ -380,5 +394,5 @@ test_estimator_uplink() {
 		awk 'NR > 1 { print int(($1 - last) / 1000 + 0.5) } { last = $1 }' | sort -u)" 4112
 }
 
-run_tests estimator estimator_uplink feed_and_answer ipv6 key later_end_wins expiry not_cacheable refused from_edge switchkey \
+run_tests estimator estimator_uplink estimator_dscp feed_and_answer ipv6 key later_end_wins expiry not_cacheable refused from_edge switchkey \
 	replay maxpause suppression own_queue_is_longer full off namespaces vrf two_switches two_switches_vrf

@@ -190,6 +190,7 @@ test_round_trip() {
 		levels 4kb 128kb 2mb default 2 dscp 46:1
 		levels none bands 1 default 1 dscp none
 		rate 123456789bit limit 65537b memory_limit 300001b nosm nosrc no-split-gso
+		limit 100mb memory_limit 64mb
 		nobolt switch_id 7 msgrate 1000 port 50000 ttl 2 addr 192.0.2.9
 		addr 192.0.2.9 addr 2001:db8::9 rate 8kbit
 		rate 4294gbit limit 100000b

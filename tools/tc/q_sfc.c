@@ -26,7 +26,7 @@
 static void explain(void)
 {
 	fprintf(stderr,
-		"Usage: ... sfc [ rate RATE | link RATE ] [ limit BYTES ]\n"
+		"Usage: ... sfc [ rate RATE ] [ link RATE ] [ limit BYTES ]\n"
 		"               [ memory_limit BYTES ] [ overhead BYTES ]\n"
 		"               [ bolt | nobolt ] [ ccthresh { auto | BYTES } ]\n"
 		"               [ src | nosrc ] [ pru | nopru ] [ sm | nosm ]\n"
@@ -642,7 +642,7 @@ static __u32 attr_number(struct rtattr **tb, int type, unsigned int size)
 static bool is_silent(struct rtattr **tb, int type, unsigned int size)
 {
 	return !is_json_context() &&
-	       sfc_is_silent(type, attr_number(tb, type, size),
+	       sfc_is_silent(type, attr_number(tb, type, size), attr_number(tb, TCA_SFC_LIMIT, 4),
 			     attr_number(tb, TCA_SFC_BUFFER, 4), attr_number(tb, TCA_SFC_PFC, 1));
 }
 

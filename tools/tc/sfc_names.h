@@ -39,11 +39,15 @@ static const char * const sfc_bts[] = {
  * Of memory text has what is in use, and what differs from the default: is the number
  * @v of an option silent?
  */
-static inline bool sfc_is_silent(int type, unsigned int v, bool buffer, bool pfc)
+static inline bool sfc_is_silent(int type, unsigned int v, unsigned int limit, bool buffer, bool pfc)
 {
+	unsigned long long memory = 4ULL * limit;
+
 	switch (type) {
 	case TCA_SFC_MEMORY_LIMIT:
-		return v == TC_SFC_MEMORY_LIMIT;
+		if (memory < TC_SFC_MEMORY_LIMIT)
+			memory = TC_SFC_MEMORY_LIMIT;
+		return v == (memory >> 32 ? ~0U : memory);
 	case TCA_SFC_BUFFER:
 	case TCA_SFC_PFC:
 	case TCA_SFC_SRCC:
