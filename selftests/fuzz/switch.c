@@ -101,7 +101,7 @@ static void decision(const struct sfc_alg_cfg *c, const struct sfc_alg_in *in,
 	CHECK((u64)st->pru_token == (u64)was->pru_token + d->pru_added -
 	      (d->grant == SFC_GRANT_PRU ? in->segs : 0));
 	CHECK(!d->pru_added || (in->flags & (BOLT_F_LAST | BOLT_F_FIRST)) == BOLT_F_LAST);
-	CHECK(d->pru_added <= in->segs);
+	CHECK(d->pru_added <= (c->pru ? in->segs : 0));
 }
 
 static void decide(struct input *in)
@@ -121,7 +121,8 @@ static void decide(struct input *in)
 		was = paper;
 		sfc_paper_decide(&c, &paper, &p, &d);
 		decision(&c, &p, &d, &was, &paper, true);
-		CHECK(paper.sm.token <= (s128)max(p.segs, SFC_SEGS_MAX) * c.mtu * 1024);
+		CHECK(!c.sm || !(p.flags & BOLT_F_DATA) ||
+		      paper.sm.token <= (s128)p.segs * c.mtu * 1024);
 	}
 }
 

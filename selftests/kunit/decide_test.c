@@ -255,6 +255,8 @@ static const struct cap_case cap_cases[] = {
 	{ "a round trip's gaps", 100000, 1, 1000, 100000 },
 	{ "last gap of a round trip", 100000, 1, SFC_SM_IDLE_NS - 1, 100000 },
 	{ "an idle link is worth one MTU", 100000, 1, SFC_SM_IDLE_NS, MTU },
+	{ "64 us apart", 100000, 1, 64000, 100000 },
+	{ "66 us apart", 100000, 1, 66000, MTU },
 	{ "idle for long", 100000, 1, 1ULL << 60, MTU },
 	{ "a super-packet's segments", 0, 44, 1000, 44 * MTU },
 	{ "the larger counts", 100000, 44, 1000, 100000 },

@@ -51,9 +51,11 @@ static const struct echo_case echo_cases[] = {
 	{ "left over from before the newest", 10, 0, 5 * GAP, -1, true, BOLT_ECHO_NONE },
 	{ "TCP knows of nothing for a second", 10, 0, 5 * GAP, 0x40000001, true, BOLT_ECHO_NONE },
 	{ "more than a second ago", 200, 0, 0x40000001, 0x40000001, true, BOLT_ECHO_NONE },
+	{ "... and others have arrived", 200, 0, 0x40000001, 5 * GAP, true, BOLT_ECHO_NONE },
 	{ "none has left", 0, 0, 5 * GAP, 5 * GAP, true, BOLT_ECHO_FALSE },
 	{ "those kept are still to leave", 200, 100 * GAP, 20 * GAP, 20 * GAP, true, 20 * GAP },
 	{ "... some of them", 200, 30 * GAP, 20 * GAP, 20 * GAP, true, 20 * GAP },
+	{ "... for 99 ms", 200, 99000 * US, 20 * GAP, 20 * GAP, true, 20 * GAP },
 	{ "... and it is none", 200, 30 * GAP, 20 * GAP + 1, 20 * GAP, true, BOLT_ECHO_FALSE },
 };
 

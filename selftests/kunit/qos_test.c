@@ -361,6 +361,12 @@ static void sfc_qos_bounds_test(struct kunit *test)
 		sfc_qos_supply(q, 0, &cfg, &in);
 	}
 	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&q->band[0].state.sm), 25000);
+	/* of a super-packet, what it needs */
+	in.segs = 44;
+	in.now += NSEC_PER_MSEC;
+	sfc_qos_supply(q, 0, &cfg, &in);
+	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&q->band[0].state.sm), 44 * MTU);
+	in.segs = 1;
 	in.size = 65536;
 	for (i = 0; i < 1000; i++)
 		sfc_qos_supply(q, 0, &cfg, &in);
@@ -434,6 +440,10 @@ static void sfc_qos_levels_test(struct kunit *test)
 	for (turns = 0, i = 0; i < 10 * SFC_LEVELS_TURN; i++)
 		turns += sfc_qos_is_turn(q);
 	KUNIT_EXPECT_EQ(test, turns, 10);
+
+	/* ACKs have a limit of their own, whatever data waits */
+	sfc_qos_join(q, SFC_BAND_HIGH, 70);
+	KUNIT_EXPECT_EQ(test, sfc_qos_fill(q, SFC_BAND_HIGH), 70);
 }
 
 static struct kunit_case sfc_qos_cases[] = {

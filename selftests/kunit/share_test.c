@@ -143,6 +143,18 @@ static void sfc_share_news_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sfc_share_news(c->backlog, c->told, c->grain), c->want);
 }
 
+static void sfc_share_batch_test(struct kunit *test)
+{
+	static const u32 want[][2] = {
+		{ 1, 100000 }, { 8, 12500 }, { 16, 6250 }, { 17, 6250 }, { 64, 6250 },
+	};
+	struct sfc_alg_cfg cfg = { .smcap = 100000 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(want); i++)
+		KUNIT_EXPECT_EQ(test, sfc_share_batch(&cfg, want[i][0]), want[i][1]);
+}
+
 /* A super-packet needs more at once than a batch; and what is old goes back */
 static void sfc_share_settle_test(struct kunit *test)
 {
@@ -174,6 +186,7 @@ static void sfc_share_settle_test(struct kunit *test)
 static struct kunit_case sfc_share_cases[] = {
 	KUNIT_CASE_PARAM(sfc_share_bound_test, share_gen_params),
 	KUNIT_CASE_PARAM(sfc_share_news_test, news_gen_params),
+	KUNIT_CASE(sfc_share_batch_test),
 	KUNIT_CASE(sfc_share_settle_test),
 	KUNIT_CASE(sfc_share_sparse_test),
 	{ }

@@ -45,7 +45,7 @@ static void sfc_srcc_count_test(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, sfc_srcc_count(s), 1, "the others are gone for a period");
 	for (i = 0; i < 5; i++)
 		sfc_srcc_see(s, &cfg, 1 + i, t0 + 91 * US);
-	sfc_srcc_see(s, &cfg, 1, t0 + 300 * US);
+	sfc_srcc_see(s, &cfg, 1, t0 + 150 * US);
 	KUNIT_EXPECT_EQ_MSG(test, sfc_srcc_count(s), 1, "after silence");
 }
 
@@ -63,6 +63,22 @@ static void sfc_srcc_full_test(struct kunit *test)
 		f->told_kbps = 1;
 	}
 	KUNIT_EXPECT_EQ(test, sfc_srcc_count(s), SFC_SRCC_SLOTS);
+}
+
+/* Of all slots that a flow could have, it takes that of the one seen longest ago */
+static void sfc_srcc_oldest_test(struct kunit *test)
+{
+	struct sfc_srcc *s = sfc_srcc_new(test);
+	u64 i, t = 1000 * US;
+
+	for (i = 1; i <= SFC_SRCC_PROBES; i++)
+		sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t)->told_kbps = i;
+	t += 30 * US;
+	for (i = 2; i <= SFC_SRCC_PROBES; i++)
+		sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t);
+	sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t);
+	for (i = 2; i <= SFC_SRCC_PROBES; i++)
+		KUNIT_EXPECT_EQ(test, sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t)->told_kbps, i);
 }
 
 /* --- threshold --- */
@@ -285,6 +301,7 @@ static void bolt_cap_sent_test(struct kunit *test)
 static struct kunit_case srcc_cases[] = {
 	KUNIT_CASE(sfc_srcc_count_test),
 	KUNIT_CASE(sfc_srcc_full_test),
+	KUNIT_CASE(sfc_srcc_oldest_test),
 	KUNIT_CASE_PARAM(sfc_srcc_threshold_test, threshold_gen_params),
 	KUNIT_CASE(sfc_srcc_measure_test),
 	KUNIT_CASE_PARAM(sfc_srcc_rate_test, rate_gen_params),

@@ -543,6 +543,51 @@ static void swift_beside_scaling_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &defaults, &open, &a, 8 * BOLT_ONE, 0));
 }
 
+/* Host delay is the endpoint's, and Bolt has no window for that */
+static void swift_beside_hosts_test(struct kunit *test)
+{
+	struct swift_ack a = {
+		.now_ns = 1ULL << 40, .rtt_ns = 59 * US, .remote_ns = 20 * US, .local_ns = 30 * US,
+		.acked = 1,
+	};
+	struct swift s = { };
+
+	swift_cap_start(&s);
+	KUNIT_EXPECT_FALSE(test, swift_cap_ack(&s, &plain, &open, &a, 20 * BOLT_ONE, 0));
+	a.local_ns -= 2 * US;
+	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &plain, &open, &a, 20 * BOLT_ONE, 0));
+}
+
+/* The target of an ACK is of its hops, and of the fabric's window */
+static void swift_target_of_ack_test(struct kunit *test)
+{
+	const struct swift_conf hop = {
+		.base_ns = 10 * US, .hop_ns = US, .endpoint_ns = 100 * US,
+	};
+	struct swift_ack a = {
+		.now_ns = 1ULL << 40, .rtt_ns = 14 * US, .acked = 1, .limited = true, .hops = 5,
+	};
+	struct swift s = { };
+
+	swift_start(&s, 100);
+	KUNIT_EXPECT_FALSE(test, swift_on_ack(&s, &hop, &open, &a));
+	swift_cap_start(&s);
+	KUNIT_EXPECT_FALSE(test, swift_cap_ack(&s, &hop, &open, &a, 100 * BOLT_ONE, 0));
+	a.hops = 3;
+	KUNIT_EXPECT_TRUE(test, swift_cap_ack(&s, &hop, &open, &a, 100 * BOLT_ONE, 0));
+	swift_start(&s, 100);
+	KUNIT_EXPECT_TRUE(test, swift_on_ack(&s, &hop, &open, &a));
+	/* 32.3 us and more for one packet, 10 for 256 */
+	a.hops = 0;
+	a.rtt_ns = 32 * US;
+	swift_start(&s, 1);
+	s.endpoint.cwnd_q32 = 256 * BOLT_ONE;
+	KUNIT_EXPECT_FALSE(test, swift_on_ack(&s, &defaults, &open, &a));
+	swift_start(&s, 256);
+	s.endpoint.cwnd_q32 = BOLT_ONE;
+	KUNIT_EXPECT_TRUE(test, swift_on_ack(&s, &defaults, &open, &a));
+}
+
 /* Once per round trip; what comes between does not clamp it to what the flow sends either */
 static void swift_beside_once_test(struct kunit *test)
 {
@@ -620,6 +665,8 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(swift_below_one_test),
 	KUNIT_CASE_PARAM(swift_beside_test, beside_gen_params),
 	KUNIT_CASE(swift_beside_scaling_test),
+	KUNIT_CASE(swift_beside_hosts_test),
+	KUNIT_CASE(swift_target_of_ack_test),
 	KUNIT_CASE(swift_beside_once_test),
 	KUNIT_CASE(swift_beside_ceiling_test),
 	KUNIT_CASE(swift_reported_test),

@@ -287,8 +287,9 @@ static void sfc_limiter_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 999999), 0);
 	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 1000000), 1);
 	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 6000000), 5);
-	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 6000000 + SFC_LIMITER_IDLE_NS), 32);
-	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 6000000 + SFC_LIMITER_IDLE_NS), 0);
+	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 106000000), 32);
+	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 106000000 + SFC_LIMITER_IDLE_NS), 32);
+	KUNIT_EXPECT_EQ(test, takes(&l, 5000 + 106000000 + SFC_LIMITER_IDLE_NS), 0);
 }
 
 static void sfc_limiter_fast_test(struct kunit *test)

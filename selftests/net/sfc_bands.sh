@@ -279,7 +279,7 @@ test_pru_of_its_own() {
 	plug
 	v4 1 n=3 bflags=88
 	v4 1 n=1 bflags=90
-	expect_eq "last leaves a token" "$(bands pru_added)" "$(bands pru_token)"
+	expect_eq "none beyond pruthresh" "$(bands pru_added) $(bands pru_token)" "0 0 0 0"
 	tc_ qdisc change dev r2 root sfc rate 0
 	empty
 	tc_ qdisc change dev r2 root sfc rate 8kbit
@@ -290,6 +290,19 @@ test_pru_of_its_own() {
 	expect_eq "not for another" "$(bands inc_pru)" "0 0"
 	v4 1 n=1 bflags=84
 	expect_eq "for its own" "$(bands inc_pru)" "1 0"
+	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
+	empty
+}
+
+# Tokens are of bands: others have none yet
+test_bands_reset_tokens() {
+	port rate 8kbit bands 2 dscp 1:1,2:2 nosm
+	v4 1 n=1 bflags=90
+	expect_eq "a token" "$(bands pru_token)" "1 0"
+	expect "default" tc_ qdisc change dev r2 root sfc default 2
+	expect_eq "as before" "$(bands pru_token)" "1 0"
+	expect "bands" tc_ qdisc change dev r2 root sfc bands 3
+	expect_eq "none" "$(bands pru_token)" "0 0 0"
 	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
 	empty
 }
@@ -522,6 +535,6 @@ test_any_mtu() {
 	expect_ge "packets" "$(qdisc "$R" r2 packets)" 6
 }
 
-run_tests any_mtu dscp filters classes weights idle_bands strict queue_of_its_own pru_of_its_own srcprob \
+run_tests any_mtu dscp filters classes weights idle_bands strict queue_of_its_own pru_of_its_own bands_reset_tokens srcprob \
 	limit_by_weight bands_change bands_change_as_leaf pause_by_drain \
 	egress_by_drain levels levels_order levels_limit

@@ -288,16 +288,6 @@ test_own_address() {
 	expect_eq "SRC" "$(packets eth0.h1 'udp src=198.51.100.254')" 1
 }
 
-# Never an answer to a control message, nor to what must not be answered
-test_never_answered() {
-	port rate 1mbit ccthresh 1514b nosm
-	v4 udp=1 n=10 len=68 sport=12311 dport=12311
-	expect "queue drains" busywait qdisc_is "$R" r2 qlen 0
-	counters "$R" r2 src_sent=0
-	sniffed
-	expect_eq "SRC" "$(packets eth0.h1 'in udp')" 0
-}
-
 run_tests congested_ipv4 congested_ipv6 threshold_is_exact auto_threshold dec_seen \
 	congestion_clears_inc checksum_alignment nosrc nobolt pru pru_congested \
-	pru_quarter_of_bdp pru_at_least_ccthresh paper_congested paper_ends supply_matching not_bolt high_band acks_not_marked msgrate fields own_address never_answered
+	pru_quarter_of_bdp pru_at_least_ccthresh paper_congested paper_ends supply_matching not_bolt high_band acks_not_marked msgrate fields own_address

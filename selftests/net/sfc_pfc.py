@@ -674,6 +674,17 @@ def shaped():
     r.close()
 
 
+def together():
+    """Priorities that change at once are in one frame"""
+    r = Router("pfc prio 0x28 xoff 1mb", f"rate 1mbit {PFC}")
+    r.send(5)
+    r.send(5, tos=160)
+    r.change("r1", "xoff 4000b")
+    poll(r.one.pauses, "a PAUSE frame")
+    expect("both", r.one.pauses()[0][1][17], 0x28)
+    r.close()
+
+
 def last_configured():
     """Of several sfc at a device the last one configured counts, also when the device has changed since"""
     r = Router(None, f"rate 10mbit {PFC}")
@@ -698,6 +709,12 @@ def buffer():
     expect_that("in use", abs(st["buffer_used"] - st["backlog"]) < SIZE, st["buffer_used"])
     expect("drops", (st["drop_buffer"], st["drop_data"]), (100 - 1 - st["qlen"],) * 2)
     expect("peak", st["buffer_peak"], st["buffer_used"])
+    for _ in range(40):
+        r.one.send(r.mac["r1"], 0x800, bare_ack())
+    acks = r.stats("r2")
+    expect("ACKs, whatever data waits", (acks["drop_high"], acks["drop_buffer"]), (0, st["drop_buffer"]))
+    poll(lambda: r.stats("r2")["high"] == 40 and r.stats("r2")["qlen"] <= st["qlen"], "ACKs have left")
+    st = r.stats("r2")
     r.change("r2", "alpha 1/4")
     r.counters("what is there stays", "r2", qlen=st["qlen"])
     r.send(1)
@@ -715,7 +732,8 @@ def buffer():
 
 TESTS = [wire, exact, priorities, vlan, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
          watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, changed, gone,
-         unload, buffer, large_buffer, shaped, last_configured]
+         unload, buffer, large_buffer, shaped, together,
+         last_configured]
 
 
 if __name__ == "__main__":
