@@ -8,10 +8,11 @@
  *   INC:   cwnd += 1
  *
  * excess_ns is the queueing delay less the part of the queue that this flow's own decreases within
- * about the last rtt_src will drain: the SRC was sent before they took effect.  Without this correction
- * flows decrease several times for the same queue, and the link idles (when a third flow joins two,
- * the utilization falls to 82 % in the worst round trip).  With it, a factor of 1 would leave part
- * of the queue to the next round trip; 3/2 drains the queue in two without idling the link.
+ * about the last rtt_src will drain: the SRC was sent before they took effect.  Without this
+ * correction flows decrease several times for the same queue, and the link idles (when a third
+ * flow joins two, the utilization falls to 82 % in the worst round trip).  With it, a factor of 1
+ * would leave part of the queue to the next round trip; 3/2 drains the queue in two without idling
+ * the link.
  *
  * Below one packet, where a packet leaves every rtt / cwnd, the increase is cwnd and the decrease
  * cwnd^1.5 * excess_ns / rtt_src.  At one packet both equal those above.
@@ -46,7 +47,7 @@
 /* The state of one flow */
 struct bolt_core {
 	u64	cwnd_q32;		/* the window; swift: the smaller of its two */
-	u64	removed_q32;		/* packets removed for SRC, of which age / rtt_src go at each */
+	u64	removed_q32;		/* packets removed for SRC; they decay with rtt_src */
 	u64	removed_ns;		/* when removed_q32 was last brought up to date */
 	u64	last_dec_ns;		/* Algorithm 2's last_dec_time */
 	u64	min_rtt_stamp_ns;	/* when min_rtt_ns was taken */

@@ -47,8 +47,8 @@ u32 bolt_tsval(const struct sock *sk, u64 ns)
 static void bolt_fix_tsval(const struct sock *sk, struct tcphdr *th, u64 stamp_ns, u64 now_ns)
 {
 	/*
-	 * Unless it signs, TCP writes timestamps first, aligned; in a SYN behind the MSS, and behind
-	 * SACK-permitted instead of two NOPs.  The checksum is computed later.
+	 * Unless it signs, TCP writes timestamps first, aligned; in a SYN behind the MSS, and with
+	 * SACK-permitted in place of two NOPs.  The checksum is computed later.
 	 */
 	__be32 *opt = (__be32 *)(th + 1) + th->syn;
 

@@ -391,8 +391,9 @@ void qdisc_counters(const struct port *p, bool all)
 
 static bool is_silent(const struct port *p, int type)
 {
-	return !conf.json && sfc_is_silent(type, at_num(p->tb[type]), at_num(p->tb[TCA_SFC_LIMIT]),
-					   at_num(p->tb[TCA_SFC_BUFFER]), at_num(p->tb[TCA_SFC_PFC]));
+	return !conf.json &&
+	       sfc_is_silent(type, at_num(p->tb[type]), at_num(p->tb[TCA_SFC_LIMIT]),
+			     at_num(p->tb[TCA_SFC_BUFFER]), at_num(p->tb[TCA_SFC_PFC]));
 }
 
 void qdisc_options(const struct port *p)

@@ -39,7 +39,8 @@ static const char * const sfc_bts[] = {
  * Of memory text has what is in use, and what differs from the default: is the number
  * @v of an option silent?
  */
-static inline bool sfc_is_silent(int type, unsigned int v, unsigned int limit, bool buffer, bool pfc)
+static inline bool sfc_is_silent(int type, unsigned int v, unsigned int limit, bool buffer,
+				 bool pfc)
 {
 	unsigned long long memory = 4ULL * limit;
 
