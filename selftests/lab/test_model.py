@@ -54,6 +54,11 @@ class Model(unittest.TestCase):
         self.within(p99, 3, 6)
         self.within(float(words[words.index("queue") + 1]), 120e3, 180e3)
 
+    def test_a_distribution_that_is_cut_is_refused(self):
+        for text, status in ((HADOOP, 0), (HADOOP.rsplit("\n", 2)[0], 2), ("", 2), (f"0 0\n{'1 50' + chr(10)}" * 600 + "9 100\n", 2)):
+            done = subprocess.run([f"{self.dir.name}/bolt_model", "mix", "messages=10"], input=text, text=True, check=False, capture_output=True)
+            self.assertEqual(done.returncode, status, text[-40:])
+
     def test_same_arguments_same_numbers(self):
         self.assertEqual(self.words("mix", "messages=500"), self.words("mix", "messages=500"))
         self.assertNotEqual(self.words("mix", "messages=500"), self.words("mix", "messages=500", "seed=2"))

@@ -144,12 +144,16 @@ static void leave(bool hint)
 static void mix(void)
 {
 	static const u64 edge[] = { 0, 1000, 7000, 62500, 125000, 300000, 1000000, FOREVER };
-	double size[256], part[256], mean = 0, t = T0, *v = calloc(ARG(MESSAGES), sizeof(*v));
+	double size[1024], part[1024], mean = 0, t = T0, *v = calloc(ARG(MESSAGES), sizeof(*v));
 	u32 n = 0, i, b, k;
 	char line[128];
 
-	while (n < 256 && fgets(line, sizeof(line), stdin))
+	while (n < 1024 && fgets(line, sizeof(line), stdin))
 		n += sscanf(line, "%lf %lf", &size[n], &part[n]) == 2;
+	if (!n || part[n - 1] != 100) {
+		fprintf(stderr, "bolt_model: no distribution of up to 1024 sizes that ends at 100 per cent\n");
+		exit(2);
+	}
 	for (i = 1; i < n; i++)
 		mean += (part[i] - part[i - 1]) / 100 * (size[i] + size[i - 1]) / 2;
 	for (i = 0; i < ARG(MESSAGES); i++) {
