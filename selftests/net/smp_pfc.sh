@@ -78,6 +78,9 @@ test_heeded() {
 	setup_pfc
 	# less than any kernel sends
 	expect "slow" in_ns "$R" tc qdisc change dev r2 root handle 1: sfc rate 20mbit
+	# time is real: a pause of 335 ms does not end before a late timer repeats it
+	expect "H1" in_ns "$H1" tc qdisc change dev eth0 root sfc link 100mbit watchdog 2s
+	expect "r1" in_ns "$R" tc qdisc change dev r1 root sfc link 100mbit
 	while_sending true
 	empty
 	sent=$(qdisc "$R" r1 pfc_xoff)
