@@ -140,7 +140,7 @@ def sysctls(value):
                 walk(path + ".", val)
             elif isinstance(val, (int, str)) and not isinstance(val, bool):
                 flat[path] = str(val)
-                if not flat[path].isprintable():
+                if "\n" in flat[path]:
                     raise ValueError(f"has {path} with more than one line")
             else:
                 raise ValueError(f"has {path} = {val!r}, which is not a number or string")
