@@ -322,6 +322,7 @@ void sfc_config_refresh(struct Qdisc *sch)
 	sch_tree_lock(sch);
 	sfc_config_apply(sch, &alg);
 	sch_tree_unlock(sch);
+	/* by whichever sfc of the device it was configured last */
 	if (q->pfc)
 		sfc_pfc_configure(q->pfc, &q->pfc->cfg, &alg.link);
 }

@@ -152,7 +152,7 @@ static bool sfc_memory_counts(const struct sfc_pfc *pfc)
 }
 
 /* The place that the device has left, or one that another has, with all its packets; 0: none */
-static int sfc_memory_free_place(const struct sfc_memory *mem, int ifindex)
+static int sfc_memory_find_place(const struct sfc_memory *mem, int ifindex)
 {
 	int i, place = 0;
 
@@ -180,7 +180,7 @@ int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
 
 	if (xa_load(&mem->devices, dev->ifindex))
 		return 0;
-	i = sfc_memory_free_place(mem, dev->ifindex);
+	i = sfc_memory_find_place(mem, dev->ifindex);
 	if (!i)
 		return -ENOSPC;
 	pfc = mem->pfc[i];

@@ -8,10 +8,9 @@
  *
  * The paper does not say how a sender recovers.  Here a CNM holds for three round trips.  A switch
  * takes a flow for present for three of its "rtt", and repeats the CNM in half of that while the
- * congestion lasts: in time if "rtt" is at most twice the flow's round trip.
- * Then the rate doubles each round trip, so that a flow whose CNM ends too soon hears of the next
- * one before it is far beyond its share, and the limit ends at the rate of the link that the CNM
- * names.
+ * congestion lasts: in time if "rtt" is at most twice the flow's round trip.  Then the rate doubles
+ * each round trip, so that a flow whose CNM ends too soon hears of the next one before it is far
+ * beyond its share, and the limit ends at the rate of the link that the CNM names.
  *
  * Pure: plain structs and the time go in, a rate comes out.  Callers serialize.
  */

@@ -138,8 +138,7 @@ static void bolt_pause_forget(struct sock *sk, struct bolt_flow *f, struct sk_bu
 		bolt_pause_edt_set(sk, f, 0);
 		bolt_tx_bypass_pause(sk, f, skb, th, true);
 	}
-	bolt_pause_release(sk, &f->pause);
-	memset(&f->pause, 0, sizeof(f->pause));
+	bolt_pause_end(sk, f);
 }
 
 /*

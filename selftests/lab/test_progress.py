@@ -28,6 +28,13 @@ def load_check():
     return module
 
 
+def until(test, true):
+    end = time.monotonic() + 60
+    while not true():
+        test.assertLess(time.monotonic(), end)
+        time.sleep(0.01)
+
+
 class Kernel(unittest.TestCase):
     def setUp(self):
         self.kdir = Path(tempfile.mkdtemp(prefix="lab-test-"))
@@ -80,9 +87,7 @@ class Run(unittest.TestCase):
         with mock.patch.object(estimate.time, "time", return_value=now), mock.patch.object(estimate, "FIRST_S", 0.01), mock.patch.object(estimate, "NEXT_S", (0.01, 60)), mock.patch.object(estimate, "progress") as told, \
                 mock.patch.object(stall, "kernel_of", return_value=7), mock.patch.object(stall, "virtual_time", side_effect=[99_999_999, 105_000_000]):
             with estimate.Progress("x: bolt", 20_000_000, 1, raw, raw):
-                end = time.monotonic() + 30
-                while not told.called and time.monotonic() < end:
-                    time.sleep(0.01)
+                until(self, lambda: told.called)
         told.assert_called_once_with("x: bolt: 25 % of 20 ms, about 18 s left")
 
     def test_a_short_one_says_nothing(self):
@@ -132,12 +137,6 @@ class Tests(unittest.TestCase):
         for line in lines:
             ktap.feed(line)
         return ktap
-
-    def until(self, true):
-        end = time.monotonic() + 60
-        while not true():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.01)
 
     def test_share_of_a_group(self):
         for share, lines in ((0, []), (0, ["1..4"]), (0.25, ["1..4", "ok 1 a"]),
@@ -195,11 +194,11 @@ class Tests(unittest.TestCase):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with subprocess.Popen([sys.executable, "-c", script, group], stdout=subprocess.DEVNULL,
                                   env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}) as check:
-                self.until(lambda: at.exists() and at.read_text())
+                until(self, lambda: at.exists() and at.read_text())
                 pid = at.read_text().strip()
                 check.send_signal(number)
                 self.assertEqual(check.wait(60), 130)
-            self.until(lambda pid=pid: not Path(f"/proc/{pid}").exists())
+            until(self, lambda pid=pid: not Path(f"/proc/{pid}").exists())
             at.unlink()
 
 

@@ -71,19 +71,21 @@ test_mapped() {
 	expect_eq "server Negotiated" "$(bolt_stat "$H2" Negotiated)" 1
 }
 
+# default_becomes CC: after the listener was opened under another
+default_becomes() {
+	server "$H2" listen "$A2" 5001 recv 200 recv-eof
+	in_ns "$H2" sysctl -qw "net.ipv4.tcp_congestion_control=$1"
+	client "$H1" cc bolt connect "$A2" 5001 send 200
+	server_done
+}
+
 # What counts is what the connection gets, not what was the default when the listener was opened
 test_default_changed() {
 	setup_pair
-	server "$H2" listen "$A2" 5001 recv 200 recv-eof
-	in_ns "$H2" sysctl -qw net.ipv4.tcp_congestion_control=bolt
-	client "$H1" cc bolt connect "$A2" 5001 send 200
-	server_done
+	default_becomes bolt
 	expect_eq "client Negotiated" "$(bolt_stat "$H1" Negotiated)" 1
 	expect_eq "server Negotiated" "$(bolt_stat "$H2" Negotiated)" 1
-	server "$H2" listen "$A2" 5001 recv 200 recv-eof
-	in_ns "$H2" sysctl -qw net.ipv4.tcp_congestion_control=reno
-	client "$H1" cc bolt connect "$A2" 5001 send 200
-	server_done
+	default_becomes reno
 	expect_eq "accepted" "$(bolt_stat "$H2" SynAckTx)" 1
 	expect_eq "client Fallback" "$(bolt_stat "$H1" Fallback)" 1
 }

@@ -37,7 +37,7 @@ static const char * const sfc_bts[] = {
 
 /*
  * Of memory text has what is in use, and what differs from the default: is the number
- * @v of an option silent?
+ * @v of an option silent?  The default of memory_limit follows @limit, as the kernel has it.
  */
 static inline bool sfc_is_silent(int type, unsigned int v, unsigned int limit, bool buffer,
 				 bool pfc)
