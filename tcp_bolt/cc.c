@@ -94,19 +94,25 @@ static bool bolt_new_round(struct sock *sk, struct bolt_flow *f)
 	return true;
 }
 
-/* Algorithm 2 lines 12-14: as printed, or one share per acknowledged packet */
+/*
+ * Algorithm 2 lines 12-14: as printed, once per round trip and whether or not INC has been granted,
+ * if the window was the limit (@was_limited).  Otherwise one share per acknowledged packet, unless
+ * the window has just grown by a grant or by rounding: it is no longer the limit then.
+ */
 static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
-				   const struct rate_sample *rs, bool new_round)
+				   const struct rate_sample *rs, bool new_round, bool was_limited)
 {
 	struct bolt_core *c = &f->core;
 	u64 more_q32;
 
-	if (rs->acked_sacked <= 0 || !bolt_is_cwnd_limited(sk, f, rs->prior_in_flight))
+	if (rs->acked_sacked <= 0)
 		return;
 	if (READ_ONCE(f->bn->paper))
-		more_q32 = new_round ? BOLT_ONE : 0;
+		more_q32 = new_round && was_limited ? BOLT_ONE : 0;
 	else if (READ_ONCE(f->ack_dec))
 		more_q32 = 0;	/* the SRC has added it */
+	else if (!bolt_is_cwnd_limited(sk, f, rs->prior_in_flight))
+		more_q32 = 0;
 	else
 		more_q32 = min_t(u64, rs->acked_sacked * bolt_core_increase(c->cwnd_q32), BOLT_ONE);
 	if (more_q32)
@@ -117,7 +123,7 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 			const struct bolt_rtt *rtt)
 {
 	const struct bolt_net *bn = f->bn;
-	bool new_round;
+	bool new_round, was_limited;
 	u32 inc;
 
 	/* adopt a window that TCP has changed itself, as MTU probing does */
@@ -127,6 +133,7 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		bolt_swift_cap_ack(sk, f, rs, rtt);
 	else
 		swift_cap_start(&f->swift);
+	was_limited = READ_ONCE(bn->paper) && bolt_is_cwnd_limited(sk, f, rs->prior_in_flight);
 	new_round = bolt_new_round(sk, f);
 	inc = bolt_grant_inc(f, max(rs->acked_sacked, 0));
 	/* INC grants a whole packet, so the window becomes at least one */
@@ -135,7 +142,7 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		bolt_cc_set(sk, f, max_t(u64, f->core.cwnd_q32 + inc * BOLT_ONE, BOLT_ONE));
 	else
 		bolt_apply(sk, f);
-	bolt_additive_increase(sk, f, rs, new_round);
+	bolt_additive_increase(sk, f, rs, new_round, was_limited);
 	if (rs->acked_sacked > 0 && inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery)
 		f->rto_count = 0;
 }
