@@ -110,8 +110,8 @@ class Qdiscs(unittest.TestCase):
 class Ideal(unittest.TestCase):
     def test_one_packet_pays_every_link(self):
         _, net, _ = context.one()
-        # 100 bytes + 52 of headers + 14, three times at 100 Gb/s (13.28 ns, rounded up), and 4 us
-        self.assertEqual(topology.ideal_ns(100, net.path("s0", "r0"), 1500, 4), 4000 + 3 * 14)
+        # 100 bytes + 52 of headers + 14, three times 13.28 ns at 100 Gb/s, and 4 us
+        self.assertEqual(topology.ideal_ns(100, net.path("s0", "r0"), 1500, 4), 4000 + 40)
 
     def test_until_the_ack_it_is_the_base_rtt_and_the_bytes_at_line_rate(self):
         s, net, load = context.one(context.BASE.replace('to = "r0"', 'to = "r0"\nbytes = "3000B"'), sets=["topology.rtt=8us", "topology.rate=100gbit"])
@@ -120,14 +120,19 @@ class Ideal(unittest.TestCase):
 
     def test_bulk_is_serialized_once(self):
         _, net, _ = context.one()
-        wire = 1448 * 1000 + 1000 * 66
-        got = topology.ideal_ns(1448 * 1000, net.path("s0", "r0"), 1500, 4)
-        self.assertEqual(got, 4000 + wire * 8 // 100 + 2 * 122)
+        # 1000 packets of 121.12 ns and the last one twice more
+        self.assertEqual(topology.ideal_ns(1448 * 1000, net.path("s0", "r0"), 1500, 4), 4000 + 121120 + 243)
+
+    def test_a_short_last_packet_waits_for_the_full_ones(self):
+        _, net, _ = context.one()
+        # the tenth of nine full packets and one of 67 bytes is behind the ninth at each of three links
+        self.assertEqual(topology.ideal_ns(9 * 1448 + 1, net.path("s0", "r0"), 1500, 4), 4000 + -(-(11 * 12112 + 536) // 100))
 
     def test_the_slowest_link_counts(self):
         _, net, _ = context.one(sets=["topology.core_rate=10gbit"])
-        wire = 1448 * 1000 + 1000 * 66
-        self.assertEqual(topology.ideal_ns(1448 * 1000, net.path("s0", "r0"), 1500, 4), 4000 + wire * 8 // 10 + 2 * 122)
+        self.assertEqual(topology.ideal_ns(1448 * 1000, net.path("s0", "r0"), 1500, 4), 4000 + 1211200 + 243)
+        # a last packet of 67 bytes is 53.6 ns behind the ninth full one, which the last link sends in 121.12 ns
+        self.assertEqual(topology.ideal_ns(9 * 1448 + 1, net.path("s0", "r0"), 1500, 4), 4000 + -(-(12112 + 9 * 121120 + 12112 + 536) // 100))
 
 
 class Plans(unittest.TestCase):

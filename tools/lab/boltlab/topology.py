@@ -6,6 +6,7 @@ Neighbours need no resolution, so a route is only a device.
 """
 
 import collections
+import math
 import re
 from dataclasses import dataclass, field
 
@@ -235,20 +236,24 @@ def expand_qdisc(line, s, where, k):
 def ideal_ns(size, path, mtu, ip):
     """The transfer alone at line rate, first byte leaving the sender to last byte at the receiver.
 
-    Full segments with timestamps, no other option; packets pipeline, so only the slowest link
-    serializes all of them and each of the others adds the last packet.
+    Full segments with timestamps, no other option.  Each link sends a packet when it has all of it and
+    the one before has left.  So the last packet, which may be the shorter one, waits for the full ones
+    before it: the first of them passes all links, and the others follow at the slowest link's pace.
     """
     mss = mtu - (20 if ip == 4 else 40) - 20 - 12
     headers = mtu - mss + FRAME_BYTES
     packets = -(-size // mss)
     last = size - (packets - 1) * mss + headers
-    wire = size + packets * headers
-    slowest = min(range(len(path)), key=lambda i: path[i].rate)
-    total = sum(p.delay for p in path)
-    for i, port in enumerate(path):
-        nbytes = wire if i == slowest else last
-        total += -(-nbytes * 8 * 10**9 // port.rate)
-    return total
+    unit = math.lcm(*(port.rate for port in path))    # all times are in 1 / unit of a nanosecond
+    first = slowest = end = 0
+    for port in path:
+        byte = 8 * 10**9 * (unit // port.rate)
+        full = (mss + headers) * byte
+        first += full
+        slowest = max(slowest, full)
+        free = first + (packets - 2) * slowest if packets > 1 else 0
+        end = max(end, free) + last * byte
+    return sum(port.delay for port in path) + -(-end // unit)
 
 
 def ideal_ack_ns(wire, path):
