@@ -145,24 +145,45 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
 	return NULL;
 }
 
-/*
- * Where a packet of the device's MTU has no room unless it is alone, or NULL.  Refused when asked
- * for; but the MTU may rise beyond what is configured.  The weights have been checked.
- */
-static const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_device *dev)
+/* What the band of the least weight may hold.  The weights have been checked. */
+static u32 sfc_config_band_room(const struct sfc_config *cfg)
 {
-	u32 mtu = sfc_mtu(dev), sum = 0;
 	u8 least = U8_MAX;
+	u32 sum = 0;
 	int i;
 
+	/* with levels the last is let have more than half */
+	if (cfg->levels[1])
+		return cfg->limit / 2;
 	for (i = 0; i < cfg->bands; i++) {
 		sum += cfg->weights[i];
 		least = min(least, cfg->weights[i]);
 	}
+	return div_u64((u64)cfg->limit * least, sum);
+}
+
+/* The most that Qth may be by default, so that a queue, of one band at a lone port, can exceed it */
+static u32 sfc_config_qth_most(const struct sfc_config *cfg)
+{
+	u64 room = sfc_config_band_room(cfg);
+
+	if (cfg->buffer)
+		room = min(room, div_u64((u64)cfg->buffer * cfg->alpha,
+					 cfg->alpha + TC_SFC_ALPHA_ONE));
+	return room - room / 4;
+}
+
+/*
+ * Where a packet of the device's MTU has no room unless it is alone, or NULL.  Refused when asked
+ * for; but the MTU may rise beyond what is configured.
+ */
+static const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_device *dev)
+{
+	u32 mtu = sfc_mtu(dev);
+
 	if (cfg->limit < mtu)
 		return "limit is below one packet of the device's MTU";
-	/* with levels the last is let have more than half */
-	if (cfg->levels[1] ? cfg->limit / 2 < mtu : div_u64((u64)cfg->limit * least, sum) < mtu)
+	if (sfc_config_band_room(cfg) < mtu)
 		return "limit leaves a band less than one packet of the device's MTU";
 	if (cfg->buffer && cfg->buffer < mtu)
 		return "buffer is below one packet of the device's MTU";
@@ -206,10 +227,11 @@ void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 		.pru = cfg->flags & TC_SFC_F_PRU,
 		.paper = cfg->flags & TC_SFC_F_BOLT && cfg->flags & TC_SFC_F_PAPER,
 	};
-	speed = sfc_link_speed(dev);
+	/* drivers may have to ask the hardware */
+	speed = cfg->link_bps || (cfg->rate_bps && !cfg->pfc.prios) ? 0 : sfc_link_speed(dev);
 	sfc_rate_set(&alg->rate, cfg->rate_bps ?: cfg->link_bps ?: speed);
 	/* some devices report less than what goes through them: tun 10 Mb/s */
-	sfc_rate_set(&alg->link, cfg->link_bps ?: max(speed, cfg->rate_bps));
+	alg->link_bps = cfg->link_bps ?: max(speed, cfg->rate_bps);
 	alg->sm = alg->rate.bytes_ps && cfg->flags & TC_SFC_F_SM;
 	/* a quarter of what the link carries in an RTT; without a rate the paper's threshold */
 	pruthresh = cfg->pruthresh ?: sfc_supply(&alg->rate, cfg->rtt_ns) >> (SFC_TOKEN_SHIFT + 2);
@@ -236,7 +258,8 @@ static void sfc_config_derive_pause(const struct sfc_config *cfg, const struct s
 
 	if (cfg->suppress_ns != TC_SFC_SUPPRESS_OFF)
 		pause->suppress_ns = cfg->suppress_ns ?: cfg->rtt_ns / 2;
-	sfc_pause_thresholds(&alg->rate, cfg->rtt_ns, alg->mtu, cfg->limit, &qth, &pause->qtg);
+	sfc_pause_thresholds(&alg->rate, cfg->rtt_ns, alg->mtu,
+			     max(sfc_config_qth_most(cfg), cfg->qtg + 1), &qth, &pause->qtg);
 	if (cfg->bts == TC_SFC_BTS_INGRESS)
 		pause->qth_in = qth;
 	else if (cfg->bts == TC_SFC_BTS_EGRESS)
@@ -322,9 +345,8 @@ void sfc_config_refresh(struct Qdisc *sch)
 	sch_tree_lock(sch);
 	sfc_config_apply(sch, &alg);
 	sch_tree_unlock(sch);
-	/* by whichever sfc of the device it was configured last */
 	if (q->pfc)
-		sfc_pfc_configure(q->pfc, &q->pfc->cfg, &alg.link);
+		sfc_memory_configure(q->pfc);
 }
 
 /*
@@ -339,6 +361,8 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	u64 now = ktime_get_ns();
 	int i;
 
+	/* the last one configured is the first: sfc_memory_configure() */
+	list_move(&q->list, &sfc_list);
 	sch_tree_lock(sch);
 	sfc_switch_commit(sch, cfg);
 	sfc_limiter_set(&q->msg_limiter, cfg->msgrate, now);

@@ -58,7 +58,6 @@ static inline bool sfc_pru_take(u32 *pru_token, u32 pkts)
 /* A port, as the algorithm sees it */
 struct sfc_alg_cfg {
 	struct sfc_rate	rate;		/* of the port: shaped, or the link's */
-	struct sfc_rate	link;		/* of the link, also below a shaper: for PFC */
 	u32		ccthresh;	/* CC_THRESH, bytes */
 	u32		pruthresh;	/* queue in which PRU counts, bytes; at least @ccthresh */
 	u32		mtu;		/* bytes of the largest packet, counted as packets are */
@@ -68,6 +67,7 @@ struct sfc_alg_cfg {
 	bool		pru;		/* section 3.2 is on */
 	bool		sm;		/* section 3.3 is on, and @rate known */
 	bool		paper;		/* as printed */
+	u64		link_bps;	/* bytes/s of the link, also below a shaper; for PFC alone */
 };
 
 /* No device has a larger MTU but those that take any; and more segments than any super-packet has

@@ -114,7 +114,7 @@ static DECLARE_WORK(sfc_refresh_work, sfc_refresh);
 static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
-	struct net_device *own;
+	struct net_device *own, *upper = dev;
 	struct sfc_sched *q;
 
 	switch (event) {
@@ -125,7 +125,12 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 				sfc_switch_leave(q->sch);
 		sfc_hold_leave(dev);
 		return NOTIFY_DONE;
+	case NETDEV_CHANGEUPPER:
+		/* also one that it has left */
+		upper = ((struct netdev_notifier_changeupper_info *)ptr)->upper_dev;
+		break;
 	case NETDEV_UP:
+	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEMTU:
 	case NETDEV_CHANGELOWERSTATE:
@@ -138,7 +143,7 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 	ASSERT_RTNL();
 	list_for_each_entry(q, &sfc_list, list) {
 		own = qdisc_dev(q->sch);
-		if (own == dev || netdev_has_upper_dev(dev, own)) {
+		if (own == dev || own == upper || netdev_has_upper_dev(upper, own)) {
 			q->stale = true;
 			schedule_work(&sfc_refresh_work);
 		}

@@ -20,6 +20,7 @@
 #include <linux/slab.h>
 
 #include "memory.h"
+#include "port.h"
 #include "queue.h"
 
 /* What the port holds has changed by @bytes. */
@@ -202,6 +203,20 @@ int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
 	return err;
 }
 
+/* By the ports that there are, and the smallest buffer that one of them has.  RTNL. */
+static void sfc_memory_set_grain(struct sfc_memory *mem)
+{
+	u32 size = U32_MAX, ports = 0;
+	struct sfc_sched *q;
+
+	list_for_each_entry(q, &sfc_list, list)
+		if (q->mem == mem && q->buffer.size) {
+			size = min(size, q->buffer.size);
+			ports++;
+		}
+	WRITE_ONCE(mem->grain, sfc_buffer_grain(size, ports));
+}
+
 /*
  * The port's configuration is about to become @cfg; NULL: it is none any more.  Tree locked, RTNL.
  */
@@ -214,16 +229,33 @@ void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
 
 	if (q->mem)
 		sfc_memory_recount(sch, false);
-	if (!!buffer != !!q->buffer.size)
-		mem->ports += buffer ? 1 : -1;
-	if (buffer || q->buffer.size)
-		WRITE_ONCE(mem->grain, sfc_buffer_grain(buffer ?: q->buffer.size, mem->ports));
 	q->buffer.size = buffer;
 	q->buffer.alpha = cfg ? cfg->alpha : 0;
 	q->mem = buffer || pfc ? mem : NULL;
+	sfc_memory_set_grain(mem);
 	q->pfc = pfc ? xa_load(&mem->devices, qdisc_dev(sch)->ifindex) : NULL;
 	if (q->mem)
 		sfc_memory_recount(sch, true);
+}
+
+/*
+ * A device with "pfc" has the configuration of one of its sfc: the last one configured that is
+ * still there.  A qdisc that the kernel refuses behind its init() is not.  RTNL.
+ */
+void sfc_memory_configure(struct sfc_pfc *pfc)
+{
+	struct sfc_pfc_config cfg;
+	struct sfc_sched *q;
+
+	list_for_each_entry(q, &sfc_list, list) {
+		if (q->pfc_joined != pfc)
+			continue;
+		cfg = q->cfg.pfc;
+		cfg.xon = cfg.xon ?: DIV_ROUND_UP(cfg.xoff, 2);
+		cfg.convert = q->cfg.flags & TC_SFC_F_SFCP;
+		sfc_pfc_configure(pfc, &cfg, q->alg.link_bps);
+		return;
+	}
 }
 
 /*
@@ -233,7 +265,6 @@ void sfc_memory_settle(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_pfc *old = q->pfc_joined;
-	struct sfc_pfc_config cfg;
 
 	if (q->pfc && q->pfc != old && !q->pfc->users++)
 		sfc_pfc_begin(q->pfc, qdisc_dev(sch));
@@ -242,16 +273,14 @@ void sfc_memory_settle(struct Qdisc *sch)
 		if (!--old->users) {
 			xa_erase(&sfc_switch_of_port(sch)->mem.devices, old->ifindex);
 			sfc_pfc_end(old);
+		} else {
+			sfc_memory_configure(old);
 		}
 		/* what waited for the end of a pause waits no more */
 		netif_tx_schedule_all(qdisc_dev(sch));
 	}
-	if (!q->pfc)
-		return;
-	cfg = q->cfg.pfc;
-	cfg.xon = cfg.xon ?: DIV_ROUND_UP(cfg.xoff, 2);
-	cfg.convert = q->cfg.flags & TC_SFC_F_SFCP;
-	sfc_pfc_configure(q->pfc, &cfg, &q->alg.link);
+	if (q->pfc)
+		sfc_memory_configure(q->pfc);
 }
 
 /* The last port of the namespace has gone. */

@@ -49,6 +49,7 @@ struct sfc_pfc {
 int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev);
 void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_memory_settle(struct Qdisc *sch);
+void sfc_memory_configure(struct sfc_pfc *pfc);
 void sfc_memory_free(struct sfc_memory *mem);
 void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb);
 void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb);
@@ -59,7 +60,7 @@ void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st);
 /* pfc.c */
 void sfc_pfc_init(struct sfc_pfc *pfc);
 void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
-		       const struct sfc_rate *rate);
+		       u64 link_bps);
 void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev);
 void sfc_pfc_end(struct sfc_pfc *pfc);
 u32 sfc_pfc_stopped(struct Qdisc *sch);

@@ -327,13 +327,13 @@ static void sfc_pfc_set(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg)
 
 /* Check the queued bytes against the new thresholds. */
 void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
-		       const struct sfc_rate *rate)
+		       u64 link_bps)
 {
 	int prio;
 
 	spin_lock_bh(&pfc->lock);
 	sfc_pfc_set(pfc, cfg);
-	pfc->rate = *rate;
+	sfc_rate_set(&pfc->rate, link_bps);
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
 		if (!(cfg->prios & BIT(prio))) {
 			pfc->rx[prio] = (struct sfc_paused){ };

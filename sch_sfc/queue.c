@@ -45,7 +45,9 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_bu
 		limit += limit >> 3;
 	if (sfc_queue_band_full(q, band, len))
 		return false;
-	if (q->mem && !sfc_memory_has_room(q, band, sch->qstats.backlog - q->excluded_bytes, len)) {
+	/* the account of the buffer has no packets that the device has taken */
+	if (q->mem && !sfc_memory_has_room(q, band, sch->qstats.backlog - q->excluded_bytes -
+						    q->ring.bytes, len)) {
 		q->stats.drop_buffer++;
 		return false;
 	}

@@ -160,7 +160,6 @@ static inline bool sfc_has_bands(const struct sfc_sched *q)
 
 /* What the ports of a namespace have in common for "buffer" and "pfc": memory.c */
 struct sfc_memory {
-	u32			ports;		/* with "buffer"; RTNL */
 	u32			grain;		/* bytes that the account of each may be off */
 	/* bytes, of all: the sum of what they published */
 	atomic_t		used ____cacheline_aligned_in_smp;
@@ -218,6 +217,7 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *
 /* qos.c */
 extern const struct Qdisc_class_ops sfc_class_ops;
 int sfc_filter(struct sk_buff *skb, struct Qdisc *sch);
+unsigned int sfc_band_of_dscp(const struct sfc_sched *q, const struct sfc_pkt *pkt);
 unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u8 band);
 void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu);
 

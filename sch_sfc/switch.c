@@ -31,7 +31,7 @@ const struct net_device *sfc_switch_below_vlan(struct net *net, int ifindex)
 	return dev && is_vlan_dev(dev) ? vlan_dev_real_dev(dev) : dev;
 }
 
-/* It faces servers. */
+/* It faces servers, or the device below a VLAN does. */
 bool sfc_switch_has_edge(const struct sfc_switch *sw, struct net *net, int ifindex)
 {
 	const struct net_device *dev;
@@ -39,6 +39,8 @@ bool sfc_switch_has_edge(const struct sfc_switch *sw, struct net *net, int ifind
 	/* of one that is just being configured, this packet may not know */
 	if (data_race(xa_empty(&sw->edges)))
 		return false;
+	if (xa_load((struct xarray *)&sw->edges, ifindex))
+		return true;
 	dev = sfc_switch_below_vlan(net, ifindex);
 	return dev && xa_load((struct xarray *)&sw->edges, dev->ifindex);
 }

@@ -216,6 +216,16 @@ test_speed_of_all() {
 	expect "both again" speed_is 125000
 }
 
+# One that is taken away says so only to the bond: with balance-alb no link event comes
+test_speed_of_what_is_left() {
+	setup_taps balance-alb
+	expect "both" speed_is 125000
+	ip -n "$R" link set t2 nomaster
+	expect "one" speed_is 100000
+	ip -n "$R" link set t2 master bond0
+	expect "both again" speed_is 125000
+}
+
 # ... which is that of a VLAN on top as well: the only event is that of a link
 test_speed_of_a_vlan() {
 	setup_taps balance-xor
@@ -354,5 +364,5 @@ test_no_speed_of_its_own() {
 	expect "bridge, by the sysctl" spaced_at 4000 203.0.113.2
 }
 
-run_tests ports_below port_above sender_behind link_dies speed_of_the_active speed_of_all speed_of_a_vlan sender_of_two_speeds \
+run_tests ports_below port_above sender_behind link_dies speed_of_the_active speed_of_all speed_of_what_is_left speed_of_a_vlan sender_of_two_speeds \
 	no_speed_of_its_own

@@ -695,6 +695,38 @@ def last_configured():
     r.send(10)
     r.drained()
     expect("PAUSE frames", len(r.one.pauses()), 0)
+    # the first one counts when the last has gone
+    r.tc("qdisc del dev r1 parent 1:2")
+    r.send(10)
+    poll(r.one.pauses, "a PAUSE frame")
+    r.close()
+
+
+def link_of_the_last():
+    """... and the link that it names: a device without a speed sends no frames"""
+    r = Router(None, f"rate 1mbit {PFC}")
+    r.tc("qdisc add dev r1 root handle 1: prio")
+    r.tc(f"qdisc add dev r1 parent 1:1 handle 11: sfc nobolt link 1gbit pfc prio 0x08 xoff {2 * SIZE}b")
+    r.tc(f"qdisc add dev r1 parent 1:2 handle 12: sfc nobolt link 1mbit pfc prio 0x08 xoff {2 * SIZE}b")
+    sh(f"ip -n {r.r.name} link set r1 mtu 1600")
+    time.sleep(.1)
+    r.send(40)
+    poll(r.one.pauses, "a PAUSE frame")
+    # 65535 quanta are 33.6 s at 1 Mb/s, 33.6 ms at 1 Gb/s
+    time.sleep(.2)
+    expect("PAUSE frames", len(r.one.pauses()), 1)
+    r.close()
+
+
+def refused_by_the_kernel():
+    """An sfc that has begun and is then refused leaves the device's PFC as it was"""
+    r = Router(f"link 1gbit pfc prio 0x08 xoff {2 * SIZE}b", f"rate 1mbit {PFC}")
+    done = subprocess.run(f"tc -n {r.r.name} qdisc add dev r1 parent 1:1 sfc pfc prio 0x01 xoff 1mb", shell=True,
+                          capture_output=True, text=True, check=False)
+    expect_that("refused", done.returncode and "no place for another qdisc" in done.stderr, done.stderr)
+    r.send(6)
+    poll(r.one.pauses, "a PAUSE frame")
+    expect("of priority 3", r.one.pauses()[0][1][17], 0x08)
     r.close()
 
 
@@ -702,6 +734,10 @@ def buffer():
     """Dynamic thresholds: a lone port takes half, two take a third each; known to a 64th"""
     size = 64 * 2 * SIZE
     r = Router(f"buffer {size}b rate 1mbit", f"buffer {size}b rate 1mbit")
+    # what has gone leaves nothing
+    sh(f"ip -n {r.r.name} link add d0 type dummy; ip -n {r.r.name} link set d0 up")
+    r.tc("qdisc add dev d0 root sfc buffer 1gb")
+    r.tc("qdisc del dev d0 root")
     r.send(100)
     st = r.stats("r2")
     # a packet is on the wire; what the other ports know is a grain old
@@ -733,7 +769,7 @@ def buffer():
 TESTS = [wire, exact, priorities, vlan, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
          watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, changed, gone,
          unload, buffer, large_buffer, shaped, together,
-         last_configured]
+         last_configured, link_of_the_last, refused_by_the_kernel]
 
 
 if __name__ == "__main__":
