@@ -56,7 +56,8 @@ static bool sfc_pause_is_routed(struct Qdisc *sch, const struct sk_buff *skb)
 }
 
 /*
- * May other switches pause all senders to the packet's destination?  Not if its sender could have
+ * May other switches pause all senders to the packet's destination and DSCP?  Not if that does not
+ * tell the queue: others of that DSCP may be in another band.  Not if its sender could have
  * chosen any destination, and congest this port, as the sender of a segment routing header can.
  * Nor if this router has translated the destination: what the packet was sent to may be several
  * servers, of which one is congested.
@@ -67,7 +68,8 @@ static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
 	const struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_flow sent = pkt->flow;
 
-	if (!q->pause.cacheable || !sfc_pause_is_routed(sch, skb) || sfc_has_segments(skb, pkt))
+	if (!q->pause.cacheable || !sfc_pause_is_routed(sch, skb) || sfc_has_segments(skb, pkt) ||
+	    q->qos.ordered || pkt->band != sfc_band_of_dscp(q, pkt))
 		return false;
 	return !sfc_flow_untranslate(skb, &sent) ||
 	       !memcmp(sent.daddr, pkt->flow.daddr, sizeof(sent.daddr));
@@ -139,9 +141,14 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	u32 cached_ns = 0, local_ns = 0;
 	struct sfc_key key;
 
-	if ((!beyond && !cached && !q->dre.decay) || !sfc_pause_answers(skb, pkt))
+	if (!beyond && !cached && !q->dre.decay)
 		return;
 	key = sfc_flow_key(&pkt->flow, skb, sch);
+	/* section 3.4, local_estimate: the pause for the estimated remote queue, of all that goes there */
+	if (q->dre.decay && pkt->flow.family)
+		local_ns = sfc_estimate(sch, key, qdisc_pkt_len(skb), now);
+	if (!sfc_pause_answers(skb, pkt))
+		return;
 	if (cached)								/* line 11 */
 		cached_ns = sfc_cache_find(q->cache, &key, now);
 	if (cached_ns) {
@@ -152,9 +159,6 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		q->stats.cache_hits++;
 		trace_sfc_cache_hit(sch, pkt, &m, SFC_SIGNAL_SENT);
 	}
-	/* section 3.4, local_estimate: the pause for the estimated remote queue */
-	if (q->dre.decay)
-		local_ns = sfc_estimate(sch, key, qdisc_pkt_len(skb), now);
 	q->stats.estimator_hits += !!local_ns;
 	if (cached_ns || local_ns || beyond)					/* line 12 */
 		sfc_pause_tell(sch, skb, pkt, key.vrf, cached_ns, local_ns, now);

@@ -47,12 +47,15 @@ struct sfc_pause_cfg {
 	bool	cacheable;
 };
 
-/* Section 3.3: T_P = (qd - Qtg) / R, rounded down, at most @max_ns.  Multiplies, never divides. */
+/*
+ * Section 3.3: T_P = (qd - Qtg) / R, rounded down, at most @max_ns.  At least 1 where there is one:
+ * 0 in a BTS ends the pause that another switch has asked for.  Multiplies, never divides.
+ */
 static inline u32 sfc_pause_ns(const struct sfc_rate *r, u32 queue, u32 qtg, u32 max_ns)
 {
 	if (queue <= qtg || !r->bytes_ps)
 		return 0;
-	return min_t(u64, (u64)(queue - qtg) * r->time_mult >> r->time_shift, max_ns);
+	return clamp_t(u64, (u64)(queue - qtg) * r->time_mult >> r->time_shift, 1, max_ns);
 }
 
 /* Bytes the link carries in @ns, at most @limit.  Configuration time only. */

@@ -295,6 +295,19 @@ sfc_reply_build(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_p
  * because the qdisc is locked.  From there on it is forwarded as any other packet.
  */
 
+/* A packet socket, or a protocol, that is bound to the device and to IPv4; not an LLDP daemon */
+static bool sfc_forward_captured(struct net_device *dev)
+{
+	const struct packet_type *ptype;
+	bool found = false;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(ptype, &dev->ptype_specific, list)
+		found |= ptype->type == htons(ETH_P_IP);
+	rcu_read_unlock();
+	return found;
+}
+
 /* Would netfilter, a capture, a bridge, XDP, a VRF or tc see what comes in through @dev? */
 static bool sfc_forward_observed(struct net_device *dev)
 {
@@ -306,15 +319,15 @@ static bool sfc_forward_observed(struct net_device *dev)
 	if (rcu_access_pointer(dev->nf_hooks_ingress))
 		return true;
 #endif
-	return dev_nit_active(dev) || !list_empty(&dev->ptype_specific) ||
+	return dev_nit_active(dev) || sfc_forward_captured(dev) ||
 	       rcu_access_pointer(dev->rx_handler) ||
 	       rcu_access_pointer(dev->xdp_prog) || netif_is_l3_slave(dev) ||
 	       bolt_dev_ingress(dev);
 }
 
 /*
- * NULL: it leads back to the port, where IP may have to send a redirect.  "Unreachable" is a route,
- * too.
+ * NULL: it leads back to the port, where IP may have to send a redirect, or IP drops it.
+ * "Unreachable" is a route, too.
  */
 static struct dst_entry *sfc_forward_route(struct sfc_forward *f, struct sk_buff *n)
 {
@@ -399,13 +412,13 @@ void sfc_forward_exit(struct sfc_forward *f)
 
 static __always_inline enum sfc_signal_verdict
 sfc_answer(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-	   const struct bolt_msg *msg, u64 now)
+	   struct bolt_msg *msg, u64 now)
 {
 	struct net_device *dev = qdisc_dev(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_reply r __uninitialized;
+	u32 ulen, most = skb->len - pkt->l3_off;
 	struct sk_buff *n;
-	u32 ulen;
 
 	if (!sfc_reply_init(sch, skb, pkt, &r))
 		return SFC_SIGNAL_UNFIT;
@@ -414,7 +427,12 @@ sfc_answer(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *p
 	 * messages about the packet together.
 	 */
 	ulen = sizeof(struct udphdr) + bolt_msg_len(msg->type, msg->flags, r.quote_len);
-	if (q->answered_bytes + r.l3_len + ulen > skb->len - pkt->l3_off)
+	if (msg->flags & BOLT_CTL_F_CACHEABLE && q->answered_bytes + r.l3_len + ulen > most) {
+		/* without what is for switches it may fit */
+		msg->flags &= ~BOLT_CTL_F_CACHEABLE;
+		ulen = sizeof(struct udphdr) + bolt_msg_len(msg->type, msg->flags, r.quote_len);
+	}
+	if (q->answered_bytes + r.l3_len + ulen > most)
 		return SFC_SIGNAL_UNFIT;
 	if (!sfc_limiter_take(&q->msg_limiter, now))
 		return SFC_SIGNAL_LIMITED;
@@ -432,7 +450,7 @@ sfc_answer(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *p
 
 /*
  * Answer a packet, which is read and not changed, with a control message: @msg has its type, flags
- * and numbers; what is the packet's and the port's is filled in here.
+ * and numbers; what is the packet's and the port's is filled in here, and @msg is what was sent.
  *
  * A full input queue or a lack of memory must not delay the data; messages not sent are counted.
  * Context: qdisc locked, BH off

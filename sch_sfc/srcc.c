@@ -92,15 +92,14 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 
 	if (!pkt->pausable || !q->alg.rate.kbps)
 		return;
-	ingress = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
-	if (!ingress || !(READ_ONCE(ingress->cfg.prios) & BIT(prio)))
-		return;
-
-	/* of no VRF: what comes in by one has that device as skb_iif, and so no ingress */
+	/* all flows have a share of the port, whichever way they came; those of VRFs may be the same */
 	f = sfc_srcc_see(q->srcc, cfg, sfc_flow_hash(q, pkt->flow, 0), now);
 	sfc_srcc_measure(q->srcc, cfg, queue, now);
 	sfc_srcc_count_ports(q, now);
 	q->stats.srcc_flows = sfc_srcc_count(q->srcc);
+	ingress = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
+	if (!ingress || !(READ_ONCE(ingress->cfg.prios) & BIT(prio)))
+		return;
 	q->stats.srcc_qth = sfc_srcc_threshold(q->srcc, cfg, &q->alg.rate,
 					       READ_ONCE(ingress->cfg.xoff),
 					       max_t(u32, sfc_srcc_hops(skb, pkt), 1));

@@ -16,7 +16,7 @@ struct pause_case {
 static const struct pause_case pauses[] = {
 	/* 100 Gb/s, 10 us: one BDP is 125 KB and takes 10 us */
 	{ "two BDP", 100 * GBPS, 250000, 125000, 10 * MS, 10000 },
-	{ "a byte beyond the target", 100 * GBPS, 125001, 125000, 10 * MS, 0 },
+	{ "a byte beyond the target", 100 * GBPS, 125001, 125000, 10 * MS, 1 },
 	{ "a packet beyond", 100 * GBPS, 126500, 125000, 10 * MS, 120 },
 	{ "at the target", 100 * GBPS, 125000, 125000, 10 * MS, 0 },
 	{ "below the target", 100 * GBPS, 0, 125000, 10 * MS, 0 },

@@ -214,11 +214,16 @@ test_no_longer_than_its_cause() {
 	counters "$R" r2 bts_sent=7 msg_unfit=2
 	in_ns "$R" tc qdisc change dev r2 root sfc edge switchkey "$SWITCHKEY" \
 		tagkey 000102030405060708090a0b0c0d0e0f
-	inject "$H1" 192.0.2.7 "$A2" udp=1 len=79
+	inject "$H1" 192.0.2.7 "$A2" udp=1 len=59
 	counters "$R" r2 bts_sent=7 msg_unfit=3
-	inject "$H1" 192.0.2.7 "$A2" udp=1 len=80
+	# what is for switches is left out where it does not fit
+	inject "$H1" 192.0.2.7 "$A2" udp=1 len=79
 	counters "$R" r2 bts_sent=8 msg_unfit=3
+	inject "$H1" 192.0.2.7 "$A2" udp=1 len=80
+	counters "$R" r2 bts_sent=9 msg_unfit=3
 	drained
+	expect_eq "for the sender" "$(bts 'cflags=4 ')" 1
+	expect_eq "for switches" "$(bts 'cflags=5 ')" 1
 }
 
 # ... in all messages about it: an SRC of 76 and a BTS of 80
@@ -265,8 +270,15 @@ test_auto_thresholds() {
 	in_force qtg=200000 qth=400000
 	in_ns "$R" tc qdisc change dev r2 root sfc qtg auto qth 100000b
 	in_force qtg=50000 qth=100000
+	# a queue must be able to exceed it: a quarter of what may wait is left
 	in_ns "$R" tc qdisc change dev r2 root sfc qth auto limit 100000b
-	in_force qtg=50000 qth=100000
+	in_force qtg=37500 qth=75000
+	in_ns "$R" tc qdisc change dev r2 root sfc qtg 90000b
+	in_force qtg=90000 qth=90001
+	in_ns "$R" tc qdisc change dev r2 root sfc qtg auto limit 1000000b buffer 1000000b alpha 1/4
+	in_force qtg=125000 qth=150000
+	in_ns "$R" tc qdisc change dev r2 root sfc buffer off bands 2 weights 9 1
+	in_force qtg=37500 qth=75000
 	in_ns "$R" tc qdisc change dev r2 root sfc bts off
 	in_force qth=0
 	sniffed
@@ -380,6 +392,36 @@ test_edge() {
 	expect_eq "cacheable" "$(bts 'cflags=1 ')" 5
 }
 
+# 84 bytes are fewer than the 100 of one for switches, and more than the 80 of the rest
+test_edge_small() {
+	slow edge switchkey "$SWITCHKEY"
+	v4 n=5
+	v4 n=1 len=44
+	drained
+	expect_eq "for the sender" "$(bts 'cflags=0 ')" 1
+	counters "$R" r2 bts_sent=1 msg_unfit=0
+}
+
+# By destination and DSCP others are paused: not where that does not tell the queue
+test_edge_bands() {
+	slow edge switchkey "$SWITCHKEY" bands 2 dscp 46:2
+	v4 n=10 tos=184
+	expect "leave" busywait qdisc_is "$R" r2 qlen 0
+	expect "filter" in_ns "$R" tc filter add dev r2 matchall classid :1
+	v4 n=10 tos=184
+	drained
+	expect_eq "by DSCP" "$(bts 'cflags=1 ')" 5
+	expect_eq "by a filter" "$(bts 'cflags=0 ')" 5
+}
+
+test_edge_levels() {
+	slow edge switchkey "$SWITCHKEY" levels
+	v4 n=10
+	drained
+	expect_eq "cacheable" "$(bts 'cflags=1 ')" 0
+	expect_eq "answered" "$(bts 'cflags=0 ')" 5
+}
+
 # The rest: the longest pause, the limit on messages, a tag
 test_bounds() {
 	port rate 1mbit qth 4542b qtg 1514b suppress off maxpause 50ms limit 1mb msgrate 1 \
@@ -411,12 +453,12 @@ test_bounded() {
 	expect_ge "these messages" "$bytes" $((231 * 148))
 	expect "no msgrate" in_ns "$R" tc qdisc change dev r2 root sfc msgrate 100000000
 	before=$(heard_bytes)
-	inject "$H1" 192.0.2.7 "$A2" n=500 gap=100000 ipopts=40 len=67 bflags=none
-	inject "$H1" 192.0.2.7 "$A2" n=500 gap=100000 ipopts=40 len=68 bflags=none
+	inject "$H1" 192.0.2.7 "$A2" n=500 gap=100000 ipopts=40 len=47 bflags=none
+	inject "$H1" 192.0.2.7 "$A2" n=500 gap=100000 ipopts=40 len=48 bflags=none
 	counters "$R" r2 bts_sent=731 msg_limited=1764 msg_unfit=500
 	bytes=$(($(heard_bytes) - before))
-	expect_le "bytes, of those that came" "$bytes" $((500 * 147 + 500 * 148))
-	expect_ge "these messages" "$bytes" $((500 * 148))
+	expect_le "bytes, of those that came" "$bytes" $((500 * 127 + 500 * 128))
+	expect_ge "these messages" "$bytes" $((500 * 128))
 }
 
 # Dropped, but not unheard
@@ -446,4 +488,4 @@ test_vlan() {
 
 run_tests beyond_qth threshold_is_exact ipv6 udp with_bolt not_data \
 	no_answer_to_answers no_answer_to_any_message not_one_host no_longer_than_its_cause no_longer_together silence auto_thresholds \
-	suppression suppression_late suppression_ends suppression_vrf many_flows egress off edge bounds bounded full vlan
+	suppression suppression_late suppression_ends suppression_vrf many_flows egress off edge edge_small edge_bands edge_levels bounds bounded full vlan

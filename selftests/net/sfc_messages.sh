@@ -248,6 +248,24 @@ test_capture() {
 	captured r2
 }
 
+# An LLDP daemon at each port sees no message, and keeps none from being forwarded at once
+test_capture_lldp() {
+	local in
+	port
+	burst
+	spawn LLDP "$tmp/lldp" in_ns "$R" python3 -c '
+import socket, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x88cc))
+s.bind(("r2", 0x88cc))
+print("ready", flush=True)
+time.sleep(10000)'
+	expect "LLDP" busywait file_has "$tmp/lldp" ready
+	in=$(stack "$R" IpInReceives)
+	burst
+	heard "SRC" 14
+	expect_eq "received: data" "$(($(stack "$R" IpInReceives) - in))" 10
+}
+
 test_capture_any() {
 	captured any
 }
@@ -283,4 +301,4 @@ test_hops() {
 }
 
 run_tests not_received no_hop_left all_alike settings_change ip_options route_changes \
-	rule ingress_filter netfilter sources lwtunnel capture capture_any hops
+	rule ingress_filter netfilter sources lwtunnel capture capture_lldp capture_any hops

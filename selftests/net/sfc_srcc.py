@@ -117,6 +117,9 @@ def rates():
     r.data(1, sport=1001)
     expect("told of two flows", r.heard(), (1001, rate(5, 12), 77))
     r.counters("flows", "r2", srcc_flows=5)
+    # they share the link with those of another priority, and with what came in elsewhere
+    r.data(1, sport=2000, tos=0)
+    r.counters("of all priorities", "r2", srcc_flows=6)
     r.close()
 
 
