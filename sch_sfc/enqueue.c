@@ -395,10 +395,12 @@ static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sk_buff *segs, *next;
 	int ret = NET_XMIT_DROP, queued = 0;
+	u32 reason = bolt_drop_reason(skb);
 
 	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
 	if (IS_ERR_OR_NULL(segs)) {
 		q->stats.gso_failed++;
+		bolt_set_drop_reason(skb, reason);
 		return qdisc_drop(skb, sch, to_free);
 	}
 
@@ -414,6 +416,7 @@ static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8
 		skb_mark_not_on_list(segs);
 		qdisc_skb_cb(segs)->pkt_len = seg_len;
 		bolt_set_one_segment(segs);
+		bolt_set_drop_reason(segs, reason);
 		q->stats.gso_segs++;
 		ret = sfc_enqueue_one(segs, sch, band, now, to_free);
 		if (ret == NET_XMIT_SUCCESS) {

@@ -26,8 +26,7 @@ setup_tracing() {
 }
 
 stop_tracing() {
-	echo 0 >"$tracing/events/bolt/enable"
-	echo 0 >"$tracing/events/sfc/enable"
+	echo 0 >"$tracing/events/enable"
 }
 
 # traced EVENT [PATTERN]: how many lines
@@ -156,6 +155,28 @@ test_cache() {
 	expect_eq "from an edge" "$(traced sfc_refusal "\\[::ffff:$A2\\]:12311 .* verdict=edge")" 1
 }
 
+# The kernel's own tracepoints have what the port drops, and why, of a super-packet that it splits as well
+test_drops() {
+	local event
+	setup_router
+	expect "sfc" in_ns "$R" tc qdisc add dev r2 root handle 7: sfc rate 1mbit limit 5000b nobolt
+	setup_tracing
+	for event in skb/kfree_skb qdisc/qdisc_drop; do
+		# qdisc_drop: since Linux 7.2
+		[ ! -e "$tracing/events/$event" ] || echo 1 >"$tracing/events/$event/enable"
+	done
+	in_ns "$H1" "$BOLT_PROGRAMS/bolt_burst" "$A2" len=20000 gso=1000 || fail "bolt_burst"
+	in_ns "$H1" "$BOLT_PROGRAMS/bolt_burst" "$A2" len=1000 n=10 || fail "bolt_burst"
+	expect "all have come" busywait qdisc_is "$R" r2 qlen 0
+	cp "$tracing/trace" "$tmp/trace"
+	stop_tracing
+	counters "$R" r2 gso_split=1 gso_segs=20
+	expect_ge "drops" "$(qdisc "$R" r2 drop_data)" 20
+	expect_eq "kfree_skb" "$(traced kfree_skb 'reason: QDISC_DROP$')" "$(qdisc "$R" r2 drops)"
+	[ ! -e "$tracing/events/qdisc/qdisc_drop" ] || expect_eq "qdisc_drop" \
+		"$(traced qdisc_drop 'kind=sfc handle=0x70000 ')" "$(qdisc "$R" r2 drops)"
+}
+
 # Parsed, and checked against the fields of the modules that are loaded; nothing is attached.  In one
 # go, for it takes an emulated machine long to begin; without END, of which there can be one
 test_bpftrace() {
@@ -199,4 +220,4 @@ test_foreign() {
 	expect_ge "bolt's packets there" "$(probed)" 1000
 }
 
-run_tests events reasons cache bpftrace foreign
+run_tests events reasons cache drops bpftrace foreign
