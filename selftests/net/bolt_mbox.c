@@ -18,7 +18,7 @@
  *	inc N			for a receiver that lies: each segment without payload counts N
  *				packets with INC more than the one before it did
  *	older N			likewise: what it echoes left N us earlier, or later where N < 0
- *	waited			likewise: data waited at the receiver for as long as can be said
+ *	waited N		likewise: data waited N us at the receiver, 133 ms at most
  *	echo-syn		the SYN's option of four bytes is put onto the SYN-ACK, as some
  *				do with what they do not know
  *	swap			segments with payload trade options with the one before
@@ -230,6 +230,16 @@ static void echo_syn(struct rule *r, struct seg *s, int way, unsigned int *len)
 	}
 }
 
+/* Remote queuing of so many us: m << e units of 16 ns, e in 4 bits and m in 8 */
+static unsigned int wait_of(unsigned int us)
+{
+	unsigned int m = us < 133000 ? us * 1000 / 16 : 255 << 15, e = 0;
+
+	while (m >> e > 255)
+		e++;
+	return e << 8 | m >> e;
+}
+
 /* What a receiver says with an ACK; it may know of what it has not received */
 static void lie(struct rule *r, struct seg *s, int way)
 {
@@ -240,7 +250,7 @@ static void lie(struct rule *r, struct seg *s, int way)
 	else if (r->action == OLDER)
 		put32(s->opt + 6, be32(s->opt + 6) - 1000 * r->arg);
 	else
-		put16(s->opt + 10, be16(s->opt + 10) | 0xfff);
+		put16(s->opt + 10, (be16(s->opt + 10) & 0xf000) | wait_of(r->arg));
 	r->done++;
 }
 
@@ -461,7 +471,7 @@ static void read_rule(struct rule *r)
 		{ "strip", STRIP, ANY, 0 },		{ "flags", FLAGS, ANY, 16 },
 		{ "stale", STALE, ANY, 0 },		{ "reflect", REFLECT, ANY, 0 },
 		{ "inc", INC, ACK, 10 },		{ "older", OLDER, ACK, 10 },
-		{ "waited", WAITED, ACK, 0 },
+		{ "waited", WAITED, ACK, 10 },
 		{ "echo-syn", ECHO_SYN, ANY, 0 },	{ "swap", SWAP, DATA, 0 },
 		{ "split", SPLIT, DATA, 10 },		{ "merge", MERGE, DATA, 0 },
 		{ "lose", LOSE, DATA, 0 },
