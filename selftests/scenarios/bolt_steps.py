@@ -18,7 +18,7 @@ SHARE_BIN_RTT = 2                   # ... in bins of
 SHARE_AFTER_RTT = 50e3 / RTT_NS     # ... from 50 us after the join
 
 # A flow leaves without a hint (Figure 12)
-LEAVE_FULL_RTT = 28e3 / RTT_NS      # with SM the link is full again within
+LEAVE_FULL_RTT = 2                  # with SM the link is full again: in one it grants what is free, in the next that arrives
 LEAVE_LOST_RTT = 7e3 / RTT_NS       # ... less link time is lost with SM
 LEAVE_LOST_NOSM_RTT = 50e3 / RTT_NS     # ... and more without
 
@@ -312,7 +312,8 @@ KNOWN = {
     "three-join 400 Gb/s": {"shares": 0.123},
     # a block leaves one gap a round trip, for which supply matching grants one packet
     "leave after 1 ms": {"lost": 1.05},
-    "leave after 1 ms, 40 Gb/s": {"lost": 1.05},
+    # ... and windows are 13 packets
+    "leave after 1 ms, 40 Gb/s": {"lost": 1.05, "full": 2.4},
     # likewise for what a flow that ends leaves behind
     "end after 100 us": {"lost": 0.36},
     "end after 1 ms": {"lost": 0.6},
