@@ -377,6 +377,7 @@ static u32 bolt_ssthresh(struct sock *sk)
 /* icsk_ca_state is still the state before. */
 static void bolt_set_state(struct sock *sk, u8 state)
 {
+	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct bolt_flow *f = bolt_flow_locked(sk);
 	bool recovered;
 
@@ -407,8 +408,10 @@ static void bolt_set_state(struct sock *sk, u8 state)
 		/*
 		 * Also entered to retransmit for a smaller path MTU, which is no congestion.  A
 		 * timer is pending then, while the retransmission timer has just expired here.
+		 * That is pending where an ICMP error has brought the RTO forward (RFC 6069), but
+		 * only in this state already, and TCP does not enter it twice for the MTU.
 		 */
-		if (inet_csk(sk)->icsk_pending)
+		if (icsk->icsk_pending && icsk->icsk_ca_state != TCP_CA_Loss)
 			break;
 		BOLT_INC_STATS(f->bn, RtoDec);
 		f->ctl->on_loss(sk, f, true);

@@ -11,6 +11,7 @@ IPv6.  {a|b} makes two rows of one, "let NAME = EVENTS" defines @NAME, and # beg
 	<FLAGS	a segment goes in
 	>FLAGS	a segment comes out, and nothing before it; PSH is not compared
 	<SRC	a switch answers the segment that began with seq= and carried tx=; "granted" as in its flag
+	<ICMP	a router has no route for the segment that began with seq=
 	!WORD	the application does so: an option of OPTIONS, or do_WORD() below; with a dot, a sysctl until the row ends
 	=	since the last of these, these counters have moved, NAME or NAME:N, and no others (those of NOISE where they are
 		named); cc=, cwnd=, srtt=, flows= are so; and nothing more has come out
@@ -100,7 +101,7 @@ class Event:
     def is_known(self):
         if self.verb in "<>":
             return (set(self.more) <= KNOWN[self.verb] and set(self.more.get("full", "")) <= set(FLAGS) and
-                    (self.word == "SRC" or set(self.word) <= set(TCP_FLAGS)))
+                    (self.word in ("SRC", "ICMP") or set(self.word) <= set(TCP_FLAGS)))
         if self.verb == "=":
             return {w.partition("=")[0] for w in self.words if "=" in w} <= {"cc", "cwnd", "srtt", "flows"}
         name = self.word.partition("=")[0]
@@ -340,6 +341,8 @@ class Row:
         tx = self.tx(more.get("tx", "0"))
         if flags == "SRC":
             return self.src(c, number(more["seq"]), tx, 8 if "granted" in more else 0)
+        if flags == "ICMP":
+            return self.icmp(c, number(more["seq"]))
         size, gso = number(more.get("len", "0")), number(more.get("gso", "0"))
         seq = self.position(more.get("seq"), -1 if "S" in flags else c.mine)
         ack = self.position(more.get("ack"), c.theirs) if "A" in flags else -1
@@ -356,11 +359,19 @@ class Row:
             segment = segment[:17] + bytes([segment[17] ^ 1]) + segment[18:]
         return self.host.send(6, segment, number(more.get("ttl", "64")), gso, len(th))
 
+    def quote(self, c, seq):
+        return header(self.family, 6, 40, out=True) + struct.pack("!HHI", c.kernel_port, c.port, seq + c.zero & 0xffffffff)
+
     def src(self, c, seq, tx, flags):
-        quote = header(self.family, 6, 40, out=True) + struct.pack("!HHI", c.kernel_port, c.port, seq + c.zero & 0xffffffff)
-        message = packed(quote, 1, tx, flags=flags)
+        message = packed(self.quote(c, seq), 1, tx, flags=flags)
         uh = struct.pack("!HHHH", bolt_ctl.PORT, bolt_ctl.PORT, 8 + len(message), 0) + message
         self.host.send(17, summed(self.family, 17, uh, 6))
+
+    def icmp(self, c, seq):
+        message = struct.pack("!BBHI", 3 if self.family == 4 else 1, 0, 0, 0) + self.quote(c, seq)
+        if self.family == 6:
+            return self.host.send(58, summed(6, 58, message, 2))
+        return self.host.send(1, message[:2] + struct.pack("!H", checksum(message)) + message[4:])
 
     # --- what comes out ---
 
