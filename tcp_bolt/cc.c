@@ -143,8 +143,6 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 	else
 		bolt_apply(sk, f);
 	bolt_additive_increase(sk, f, rs, new_round, was_limited);
-	if (rs->acked_sacked > 0 && inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery)
-		f->rto_count = 0;
 }
 
 static u64 bolt_src_window(struct sock *sk, struct bolt_flow *f, u64 w_q32,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 """After a loss: no retransmission is later than Reno's, and no timeout more than Reno has; what recovery may send
-beyond the window is not taken for the window.
+beyond the window is not taken for the window.  RTOs in a row are those without an ACK between them.
 
 	H1 (sender) ---- R (bolt_mbox: loses what the row says) ---- H2	10 Gb/s, 1 ms there and back
 
@@ -243,5 +243,32 @@ def last():
         s.close()
 
 
+def apart(cc, peer, timestamps, cwnd):
+    """Five RTOs, each of which brings one packet through: half the window of 200 for each, and no reset"""
+    path = Path()
+    path.h1.sysctl("ipv4.tcp_timestamps", timestamps)
+    port = next(path.port)
+    # each ACK has the others sent again, and the tail loss probe is the last
+    path.lossy(["lose", "1,2x2,3x3,4x4,5x6", "up", "port", str(port)])
+    sock, there, _ = ends = path.connect(cc, peer, port, 200)
+    sock.sendall(b"x" * 5 * mss(sock))
+    received(there, 5 * mss(sock))
+    expect("timeouts", path.timeouts(), 5)
+    expect("RtoDec", path.h1.stats()["RtoDec"], 5)
+    expect("window", recovery(sock)[1], cwnd)
+    for s in ends:
+        s.close()
+
+
+def bolt_apart():
+    apart("bolt", "bolt", 1, 6)
+
+
+def swift_apart():
+    """Without option and timestamps, the ACK of a retransmission has no sample of delay"""
+    apart("swift", "reno", 0, 6)
+
+
 if __name__ == "__main__":
-    sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option, handed_over, clamped, last]))
+    sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option, handed_over, clamped, last, bolt_apart,
+                            swift_apart]))
