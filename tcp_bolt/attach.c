@@ -127,10 +127,13 @@ bool bolt_more_to_come(const struct sock *sk)
 	return sock && test_bit(SOCK_NOSPACE, &sock->flags);
 }
 
-/* TCP's RTT of the newest packet acknowledged, in ns; 0: there is none */
+/*
+ * TCP's RTT of the newest packet acknowledged, in ns; 0: there is none.  That of a retransmission
+ * is of the timestamps, whose tick of 1 ms may be many round trips (Karn's rule).
+ */
 u32 bolt_rtt_of_tcp(const struct rate_sample *rs)
 {
-	if (rs->rtt_us < 0)
+	if (rs->rtt_us < 0 || rs->is_retrans)
 		return 0;
 	return min_t(u64, max(rs->rtt_us, 1L) * (u64)NSEC_PER_USEC, BOLT_RTT_SRC_MAX_NS);
 }

@@ -48,7 +48,8 @@ ROWS = [
 class Path:
     """A sender, a middlebox that loses, a receiver"""
 
-    def __init__(self):
+    def __init__(self, us=DELAY):
+        self.us = us
         self.h1, self.r, self.h2 = Namespace("h1"), Namespace("r"), Namespace("h2")
         self.port = itertools.count(5001)
         for h, dev, n in ((self.h1, "r1", 1), (self.h2, "r2", 2)):
@@ -58,7 +59,7 @@ class Path:
                 ip -n {h.name} link set eth0 gso_max_segs 1 up
                 ip -n {h.name} addr add 192.0.2.{n}/24 dev eth0
                 ip netns exec {h.name} ethtool -K eth0 tso off gso off gro off tx off rx off >/dev/null 2>&1
-                tc -n {h.name} qdisc add dev eth0 root netem limit 10000 delay {DELAY}us""")
+                tc -n {h.name} qdisc add dev eth0 root netem limit 10000 delay {us}us""")
             h.sysctl("ipv4.tcp_no_metrics_save", 1)
             h.sysctl("bolt.fallback", "reno")
 
@@ -94,13 +95,13 @@ class Path:
             sock = socket.socket()
         sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.delay(DELAY - 20)
+        self.delay(self.us - 20)
         # the same tick of the timer wheel for all: a retransmission timer of 200 ms is up to 8 ms late
         time.sleep((TICKS - time.monotonic_ns() % TICKS) / 1e9)
         sock.connect((ADDRESS, port))
         there, _ = listener.accept()
         # never below the minimum RTT: RACK would not believe the ACK of a retransmission
-        self.delay(DELAY)
+        self.delay(self.us)
         return sock, there, listener
 
     def transfer(self, cc, peer, row):
@@ -116,6 +117,7 @@ class Path:
         received(there, size)
         took = time.monotonic_ns() - start
         timeouts = self.timeouts() - before
+        poll(lambda: not unacked(sock), "the last ACK")
         for s in sock, there, listener:
             s.close()
         mbox.terminate()
@@ -130,6 +132,10 @@ def used(sock):
 
 def mss(sock):
     return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+
+
+def unacked(sock):
+    return struct.unpack_from("I", sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 104), 24)[0]
 
 
 def received(sock, size):
@@ -253,6 +259,7 @@ def apart(cc, peer, timestamps, cwnd):
     sock, there, _ = ends = path.connect(cc, peer, port, 200)
     sock.sendall(b"x" * 5 * mss(sock))
     received(there, 5 * mss(sock))
+    poll(lambda: not unacked(sock), "the last ACK")
     expect("timeouts", path.timeouts(), 5)
     expect("RtoDec", path.h1.stats()["RtoDec"], 5)
     expect("window", recovery(sock)[1], cwnd)
@@ -269,6 +276,18 @@ def swift_apart():
     apart("swift", "reno", 0, 6)
 
 
+def sampled():
+    """Without SACK, TCP takes the RTT of a retransmission from the timestamps, whose tick is ten times the round trip"""
+    path = Path(50)
+    path.h1.sysctl("ipv4.tcp_sack", 0)
+    path.h1.sysctl("bolt.base_rtt_ns", 100 * US)
+    path.h1.sysctl("bolt.swift_base_ns", 300 * US)
+    for cc in "bolt", "swift":
+        path.transfer(cc, cc, (40, 40, "5"))
+        expect(f"{cc}: window halved", path.h1.stats()["LossDec"], 1 if cc == "bolt" else 2)
+        expect(f"{cc}: by delay", path.h1.stats()["SwiftDec"], 0)
+
+
 if __name__ == "__main__":
     sys.exit(bolt_ctl.main([bolt, swift, bolt_without_option, swift_without_option, handed_over, clamped, last, bolt_apart,
-                            swift_apart]))
+                            swift_apart, sampled]))
