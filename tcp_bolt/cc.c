@@ -186,10 +186,13 @@ static enum bolt_src_verdict bolt_on_src(struct sock *sk, struct bolt_flow *f, u
 	was_q32 = max(was_q32, floor_q32);
 	new_q32 = max(bolt_src_window(sk, f, was_q32, &s, queue_bytes, link_kbps), floor_q32);
 	bolt_cc_set(sk, f, new_q32);
-	if (new_q32 < was_q32)
+	if (new_q32 < was_q32) {
 		verdict = BOLT_SRC_VERDICT_DEC;
-	else if (new_q32 == floor_q32)
+		/* undo gives back what the loss took, and not this */
+		f->prior_q32.bolt -= min(f->prior_q32.bolt, was_q32 - new_q32);
+	} else if (new_q32 == floor_q32) {
 		verdict = BOLT_SRC_VERDICT_FLOOR;
+	}
 	BOLT_INC_STATS(f->bn, SrcRx);
 	/* its counters are in the order of the verdicts */
 	this_cpu_inc(f->bn->mib->v[BOLT_MIB_SrcDec + verdict]);
