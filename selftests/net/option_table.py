@@ -24,7 +24,7 @@ options, one that comes out is in sequence, has no payload and not the option, b
 	port			another connection, 1 to 99
 	syn, full=FLAGS		the option in its short or full form; D A S L F I C R are its flags in their order
 	inc tx rq, level hops	its fields; out: what rq says.  tx=NAME of what comes out names it, and is it from then on; in: NAME+N
-	opt=HEX broken ttl gso	in: any option, a false checksum, a super-packet
+	opt=HEX broken ttl gso win	in: any option, a false checksum, a super-packet
 
 Times are virtual.  +5ms is that after the event before; without it, what comes out comes at once.  Timers of the
 kernel may be an eighth late.
@@ -53,7 +53,7 @@ TCP_FLAGS, FLAGS = "FSRPAUEC", "DASLFICR"
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 NOISE = ("SynTx", "SynRx", "SynAckTx", "SynAckRx", "OptTx", "OptRx", "CtlRx", "SwiftTcpRtt")
 BOTH = {"seq", "ack", "len", "port", "mss", "sackok", "ts", "sack", "cookie", "syn", "full", "inc", "tx", "rq"}
-KNOWN = {"<": BOTH | {"opt", "broken", "ttl", "gso", "granted"}, ">": BOTH | {"level", "hops"}}
+KNOWN = {"<": BOTH | {"opt", "broken", "ttl", "gso", "win", "granted"}, ">": BOTH | {"level", "hops"}}
 AF = {4: socket.AF_INET, 6: socket.AF_INET6}
 ADDRESS = {4: ("192.0.2.1", "192.0.2.7"), 6: ("2001:db8::1", "2001:db8::7")}
 TCP, SO_SNDBUFFORCE = socket.IPPROTO_TCP, 32
@@ -350,7 +350,7 @@ class Row:
             c.mine = max(c.mine, seq + size + ("S" in flags) + ("F" in flags))
         opts = options(more, c.zero, tx)
         th = struct.pack("!HHIIBBHHH", c.port, c.kernel_port, seq + ISN + 1 & 0xffffffff, ack + c.zero & 0xffffffff, 5 + len(opts) // 4 << 4,
-                         sum(1 << TCP_FLAGS.index(f) for f in flags), 60000, 0, 0) + opts
+                         sum(1 << TCP_FLAGS.index(f) for f in flags), number(more.get("win", "60000")), 0, 0) + opts
         if gso:
             # of the pseudo header: the rest is for the device
             th = th[:16] + struct.pack("!H", checksum(pseudo(self.family, 6, len(th) + size)) ^ 0xffff) + th[18:]
