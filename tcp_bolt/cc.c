@@ -230,10 +230,12 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns)
 	u8 flags = 0;
 
 	if (bolt_is_first(sk, f, now_ns)) {
-		/* the smoothed RTT is from before the idle time */
+		/* the smoothed RTT is from before the idle time, and so are the windows */
 		WRITE_ONCE(f->core.srtt_ns, 0);
-		if (READ_ONCE(f->bn->idle_restart))
+		if (READ_ONCE(f->bn->idle_restart)) {
+			swift_cap_start(&f->swift);
 			bolt_cc_set(sk, f, (u64)f->init_cwnd << 32);
+		}
 		/*
 		 * A small window gets no credit for the time it was idle (bolt_core_next_tx()): a
 		 * second packet at once would queue in the NIC, where no SRC can take it back.  A

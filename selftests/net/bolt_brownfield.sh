@@ -129,6 +129,20 @@ test_starts_at_line_rate() {
 	first_window
 }
 
+# ... and so it does after a silence, for which Swift's window is forgotten as well
+test_starts_again() {
+	fifo
+	sniff "$H1" eth0
+	server "$H2" cc bolt listen "$A2" 5001 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 500000 outq info pause 100 send 500000 outq
+	server_done
+	sniffed
+	expect_le "window before" "$(info "$tmp/client" cwnd)" 14
+	expect_eq "first window of the second half" "$(awk '
+		/^out tcp .* len=[1-9]/ { if (bytes >= 500000) n++; sub(/.* len=/, ""); bytes += $1 }
+		/^in tcp .* len=0 / && n > 1 { print n; exit }' "$tmp/sniff.eth0")" "$WINDOW"
+}
+
 # Of a switch that sends SRC Bolt hears sooner, and Swift, which sees the same queue, stays out of it
 test_sfc_is_bolts() {
 	setup sfc rate "${MBIT}mbit" ccthresh $((2 * PACKET))
@@ -221,5 +235,5 @@ test_path_unknown() {
 	expect_ge "window" "$(info "$tmp/client" cwnd)" 40
 }
 
-run_tests fifo_is_controlled off changed_under_way starts_at_line_rate sfc_is_bolts sfc_unheard \
-	both_directions longer_route longer_path shorter_route path_unknown
+run_tests fifo_is_controlled off changed_under_way starts_at_line_rate starts_again sfc_is_bolts \
+	sfc_unheard both_directions longer_route longer_path shorter_route path_unknown
