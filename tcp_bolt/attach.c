@@ -69,8 +69,8 @@ static void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f)
 }
 
 /*
- * The flow's outgoing device or that device's rate has changed.  The rate may also become known
- * only now: the first flow after a device came up may start before.
+ * The flow's outgoing device, that device's rate or the size of full packets has changed.  The rate
+ * may also become known only now: the first flow after a device came up may start before.
  */
 void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *dev)
 {
@@ -80,6 +80,7 @@ void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *
 	int overhead;
 
 	f->dev_ifindex = dev->ifindex;
+	f->pkt_bytes = pkt;
 	/* before what it is of: who changes that meanwhile changes this behind it */
 	f->rate_gen = atomic_read_acquire(&bn->rate_gen);
 	rtt_ns = READ_ONCE(bn->base_rtt_ns);

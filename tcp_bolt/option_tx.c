@@ -68,6 +68,7 @@ static void bolt_out_data(struct sock *sk, struct bolt_flow *f, struct sk_buff *
 	u32 seq = ntohl(tcp_hdr(skb)->seq);
 
 	if (unlikely(f->dev_ifindex != skb_dst(skb)->dev->ifindex ||
+		     f->pkt_bytes != bolt_pkt_bytes(sk) ||
 		     f->rate_gen != atomic_read(&f->bn->rate_gen)))
 		bolt_refresh_rate(sk, f, skb_dst(skb)->dev);
 	/* DEC suppresses SRC: a switch takes it that another one has sent it */

@@ -11,7 +11,7 @@ IPv6.  {a|b} makes two rows of one, "let NAME = EVENTS" defines @NAME, and # beg
 	<FLAGS	a segment goes in
 	>FLAGS	a segment comes out, and nothing before it; PSH is not compared
 	<SRC	a switch answers the segment that began with seq= and carried tx=; "granted" as in its flag
-	<ICMP	a router has no route for the segment that began with seq=
+	<ICMP	a router has no route for the segment that began with seq=, or it is larger than mtu=
 	!WORD	the application does so: an option of OPTIONS, or do_WORD() below; with a dot, a sysctl until the row ends
 	=	since the last of these, these counters have moved, NAME or NAME:N, and no others (those of NOISE where they are
 		named); cc=, cwnd=, srtt=, flows= are so; and nothing more has come out
@@ -53,7 +53,7 @@ TCP_FLAGS, FLAGS = "FSRPAUEC", "DASLFICR"
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 NOISE = ("SynTx", "SynRx", "SynAckTx", "SynAckRx", "OptTx", "OptRx", "CtlRx", "SwiftTcpRtt")
 BOTH = {"seq", "ack", "len", "port", "mss", "sackok", "ts", "sack", "cookie", "syn", "full", "inc", "tx", "rq"}
-KNOWN = {"<": BOTH | {"opt", "broken", "ttl", "gso", "win", "granted"}, ">": BOTH | {"level", "hops"}}
+KNOWN = {"<": BOTH | {"opt", "broken", "ttl", "gso", "win", "granted", "mtu"}, ">": BOTH | {"level", "hops"}}
 AF = {4: socket.AF_INET, 6: socket.AF_INET6}
 ADDRESS = {4: ("192.0.2.1", "192.0.2.7"), 6: ("2001:db8::1", "2001:db8::7")}
 TCP, SO_SNDBUFFORCE = socket.IPPROTO_TCP, 32
@@ -342,7 +342,7 @@ class Row:
         if flags == "SRC":
             return self.src(c, number(more["seq"]), tx, 8 if "granted" in more else 0)
         if flags == "ICMP":
-            return self.icmp(c, number(more["seq"]))
+            return self.icmp(c, number(more["seq"]), number(more.get("mtu", "0")))
         size, gso = number(more.get("len", "0")), number(more.get("gso", "0"))
         seq = self.position(more.get("seq"), -1 if "S" in flags else c.mine)
         ack = self.position(more.get("ack"), c.theirs) if "A" in flags else -1
@@ -367,8 +367,9 @@ class Row:
         uh = struct.pack("!HHHH", bolt_ctl.PORT, bolt_ctl.PORT, 8 + len(message), 0) + message
         self.host.send(17, summed(self.family, 17, uh, 6))
 
-    def icmp(self, c, seq):
-        message = struct.pack("!BBHI", 3 if self.family == 4 else 1, 0, 0, 0) + self.quote(c, seq)
+    def icmp(self, c, seq, mtu):
+        kind = {4: (3, 4 if mtu else 0), 6: (2 if mtu else 1, 0)}[self.family]
+        message = struct.pack("!BBHI", *kind, 0, mtu) + self.quote(c, seq)
         if self.family == 6:
             return self.host.send(58, summed(6, 58, message, 2))
         return self.host.send(1, message[:2] + struct.pack("!H", checksum(message)) + message[4:])
