@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 import context
-from boltlab import schema
+from boltlab import schema, topology
 from boltlab.schema import ScenarioError
 
 
@@ -228,6 +228,14 @@ class Slower(unittest.TestCase):
         self.assertEqual((s.topology.rate, s.topology.core_rate), (10**8, 4 * 10**7))
         self.assertEqual((s.flow[1].start, s.event[0].at), (-3_000_000, 7_000_000))
         self.assertEqual((s.topology.mtu, s.topology.buffer, s.switch.qdisc), (1500, 16 * 10**6, "sfc rate 1gbit"))
+
+    def test_delays_of_links_and_of_completions(self):
+        s, net, _ = context.one(context.BASE.replace('"dumbbell"', '"links"'), ["link.0.a=s0", "link.0.b=a", "link.1.a=s1", "link.1.b=a", "link.1.delay=3us",
+                                "link.2.a=a", "link.2.b=r0", "link.3.a=a", "link.3.b=r1", "topology.coalesce=2us"])
+        schema.slow_down(s, 1000, "here")
+        slower = topology.build(s, "here")
+        self.assertEqual([a.delay for a, _ in slower.links], [1000 * a.delay for a, _ in net.links])
+        self.assertEqual((slower.links[0][0].delay, s.topology.coalesce), (10**6, 2 * 10**6))
 
     def test_refuses_what_it_cannot_slow_down(self):
         s, _, _ = context.one(sets=["topology.rate=1gbit"])

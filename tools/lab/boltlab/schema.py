@@ -89,6 +89,7 @@ run_duration = bounded(units.time, 1000, 3600 * 10**9, units.format_time)
 small_time = bounded(units.time, 0, 10 * 10**9, units.format_time)
 wall_time = bounded(units.time, 10**9, 3600 * 10**9, units.format_time)
 sample_time = bounded(units.time, 10, 10**9, units.format_time)
+coalesce_time = bounded(units.time, 0, 10**9, units.format_time)
 offset = bounded(units.signed_time, -100 * 10**9, 3600 * 10**9, units.format_time)
 message_size = bounded(units.size, 1, MAX_BYTES, units.format_size)
 
@@ -241,7 +242,7 @@ class Topology:
     buffer: int = key(positive(units.size, 10**12, units.format_size), 16 * 10**6, "per switch port, drop-tail beyond")
     ring: int = key(integer(1, 4096), 1, "packets in a port's transmit ring, below the qdisc")
     bql: bool = key(flag, False, "byte queue limits on every port")
-    coalesce: int = key(bounded(units.time, 0, 10**9, units.format_time), 0, "completions are told at most so late; 0: at once")
+    coalesce: int = key(coalesce_time, 0, "completions are told at most so late; 0: at once")
     ip: int = key(one_of(4, 6), 4, "IP version of the hosts' traffic")
 
 
@@ -250,7 +251,7 @@ class Link:
     a: str = key(name, doc="one end; h.., s.., r.. or any name: a node with one link is a host, others are switches")
     b: str = key(name, doc="other end")
     rate: int = key(link_rate, None, "absent: topology.rate")
-    delay: int = key(small_time, None, "one way; absent: 1us")
+    delay: int = key(small_time, 1000, "one way")
 
 
 @dataclass(kw_only=True)
@@ -556,7 +557,7 @@ def load(path, cc=None, sets=(), seed=None, idle=False, text=None):
 
 # ---- the same, slower ----
 
-TIMES = (run_duration, small_time, sample_time, offset, whole_ms)
+TIMES = (run_duration, small_time, sample_time, coalesce_time, offset, whole_ms)
 SLOWEST_RATE = 10**6
 # settings of hosts that are times: default, largest
 TIME_SYSCTLS = {

@@ -178,8 +178,7 @@ def build(s, where):
         net.name_nodes([n for n in names if degree[n] == 1], [n for n in names if degree[n] > 1])
         for link in s.link:
             both = link.a not in net.host_set and link.b not in net.host_set
-            net.add_link(link.a, link.b, link.rate or (core_rate if both else t.rate),
-                         1000 if link.delay is None else link.delay)
+            net.add_link(link.a, link.b, link.rate or (core_rate if both else t.rate), link.delay)
         if len(net.hosts) < 2:
             raise ScenarioError(f"{where}: link: there are no two hosts (a host is a node with one link)")
         for h in net.hosts[1:]:
