@@ -64,7 +64,7 @@ class Settings(unittest.TestCase):
             "host.sysctl.net.bolt.sfc=1", "switch.sysctl.net/ipv4/conf/b/rp_filter=0", "switch.sysctl.net/ipv4/conf/all/rp_filter=0"]))]
         self.assertEqual(sorted(keys), [("host.qdisc", "pfifo limit 10568"), ("host.sysctl.net.bolt.sfc", "1"),
                                         ("switch.qdisc", "fq_codel limit 10568"), ("switch.qdisc", "sfc limit 16000000"),
-                                        ("switch.sysctl.net/ipv4/conf/all/rp_filter", "0")])
+                                        ("switch.sysctl.net.ipv4.conf.all.rp_filter", "0")])
 
     def test_a_qdisc_that_there_is_not(self):
         for said in (["Error: Specified qdisc kind is unknown."], ['Unknown qdisc "nosuch", hence option "limit" is unparsable']):

@@ -57,6 +57,17 @@ class Accepts(unittest.TestCase):
         by = dict(context.load(text, cc=["cubic", "bolt"], sets=["when.cubic.switch.qdisc=codel"]))
         self.assertEqual((by["cubic"].switch.qdisc, by["bolt"].switch.qdisc), ("codel", "sfc"))
 
+    def test_a_sysctl_is_the_same_in_any_spelling(self):
+        spellings = ('"net.ipv4.tcp_ecn" = {}', "net.ipv4.tcp_ecn = {}", "net.ipv4 = {{ tcp_ecn = {} }}", '"net/ipv4/tcp_ecn" = {}')
+        for base in spellings:
+            for other in spellings:
+                text = context.BASE + f"[host.sysctl]\n{base.format(0)}\n[when.cubic.host.sysctl]\n{other.format(1)}\n"
+                by = dict(context.load(text, cc=["cubic", "bolt"]))
+                self.assertEqual([by[cc].host.sysctl for cc in ("bolt", "cubic")], [{"net.ipv4.tcp_ecn": v} for v in "01"], text)
+                for one in ("net.ipv4.tcp_ecn=2", "net/ipv4/tcp_ecn=2", "net.ipv4={tcp_ecn=2}"):
+                    by = dict(context.load(text, cc=["cubic", "bolt"], sets=["host.sysctl.net.ipv4.tcp_ecn=3", f"host.sysctl.{one}"]))
+                    self.assertEqual([by[cc].host.sysctl for cc in ("bolt", "cubic")], 2 * [{"net.ipv4.tcp_ecn": "2"}], (text, one))
+
     def test_a_reroute_brings_its_second_path(self):
         s, net, _ = context.one(sets=["event.0.at=1us", "event.0.do=reroute", "event.0.flow=0"])
         self.assertEqual((s.topology.paths, len(net.alternatives("s0", "r0"))), (2, 2))

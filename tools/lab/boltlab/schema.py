@@ -129,26 +129,28 @@ def congestion_control(value):
     return value
 
 
+def flat(table, prefix=""):
+    """(dotted key, value) of a table and of the tables in it."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
 def sysctls(value):
     if not isinstance(value, dict):
         raise ValueError("is not a table of sysctls")
-    flat = {}
-
-    def walk(prefix, table):
-        for key, val in table.items():
-            path = f"{prefix}{key}"
-            if isinstance(val, dict):
-                walk(path + ".", val)
-            elif isinstance(val, (int, str)) and not isinstance(val, bool):
-                flat[path] = str(val)
-                if "\n" in flat[path]:
-                    raise ValueError(f"has {path} with more than one line")
-            else:
-                raise ValueError(f"has {path} = {val!r}, which is not a number or string")
-            if not re.fullmatch(r"[A-Za-z0-9_./-]+", path):
-                raise ValueError(f"has {path}, which is not the name of a sysctl")
-    walk("", value)
-    return flat
+    result = {}
+    for path, val in flat(value):
+        if not isinstance(val, (int, str)) or isinstance(val, bool):
+            raise ValueError(f"has {path} = {val!r}, which is not a number or string")
+        if not re.fullmatch(r"[A-Za-z0-9_./-]+", path):
+            raise ValueError(f"has {path}, which is not the name of a sysctl")
+        result[path] = str(val)
+        if "\n" in result[path]:
+            raise ValueError(f"has {path} with more than one line")
+    return result
 
 
 def sizes(value):
@@ -467,6 +469,17 @@ def set_path(data, assignment, option="--set"):
                 node = node.setdefault(part, [] if is_index(following) else {})
         else:
             raise ScenarioError(f"{option} {assignment}: {'.'.join(parts[:i])} has no keys below it")
+    flatten_sysctls(data)
+
+
+def flatten_sysctls(data):
+    """One spelling for each sysctl, or [when] and --set would not replace what is written in another: net.ipv4.tcp_ecn."""
+    when = data.get("when")
+    for table in (data, *(when.values() if isinstance(when, dict) else ())):
+        for part in ("host", "switch") if isinstance(table, dict) else ():
+            holder = table.get(part)
+            if isinstance(holder, dict) and isinstance(holder.get("sysctl"), dict):
+                holder["sysctl"] = {k if "." in k else k.replace("/", "."): v for k, v in flat(holder["sysctl"])}
 
 
 def merge(base, over):
@@ -505,6 +518,7 @@ def load(path, cc=None, sets=(), seed=None, idle=False, text=None):
     """
     path = Path(path)
     data = parse_toml(path, read(path) if text is None else text)
+    flatten_sysctls(data)
     where = path.name
     plain_sets = [s for s in sets if not s.startswith("when.")]
     for s in sets:

@@ -145,17 +145,9 @@ def of_file(path, data, find):
     table, sets = data.get("set", {}), {}
     if not isinstance(table, dict):
         raise RunError(f"{where}: set: is not a table of \"KEY.PATH\" = [values]")
-    for key, values in flat(table):
+    for key, values in schema.flat(table):
         add(sets, key, [as_set(v) for v in (values if isinstance(values, list) else [values])], f"{where}: set.{key}")
     return Sweep(scenario, cc, seeds, sets, where)
-
-
-def flat(table, prefix=""):
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
 
 
 def described(path, cc, sets, seeds, find):
