@@ -2,9 +2,10 @@
 """Arrivals: CDFs, Poisson, incast, HPCC flow lists."""
 
 import unittest
+from unittest import mock
 
 import context
-from boltlab import schema, topology, traffic
+from boltlab import runner, schema, topology, traffic
 from boltlab.schema import MAX_BYTES, ScenarioError
 
 STAR = """
@@ -128,7 +129,16 @@ class Poisson(unittest.TestCase):
         self.assertNotEqual(first, other)
 
     def test_messages_bounds_the_number(self):
-        self.assertEqual(len(self.offered(0.3, "messages = 40\n")[2].messages), 40)
+        t = self.offered(0.3, "messages = 40\n")[2]
+        self.assertEqual((len(t.messages), t.cut), (40, []))
+
+    def test_messages_beyond_the_duration_are_told_of(self):
+        s, _, t, _ = self.offered(0.3, "messages = 1000000\n", ["duration=1ms"])
+        s.directory = "bolt"
+        with mock.patch.object(runner, "progress") as said, mock.patch.object(runner.guest, "run", side_effect=runner.RunError), \
+                self.assertRaises(runner.RunError):
+            runner.run_one("uml", None, "bolt", s, s.file.parent, "6.12", False, 1)
+        said.assert_called_with(f"test: bolt: workload.messages: {len(t.messages)} of 1000000 messages start within the duration")
 
     def test_same_arrivals_for_every_congestion_control(self):
         loaded = context.load(self.TEXT.format(load=0.3, more="messages = 40\n"), cc=["bolt", "cubic"])
@@ -177,8 +187,8 @@ class Incast(unittest.TestCase):
 
 
 class Trace(unittest.TestCase):
-    def read(self, text):
-        path = context.write(STAR.format(duration="10ms") + '[workload]\ntrace = "flows.txt"\n')
+    def read(self, text, more=""):
+        path = context.write(STAR.format(duration="10ms") + f'[workload]\ntrace = "flows.txt"\n{more}')
         (path.parent / "flows.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
         from boltlab import schema, topology
         s = schema.load(path)[0][1]
@@ -188,6 +198,14 @@ class Trace(unittest.TestCase):
         t = self.read("2\n1 0 3 100 4000 2.000001\n8 2 3 100 900 2.000000\n")
         self.assertEqual([(t.pairs[m.pair].src, t.pairs[m.pair].dst, m.start, m.bytes) for m in t.messages],
                          [("h8", "h2", 0, 900), ("h1", "h0", 1000, 4000)])
+
+    def test_flows_beyond_the_duration_are_told_of(self):
+        t = self.read("3\n1 0 3 100 4000 2.000001\n8 2 3 100 900 2.000000\n8 2 3 100 900 2.010000\n")
+        self.assertEqual((len(t.messages), t.cut), (2, [("workload.trace", 2, 3)]))
+
+    def test_an_incasts_connections_are_its_own(self):
+        t = self.read("1\n1 0 3 100 4000 2\n", 'connections = 4\n[incast]\ntrace = "flows.txt"\n')
+        self.assertEqual([(t.pairs[m.pair].connections, m.kind) for m in t.messages], [(4, "workload"), (1, "incast")])
 
     def test_refusals(self):
         for text, what in (("x\n", "line 1"), ("1\n1 0 3\n", "line 2"), ("1\n1 9 3 100 4000 2\n", "line 2"), ("2\n1 0 3 100 4000 2\n", "announces 2"),

@@ -125,6 +125,8 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
     raw.mkdir(parents=True)
     running = f", {len(s.program)} programs" if s.program else ""
     progress(f"{s.name}: {s.directory}: {topology.describe(s, net)}; {len(load.messages)} transfers{running}")
+    for k, started, wanted in load.cut:
+        progress(f"{s.name}: {s.directory}: {k}: {started} of {wanted} messages start within the duration")
     try:
         wall_s = guest.run(backend, built, p, raw, plan.memory(s, net, load), kernel, cpus, s)
         simulated = time.monotonic()

@@ -48,6 +48,7 @@ class Message:
 class Traffic:
     pairs: list = field(default_factory=list)
     messages: list = field(default_factory=list)
+    cut: list = field(default_factory=list)         # (key, how many start within the duration, how many were asked for)
 
 
 class Cdf:
@@ -150,12 +151,17 @@ def build(s, net, where):
         traffic.pairs.append(Pair(src, dst, flow_cc, sport, connections, fresh, sample_id, dscp))
         return len(traffic.pairs) - 1
 
-    def shared_pair(src, dst, connections):
-        if (src, dst) not in shared:
+    def shared_pair(kind, src, dst, connections):
+        """Those of a workload and of an incast are apart: neither must queue behind the other on one connection."""
+        if (kind, src, dst) not in shared:
             sampled = len(traffic.messages) < s.sample_flows and connections == 1
-            shared[src, dst] = open_pair(src, dst, cc, connections,
-                                         sample_id=len(traffic.messages) if sampled else -1)
-        return shared[src, dst]
+            shared[kind, src, dst] = open_pair(src, dst, cc, connections,
+                                               sample_id=len(traffic.messages) if sampled else -1)
+        return shared[kind, src, dst]
+
+    def asked_for(k, started, wanted):
+        if started < wanted:
+            traffic.cut.append((k, started, wanted))
 
     def send(pair, start, size, kind):
         if len(traffic.messages) >= MAX_MESSAGES:
@@ -179,19 +185,21 @@ def build(s, net, where):
 
     for k, g in (("workload", s.workload), ("incast", s.incast)):
         if g is not None and g.trace is not None:
-            for src, dst, start, size in read_trace(g.trace, s, net, where, f"{k}.trace"):
-                if start < s.duration:
-                    send(shared_pair(src, dst, g.connections or 1), start, size, k)
+            found = read_trace(g.trace, s, net, where, f"{k}.trace")
+            within = [one for one in found if one[2] < s.duration]
+            for src, dst, start, size in within:
+                send(shared_pair(k, src, dst, g.connections or 1), start, size, k)
+            asked_for(f"{k}.trace", len(within), len(found))
     if s.workload and s.workload.trace is None:
+        before = len(traffic.messages)
         for src, dst, start, size in poisson(s, net, where):
-            send(shared_pair(src, dst, s.workload.connections), start, size, "workload")
+            send(shared_pair("workload", src, dst, s.workload.connections), start, size, "workload")
+        asked_for("workload.messages", len(traffic.messages) - before, s.workload.messages or 0)
     if s.incast and s.incast.trace is None:
-        # pairs of their own: an incast must not queue behind the background on one connection
-        shared.clear()
         found = incasts(s, net)
         connections = s.incast.connections or -(-s.incast.degree // min(len(senders_to(s, net, to)) for _, to, _ in found))
         for src, dst, start in found:
-            send(shared_pair(src, dst, connections), start, s.incast.bytes, "incast")
+            send(shared_pair("incast", src, dst, connections), start, s.incast.bytes, "incast")
     if not traffic.messages and not s.program and (s.workload or s.incast):
         raise ScenarioError(f"{where}: workload: nothing would be sent within the duration")
     return traffic
