@@ -165,6 +165,15 @@ class Spread(unittest.TestCase):
         self.assertEqual(stats.spread([{"p50": 3}, None, {"p50": 5}]), {"p50": {"median": 4, "min": 3, "max": 5}})
         self.assertEqual([repr(stats.spread(v)["median"]) for v in ([8, 1, 9, 2], [1, 2], [0, 0], [0.0, 0])], ["5", "1.5", "0", "0.0"])
 
+    def test_of_the_port_that_each_run_shows(self):
+        """Not of a host's own link that is a little busier."""
+        links = [{"name": name, "utilization": used, "drops": drops, "queue_bytes": queue and {"max": queue}, "series": queue and "x.csv"}
+                 for name, used, drops, queue in (("s0-a", 0.992, 0, None), ("a-b", 0.991, 7, 5000))]
+        runs = [{"cc": "bolt", "seed": seed, "jain": None, "bottleneck": "s0-a", "links": links, "fct": {}} for seed in (1, 2)]
+        (found,) = runner.spreads(runs)
+        self.assertEqual([found[k] and found[k]["median"] for k in ("drops", "utilization")], [7, 0.991])
+        self.assertEqual(found["queue_bytes"]["max"]["median"], 5000)
+
     def test_bins_are_matched_by_their_lower_end(self):
         runs = [stats.fct([flow(size, 10, slowdown=slow) for size, slow in flows])
                 for flows in ([(500, 1.0), (2 * 10**6, 4.0)], [(500, 2.0), (5_000, 9.0), (3 * 10**6, 5.0)])]

@@ -108,10 +108,10 @@ def spreads(runs):
     result = []
     for cc in dict.fromkeys(r["cc"] for r in runs):
         mine = [r for r in runs if r["cc"] == cc]
-        busiest = [next((p for p in r["links"] if p["name"] == r["bottleneck"]), {}) for r in mine]
+        ports = [next((p for p in r["links"] if p["name"] == plots.queue_port({}, r)), {}) for r in mine]
         result.append({"cc": cc, "seeds": [r["seed"] for r in mine]} | stats.spread([
             {k: r[k] for k in ("jain", "fct")} | {k: p.get(k) for k in ("utilization", "drops", "queue_bytes")}
-            for r, p in zip(mine, busiest)]))
+            for r, p in zip(mine, ports)]))
     return result
 
 
