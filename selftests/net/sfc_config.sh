@@ -379,6 +379,9 @@ test_refused_by_plugin() {
 	refused 'bts: "here" is not ingress, egress or off' bts here
 	refused 'rtt: "0" is not a time' rtt 0
 	refused 'rtt: "soon" is not a time' rtt soon
+	for i in 10 10.5 1e5 0x10 0xc; do
+		refused "rtt: \"$i\" is not a time with its unit" rtt "$i"
+	done
 	refused 'suppress: "5s" is not a time' suppress 5s
 	refused 'maxpause: "-1us" is not a time' maxpause -1us
 	refused 'bands: "0" is not a number from 1 to 8' bands 0

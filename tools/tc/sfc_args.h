@@ -53,12 +53,15 @@ static inline int get_bytes(__u32 *v, const char *option, const char *arg)
 	return 0;
 }
 
+/* A number alone would be ns for get_time64(), and us for tc(8). */
 static inline int get_duration(__u32 *ns, const char *option, const char *arg)
 {
 	__s64 t;
 
-	if (!is_number(arg) || get_time64(&t, arg) || t < 1 || t >= UINT_MAX)
-		return bad(option, arg, "a time such as 500ns, 10us or 1ms, below 4.29s");
+	if (!is_number(arg) || !strpbrk(arg, "munsMUNS") ||
+	    get_time64(&t, arg) || t < 1 || t >= UINT_MAX)
+		return bad(option, arg,
+			   "a time with its unit, such as 500ns, 10us or 1ms, below 4.29s");
 	*ns = t;
 	return 0;
 }
