@@ -9,7 +9,8 @@ from pathlib import Path
 from . import backlog, explain, faults, ideal, lablink, pcap, programs, stats
 from .traffic import segment, wire_bytes
 
-# A control message as a qdisc counts it: Ethernet, IP, UDP, its own header, the quoted IP header and 8 bytes
+# A control message as a qdisc counts it: Ethernet, IP, UDP, its own header, the quoted IP header and 8 bytes. Not in it
+# is what no counter tells: the tag (8), the part for switches (20), quoted IP options
 SRC_BYTES = {4: 14 + 20 + 8 + 20 + 28, 6: 14 + 40 + 8 + 20 + 48}
 BTS_BYTES = {ip: src + 4 for ip, src in SRC_BYTES.items()}
 MARK_KEYS = ("marked", "ecn_mark", "ce_mark")
