@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -12,7 +13,7 @@ from pathlib import Path
 from unittest import mock
 
 import context
-from boltlab import cli, runner, schema
+from boltlab import cli, guest, plan, runner, schema
 from context import LAB, lab
 
 
@@ -134,6 +135,26 @@ class Lists(unittest.TestCase):
     def test_every_scenario_has_its_line(self):
         scenarios, _, controls = lab("list").stdout.partition("\n\n")
         lines = scenarios.splitlines()
+class Ends(unittest.TestCase):
+    def test_what_nohup_ignores_stays_ignored(self):
+        for ignored in (signal.SIGHUP, signal.SIGTERM):
+            with mock.patch.object(signal, "getsignal", lambda one: signal.SIG_IGN if one == ignored else signal.SIG_DFL), \
+                    mock.patch.object(signal, "signal") as handler:
+                cli.interruptible()
+            self.assertEqual([call.args[0] for call in handler.call_args_list], [one for one in (signal.SIGTERM, signal.SIGHUP) if one != ignored])
+
+    def test_a_run_has_no_wall_time(self):
+        s, net, load = context.one()
+        commands, built = [], mock.Mock(tools=Path("/nonexistent"))
+        s.directory = "bolt"
+        with mock.patch.object(guest, "_carry_out", lambda command, *_: commands.append(command) or (1, "refused")):
+            for backend in ("uml", "qemu"):
+                with self.assertRaises(guest.RunError):
+                    guest.run(backend, built, plan.Plan(s, net, load), s.file.parent, "1G", "6.12", 1, s)
+        for command in commands:
+            self.assertGreater(int(command[command.index("--timeout") + 1]), 86400 * 365)
+
+
         files = {p.stem for p in (context.TREE / "tools/lab/scenarios").glob("*.toml")}
         self.assertEqual({line.split()[0] for line in lines}, files)
         self.assertTrue(all(len(line.split()) > 3 for line in lines))

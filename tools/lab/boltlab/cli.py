@@ -188,9 +188,10 @@ def list_scenarios():
 
 
 def interruptible():
-    """Ends in order, however it is told to."""
+    """Ends in order, however it is told to; nohup tells it not to."""
     for end in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(end, signal.default_int_handler)
+        if signal.getsignal(end) != signal.SIG_IGN:
+            signal.signal(end, signal.default_int_handler)
 
 
 def here():

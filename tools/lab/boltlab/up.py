@@ -12,7 +12,6 @@ import time
 from . import ask, build, frames, guest, modules, plan, programs, runner, serve, state, topology, traffic
 from .build import RunError, progress
 
-FOREVER_S = 10 * 365 * 86400
 KERNEL_MB = 1024            # for what commands do
 STARTED_S = 300
 DOWN_S = 20
@@ -64,7 +63,7 @@ def prepare(s, net, load, built, where, version):
     if not s.memory:
         memory = f"{int(memory[:-1]) + KERNEL_MB}M"
     return guest.uml_command(raw, s.seed, memory, version, 1) + [
-        "--modules", str(built.modules), "--log", str(where / CONSOLE), "--timeout", str(FOREVER_S), "--input", str(where / state.FIFO),
+        "--modules", str(built.modules), "--log", str(where / CONSOLE), "--timeout", str(guest.FOREVER_S), "--input", str(where / state.FIFO),
         "--", str(built.tools / "labguest"), "plan"]
 
 
