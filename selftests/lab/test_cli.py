@@ -78,7 +78,10 @@ class Refuses(unittest.TestCase):
     def test_seeds(self):
         self.refused("run", "flow-join", "--seed", "1,x", "--out", self.out, says="argument --seed")
         self.refused("run", "flow-join", "--seed", "1,1", "--out", self.out, says="1,1 names one twice")
-        self.refused("run", "flow-join", "--seeds", "0", "--out", self.out, says="--seeds")
+        for seeds in ("0", "10001", "1000000000000"):
+            self.refused("run", "flow-join", "--seeds", seeds, "--out", self.out, says=f"argument --seeds: {seeds} is not from 1 to 10000")
+        for seed in ("1,-1", "4294967296"):
+            self.refused("run", "flow-join", "--seed", seed, "--out", self.out, says=f"argument --seed: {seed} is not of seeds from 0 to 4294967295")
         self.refused("run", "flow-join", "--seeds", "2", "--seed", "5", "--out", self.out, says="not allowed with")
 
     def test_times_of_show(self):
@@ -131,10 +134,6 @@ class Keeps(unittest.TestCase):
         self.assertEqual((out / "scenario.toml").read_text(), context.BASE)
 
 
-class Lists(unittest.TestCase):
-    def test_every_scenario_has_its_line(self):
-        scenarios, _, controls = lab("list").stdout.partition("\n\n")
-        lines = scenarios.splitlines()
 class Ends(unittest.TestCase):
     def test_what_nohup_ignores_stays_ignored(self):
         for ignored in (signal.SIGHUP, signal.SIGTERM):
@@ -155,6 +154,10 @@ class Ends(unittest.TestCase):
             self.assertGreater(int(command[command.index("--timeout") + 1]), 86400 * 365)
 
 
+class Lists(unittest.TestCase):
+    def test_every_scenario_has_its_line(self):
+        scenarios, _, controls = lab("list").stdout.partition("\n\n")
+        lines = scenarios.splitlines()
         files = {p.stem for p in (context.TREE / "tools/lab/scenarios").glob("*.toml")}
         self.assertEqual({line.split()[0] for line in lines}, files)
         self.assertTrue(all(len(line.split()) > 3 for line in lines))

@@ -59,6 +59,10 @@ class Described(unittest.TestCase):
                            ('cc = "bolt"', "sweep.toml: cc"), ('set = 1', "sweep.toml: set"), ('set.topology.mtu = []', "sweep.toml: set.topology.mtu: a value is missing"),
                            ('set.topology.mtu = [9000, 9000]', "sweep.toml: set.topology.mtu: names 9000 twice")):
             self.refused(f'scenario = "test.toml"\n{text}\n', says)
+        for seeds in ("1000000000000", "[-1]", "[4294967296]", "[1, [2]]"):
+            self.refused(f'scenario = "test.toml"\nseeds = {seeds}\n', "sweep.toml: seeds: is neither a number of seeds, from 1 to 10000, nor")
+        for value in ("1979-05-27", "[07:32:00]", "[[1979-05-27]]"):
+            self.refused(f'scenario = "test.toml"\nset.topology.mtu = {value}\n', "sweep.toml: set.topology.mtu: has a date or a time of day")
         with self.assertRaisesRegex(schema.ScenarioError, "test.toml: topology.mtu"):
             cases(self.file('scenario = "test.toml"\nset.topology.mtu = [1500, 0]\n'))
 
@@ -66,11 +70,24 @@ class Described(unittest.TestCase):
         out = self.scenario.with_name("out")
         for args, says in ((("--set", "topology.mtu"), "--set topology.mtu: is not KEY"), (("--set", "topology.mtu=1,"), "--set topology.mtu: a value is missing"),
                            (("--set", "topology.mtu=1500", "--set", "topology.mtu=9000"), "--set topology.mtu: is given twice"),
-                           (("--set", "topology.mtus=1500"), "test.toml: topology.mtus"), (("--cc", "bbq"), "--cc bbq"), (("--jobs", "0"), "--jobs")):
+                           (("--set", "topology.mtus=1500"), "test.toml: topology.mtus"), (("--seed", "1,-1"), "argument --seed: 1,-1"),
+                           (("--seed", "4294967296"), "from 0 to 4294967295"), (("--seeds", "1000000000000"), "argument --seeds: 1000000000000 is not from 1 to 10000"), (("--cc", "bbq"), "--cc bbq"), (("--jobs", "0"), "--jobs")):
             result = context.lab("sweep", self.scenario, *args, "--out", out)
-            self.assertEqual((result.returncode, len(result.stderr.splitlines())), (1, 1), result.stderr)
+            self.assertEqual((bool(result.returncode), len(result.stderr.splitlines())), (True, 1), result.stderr)
             self.assertIn(says, result.stderr)
             self.assertFalse(out.exists())
+
+    def test_a_comma_in_a_value_is_named(self):
+        line = "switch.qdisc=sfc bands 2 dscp 46:1,8-15:{2}"
+        described = sweep.described(self.scenario, None, [line], (), cli.find_scenario)
+        with self.assertRaises(schema.ScenarioError) as e, sweep.told_of_commas(described):
+            sweep.scenarios_of(described)
+        self.assertTrue(str(e.exception).endswith("(commas separate the values of --set switch.qdisc; put one that has a comma in quotes: "
+                                                  "--set 'switch.qdisc=\"...\"')"), e.exception)
+        described = sweep.described(self.scenario, None, ["topology.mtu=1500,0"], (), cli.find_scenario)
+        with self.assertRaises(schema.ScenarioError) as e, sweep.told_of_commas(described):
+            sweep.scenarios_of(described)
+        self.assertNotIn("comma", str(e.exception))
 
 
 class Names(unittest.TestCase):

@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from . import ask, attach, backends, build, compare, cpu, doctor, explain, new, runner, show, slowdown, sweep, units, up
+from . import ask, attach, backends, build, compare, cpu, doctor, explain, new, runner, schema, show, slowdown, sweep, units, up
 from .schema import ScenarioError
 from .guest import RunError
 
@@ -122,14 +122,16 @@ def time(value):
 
 def seeds(value):
     result = tuple(int(v) for v in value.split(","))
+    if not all(0 <= v <= schema.LAST_SEED for v in result):
+        raise argparse.ArgumentTypeError(f"{value} is not of seeds from 0 to {schema.LAST_SEED}")
     if len(set(result)) != len(result):
         raise argparse.ArgumentTypeError(f"{value} names one twice")
     return result
 
 
 def first_seeds(value):
-    if int(value) < 1:
-        raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    if not 1 <= int(value) <= schema.MOST_SEEDS:
+        raise argparse.ArgumentTypeError(f"{value} is not from 1 to {schema.MOST_SEEDS}")
     return tuple(range(1, int(value) + 1))
 
 

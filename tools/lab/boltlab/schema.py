@@ -25,6 +25,8 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,11}")
 RESERVED = ("all", "default", "lo", "localhost")
 KINDS = ("dumbbell", "star", "leaf-spine", "links")
 MAX_BYTES = 10**13
+LAST_SEED = 2**32 - 1
+MOST_SEEDS = 10**4       # that a number alone asks for
 
 
 # ---- parsers: raise ValueError saying what is allowed ----
@@ -363,7 +365,7 @@ class Scenario:
     settle: int = key(small_time, 10**6, "epochs begin so long after a flow has come or gone")
     bins: list = key(sizes, list(stats.BIN_EDGES), "upper ends of the bins that completion times are told in; larger messages have a bin of their own")
     sample_flows: int = key(integer(0, 4096), 16, "flows with a time series, the first so many")
-    seed: int = key(integer(0, 2**32 - 1), 1, "of the generator and the kernel's randomness")
+    seed: int = key(integer(0, LAST_SEED), 1, "of the generator and the kernel's randomness")
     cc: list = key(names, ["bolt"], "congestion controls, one run each")
     capture: list = key(links, [], "links to capture both ways, packet by packet: names of ports, such as \"a-b\"")
     capture_bytes: int = key(integer(64, 65535), 256, "of each packet, from its Ethernet header on; 65535: all of it")

@@ -6,6 +6,7 @@ named after all that its result depends on, so a result that is there is the rig
 missing, a larger one what is new, and an edit of the scenario or of a source all that it changes.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -65,6 +66,7 @@ class Sweep:
     seeds: list
     sets: dict
     where: str = "lab sweep"
+    parted: tuple = ()      # keys whose values --set has separated at commas, one of which has a blank
 
 
 def split(text):
@@ -138,15 +140,20 @@ def of_file(path, data, find):
     if cc is not None and (not isinstance(cc, list) or not cc or not all(isinstance(c, str) for c in cc)):
         raise RunError(f"{where}: cc: is not a list of names, such as [\"bolt\", \"cubic\"]")
     seeds = data.get("seeds")
-    if whole_number(seeds) and seeds > 0:
+    if whole_number(seeds) and 0 < seeds <= schema.MOST_SEEDS:
         seeds = list(range(1, seeds + 1))
-    if seeds is not None and (not isinstance(seeds, list) or not seeds or not all(map(whole_number, seeds)) or len(set(seeds)) != len(seeds)):
-        raise RunError(f"{where}: seeds: is neither a number of seeds, from 1 on, nor a list of different seeds")
+    if seeds is not None and (not isinstance(seeds, list) or not seeds or len(set(map(str, seeds))) != len(seeds) or
+                              not all(whole_number(v) and 0 <= v <= schema.LAST_SEED for v in seeds)):
+        raise RunError(f"{where}: seeds: is neither a number of seeds, from 1 to {schema.MOST_SEEDS}, nor a list of different seeds, from 0 to {schema.LAST_SEED}")
     table, sets = data.get("set", {}), {}
     if not isinstance(table, dict):
         raise RunError(f"{where}: set: is not a table of \"KEY.PATH\" = [values]")
     for key, values in schema.flat(table):
-        add(sets, key, [as_set(v) for v in (values if isinstance(values, list) else [values])], f"{where}: set.{key}")
+        try:
+            words = [as_set(v) for v in (values if isinstance(values, list) else [values])]
+        except TypeError:
+            raise RunError(f"{where}: set.{key}: has a date or a time of day, which no key takes") from None
+        add(sets, key, words, f"{where}: set.{key}")
     return Sweep(scenario, cc, seeds, sets, where)
 
 
@@ -157,8 +164,22 @@ def described(path, cc, sets, seeds, find):
         found = of_file(path, schema.parse_toml(path, schema.read(path)), find)
     found = found or Sweep(path, None, None, {})
     found.cc, found.seeds = cc or found.cc, list(seeds) or found.seeds
-    found.sets |= of_options(sets)
+    given = of_options(sets)
+    found.sets |= given
+    found.parted = tuple(key for key, values in given.items() if len(values) > 1 and any(" " in v for v in values))
     return found
+
+
+@contextlib.contextmanager
+def told_of_commas(sweep):
+    """Around what refuses values: one may be the half of what has a comma."""
+    try:
+        yield
+    except schema.ScenarioError as e:
+        for key in sweep.parted:
+            if f" {key}: " in str(e):
+                raise schema.ScenarioError(f"{e} (commas separate the values of --set {key}; put one that has a comma in quotes: --set '{key}=\"...\"')") from None
+        raise
 
 
 # ---- cases ----
@@ -302,7 +323,8 @@ def failures(cases, out, status, began, rest):
 def run(path, out, find, cc=None, sets=(), seeds=(), kernel=None, jobs=None, force=False, own=(), rest=()):
     sweep, version = described(path, cc, sets, seeds, find), kernel or "6.12"
     modules.check(own)
-    scenarios = scenarios_of(sweep)
+    with told_of_commas(sweep):
+        scenarios = scenarios_of(sweep)
     flat_scenarios = [(cc, s) for _, cc, s in scenarios]
     if not own:
         ask.check_congestion_controls(flat_scenarios, ask.congestion_controls("uml", version), cc is not None)
@@ -312,7 +334,8 @@ def run(path, out, find, cc=None, sets=(), seeds=(), kernel=None, jobs=None, for
     with (Output(out, names, force) if out else Output.new(f"{path.stem}-sweep", names)) as place:
         out = place.path
         built = modules.beside(build.everything(version), own)
-        ask.check_settings(flat_scenarios, built, version, cc is not None)
+        with told_of_commas(sweep):
+            ask.check_settings(flat_scenarios, built, version, cc is not None)
         cases = cases_of(sweep, scenarios, built, version, own, out)
         cases = list({c["name"]: c for c in cases}.values())        # values that are written unlike and mean the same
         place.begin()
