@@ -4,7 +4,7 @@
 import unittest
 
 import context
-from boltlab import plan, topology
+from boltlab import plan, schema, topology
 
 
 class Topologies(unittest.TestCase):
@@ -86,6 +86,25 @@ class Qdiscs(unittest.TestCase):
     def expand(self, line, *sets):
         s, _, _ = context.one(sets=sets)
         return topology.expand_qdisc(line, s, "test.toml", "switch.qdisc")
+
+    LINKS = """
+name = "test"
+duration = "1ms"
+link = [{ a = "h0", b = "x", delay = "3us" }, { a = "x", b = "y", rate = "40gbit" }, { a = "y", b = "h1", rate = "400gbit", delay = "6us" }, { a = "y", b = "h2", delay = "1ms" }]
+flow = [{ from = "h0", to = "h1" }]
+[topology]
+kind = "links"
+"""
+
+    def test_quantities_of_links(self):
+        s, net, load = context.one(self.LINKS)
+        self.assertEqual(topology.expand_qdisc("x {rate} {rtt} {bdp}", s, "test.toml", "switch.qdisc"), "x 40000000000bit 20000ns 100000")
+        self.assertIn("; 40gbit, base RTT 20 us, ", topology.describe(s, net))
+        self.assertEqual(plan.buffers(s, load, net)[2], 2 * 100_000 + 4 * 10**6)
+        schema.slow_down(s, 100, "here")
+        self.assertEqual(topology.expand_qdisc("x {rate} {rtt} {bdp}", s, "test.toml", "switch.qdisc"), "x 400000000bit 2000000ns 100000")
+        with self.assertRaisesRegex(schema.ScenarioError, "topology.rtt: follows from the links' delays"):
+            context.one(self.LINKS, ["topology.rtt=8us"])
 
     def test_quantities_scale_with_the_scenario(self):
         self.assertEqual(self.expand("x {bdp} {0.5*bdp} {bdp/4} {mtu} {pkt} {rtt} {rate}"),

@@ -51,8 +51,9 @@ def sysctl_path(name):
 
 def buffers(s, traffic, net):
     """Send and receive buffer, and the window a path needs, in bytes."""
-    rate = s.topology.rate
-    bdp = rate * max(s.topology.rtt, 1000) // (8 * 10**9)
+    bdp = s.topology.rate * max(s.topology.rtt, 1000) // (8 * 10**9)
+    if s.topology.kind == "links":
+        bdp = max(min(port.rate for port in path) * max(round_trip(path), 1000) for path in paths(s, net, traffic)) // (8 * 10**9)
     connections = sum(p.connections for p in traffic.pairs)
     share = MEMORY_FOR_SOCKETS // max(1, connections)
     largest = max((m.bytes for m in traffic.messages if m.bytes is not None), default=0)
@@ -118,6 +119,20 @@ def talking(s, net, traffic):
     return pairs or [(net.hosts[0], h) for h in net.hosts[1:]]
 
 
+def paths(s, net, traffic):
+    return [net.path(*pair) for pair in dict.fromkeys(talking(s, net, traffic))]
+
+
+def round_trip(path):
+    """Without serialization."""
+    return 2 * sum(port.delay for port in path)
+
+
+def base_rtt(s, net, traffic):
+    """The longest of those that send to each other."""
+    return max(map(round_trip, paths(s, net, traffic)))
+
+
 def captured(s, net):
     """Both directions of each link that is named by one of them."""
     return [port for link in net.links if any(port.name in s.capture for port in link) for port in link]
@@ -134,7 +149,7 @@ class Plan:
         self.default = "default" if net.ip == 4 else "default6"
         self.ip_cmd = "ip" if net.ip == 4 else "ip -6"
         self.batches = {}           # file name -> contents
-        self.base_rtt = max(2 * sum(port.delay for port in net.path(*pair)) for pair in talking(s, net, traffic))
+        self.base_rtt = base_rtt(s, net, traffic)
         self._write()
 
     def add(self, *words):

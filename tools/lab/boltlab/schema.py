@@ -240,7 +240,7 @@ class Topology:
     paths: int = key(integer(1, 8), None, "dumbbell: parallel links between a and b, the first carries all until a reroute; absent: 1, or 2 with a reroute")
     rate: int = key(link_rate, 100 * 10**9, "every link")
     core_rate: int = key(link_rate, None, "links between switches; absent: rate")
-    rtt: int = key(small_time, 8000, "between the far ends, without serialization; spread evenly over the links")
+    rtt: int = key(small_time, None, "between the far ends, without serialization; spread evenly over the links; absent: 8us, with kind links as their delays have it")
     edge_delay: int = key(small_time, None, "dumbbell, leaf-spine: one way between host and switch; absent: as the other links")
     mtu: int = key(integer(576, 65535), 1500, "bytes of IP packet")
     buffer: int = key(positive(units.size, 10**12, units.format_size), 16 * 10**6, "per switch port, drop-tail beyond")
@@ -664,6 +664,10 @@ def check(s, where, idle=False):
         t.paths = 2 if any(e.do == "reroute" for e in s.event) else 1
     if t.kind == "links" and not s.link:
         bad("link", "topology.kind is \"links\": write at least one [[link]] with a= and b=")
+    if t.kind == "links" and t.rtt is not None:
+        bad("topology.rtt", "follows from the links' delays where topology.kind is \"links\": set link.N.delay")
+    if t.rtt is None:
+        t.rtt = 8000
     if t.edge_delay is not None:
         if t.kind not in ("dumbbell", "leaf-spine"):
             bad("topology.edge_delay", f"belongs to topology.kind \"dumbbell\" or \"leaf-spine\", which is \"{t.kind}\" here")
@@ -746,11 +750,15 @@ def check(s, where, idle=False):
             bad(f"epochs.{i}", f"{units.format_time(epoch)} is not a multiple of sample, which is {units.format_time(s.sample)}")
     if s.duration // s.sample > 20_000_000:
         bad("sample", f"would take {s.duration // s.sample} samples per port; at most 20000000")
+    load = traffic.build(s, net, where)
+    if t.kind == "links":
+        t.rtt = plan.base_rtt(s, net, load)
+        for link, (end, _) in zip(s.link, net.links):
+            link.rate = end.rate
     topology.expand_qdisc(s.switch.qdisc, s, where, "switch.qdisc")
     if s.switch.edge_qdisc:
         topology.expand_qdisc(s.switch.edge_qdisc, s, where, "switch.edge_qdisc")
     topology.expand_qdisc(s.host.qdisc, s, where, "host.qdisc")
-    load = traffic.build(s, net, where)
     if not idle:
         plan.check_samples(s, net, load, bad)
     explain.check(s, load, bad)

@@ -197,7 +197,7 @@ _LIMIT_IN_PACKETS = ("pfifo", "codel", "pie", "fq_codel", "fq_pie", "choke", "du
 def quantities(s):
     """What a qdisc line may name in braces, so that it holds at any rate and RTT."""
     t = s.topology
-    bottleneck = min(t.rate, t.core_rate or t.rate)
+    bottleneck = min([t.rate, t.core_rate or t.rate] if t.kind != "links" else [link.rate for link in s.link])
     return {"rate": bottleneck, "bdp": bottleneck * t.rtt // (8 * 10**9), "mtu": t.mtu,
             "pkt": t.mtu + FRAME_BYTES, "buffer": t.buffer, "rtt": t.rtt}
 
@@ -266,5 +266,6 @@ def describe(s, net):
              "star": f"{t.hosts} hosts around one switch",
              "leaf-spine": f"{t.leaves} leaves x {t.spines} spines, {t.hosts_per_leaf} hosts per leaf",
              "links": f"{len(net.links)} links one by one"}[t.kind]
-    return (f"{t.kind}: {shape}; {units.format_rate(t.rate)}, base RTT {units.format_time(t.rtt)}, "
+    rate = t.rate if t.kind != "links" else quantities(s)["rate"]
+    return (f"{t.kind}: {shape}; {units.format_rate(rate)}, base RTT {units.format_time(t.rtt)}, "
             f"MTU {t.mtu}, buffer {units.format_size(t.buffer)} per port")
