@@ -162,7 +162,7 @@ static u32 sfc_config_band_room(const struct sfc_config *cfg)
 	return div_u64((u64)cfg->limit * least, sum);
 }
 
-/* The most that Qth may be by default, so that a queue, of one band at a lone port, can exceed it */
+/* The most that Qth may be by default, so that one band at a lone port can exceed it */
 static u32 sfc_config_qth_most(const struct sfc_config *cfg)
 {
 	u64 room = sfc_config_band_room(cfg);

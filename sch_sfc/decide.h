@@ -67,7 +67,7 @@ struct sfc_alg_cfg {
 	bool		pru;		/* section 3.2 is on */
 	bool		sm;		/* section 3.3 is on, and @rate known */
 	bool		paper;		/* as printed */
-	u64		link_bps;	/* bytes/s of the link, also below a shaper; for PFC alone */
+	u64		link_bps;	/* of the link, also below a shaper; bytes/s, for PFC */
 };
 
 /* No device has a larger MTU but those that take any; and more segments than any super-packet has

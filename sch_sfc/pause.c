@@ -144,7 +144,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	if (!beyond && !cached && !q->dre.decay)
 		return;
 	key = sfc_flow_key(&pkt->flow, skb, sch);
-	/* section 3.4, local_estimate: the pause for the estimated remote queue, of all that goes there */
+	/* section 3.4, local_estimate: the pause for the queue that all that goes there makes */
 	if (q->dre.decay && pkt->flow.family)
 		local_ns = sfc_estimate(sch, key, qdisc_pkt_len(skb), now);
 	if (!sfc_pause_answers(skb, pkt))
