@@ -58,6 +58,15 @@ install: modules tools ## install modules for KDIR, the tc plugin, subrtt and ma
 	$(MAKE) -C tools O=$(O)/tools $(if $(DESTDIR),DESTDIR=$(abspath $(DESTDIR))) install
 	$(if $(DESTDIR),,depmod $(KREL))
 
+# where modules_install puts what is not the kernel's own, perhaps compressed
+UPDATES	= $(if $(DESTDIR),$(abspath $(DESTDIR)))/lib/modules/$(KREL)/$(or $(INSTALL_MOD_DIR),updates)
+
+uninstall: ## remove what install has installed with the same KDIR, PREFIX and DESTDIR
+	$(MAKE) -C tools O=$(O)/tools $(if $(DESTDIR),DESTDIR=$(abspath $(DESTDIR))) uninstall
+	rm -f $(foreach m,tcp_bolt/bolt_ctl tcp_bolt/tcp_bolt sch_sfc/sch_sfc,$(foreach z,ko ko.gz ko.xz ko.zst,$(UPDATES)/$(m).$(z)))
+	rmdir $(UPDATES)/tcp_bolt $(UPDATES)/sch_sfc 2>/dev/null || :
+	$(if $(DESTDIR),,depmod $(KREL))
+
 packages: | $(O) ## build the Debian packages subrtt-dkms, subrtt-tools and subrtt-lab into O/packages
 	tools/packages $(O)
 
@@ -110,4 +119,4 @@ clean: ## remove what was built
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-.PHONY: all farm modules tools lab-tools install packages demo check check-kernels check-long fuzz bench model figures site clean help
+.PHONY: all farm modules tools lab-tools install uninstall packages demo check check-kernels check-long fuzz bench model figures site clean help
