@@ -55,7 +55,7 @@ static inline u32 sfc_pause_ns(const struct sfc_rate *r, u32 queue, u32 qtg, u32
 {
 	if (queue <= qtg || !r->bytes_ps)
 		return 0;
-	return clamp_t(u64, (u64)(queue - qtg) * r->time_mult >> r->time_shift, 1, max_ns);
+	return min_t(u64, ((u64)(queue - qtg) * r->time_mult >> r->time_shift) ?: 1, max_ns);
 }
 
 /* Bytes the link carries in @ns, at most @limit.  Configuration time only. */
