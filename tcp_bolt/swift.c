@@ -63,19 +63,23 @@ static bool bolt_swift_acked(const struct sock *sk, const struct bolt_flow *f,
 		.acked = max(rs->acked_sacked, 0),
 		/* do not grow a window that does not limit the flow */
 		.limited = rs->prior_in_flight + slack >= f->cwnd,
+		/* the newest echoed, or else as many as on the way back */
+		.hops = bolt_rq_hops(rq) ?: READ_ONCE(f->rx_hops),
 	};
 	if (rtt->ns) {
 		local_ns = (u32)a->now_ns - rtt->arrived;
 		a->local_ns = max(local_ns, 0);
 		a->rtt_ns = rtt->ns + a->local_ns;
 		a->remote_ns = bolt_rq_delay_ns(rq);
-		a->hops = bolt_rq_hops(rq);
 		return true;
 	}
 	/* without the option, or with payload: TCP's RTT, unless the ACK may have been delayed */
 	a->rtt_ns = bolt_rtt_of_tcp(rs);
 	if (!a->rtt_ns || rs->is_ack_delayed)
 		return false;
+	/* the endpoints' part of it is not known: as it was, but no reason to decrease */
+	if (f->speaks)
+		a->remote_ns = min(f->swift.endpoint_ns, READ_ONCE(f->bn->swift.endpoint_ns));
 	BOLT_INC_STATS(f->bn, SwiftTcpRtt);
 	return true;
 }
