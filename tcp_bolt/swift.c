@@ -73,7 +73,13 @@ static bool bolt_swift_acked(const struct sock *sk, const struct bolt_flow *f,
 		a->remote_ns = bolt_rq_delay_ns(rq);
 		return true;
 	}
-	/* without the option, or with payload: TCP's RTT, unless the ACK may have been delayed */
+	/*
+	 * Without the option, or with payload: TCP's RTT, unless the ACK may have been delayed.  In
+	 * the backlog it has been, by who owned the socket (bolt_take_rtt()); a peer without the
+	 * option has no other RTT.
+	 */
+	if (f->speaks && data_race(sk->sk_backlog.len))
+		return false;
 	a->rtt_ns = bolt_rtt_of_tcp(rs);
 	if (!a->rtt_ns || rs->is_ack_delayed)
 		return false;
