@@ -195,30 +195,23 @@ void sfc_port_tune(struct Qdisc *sch)
 	q->queue.share.batch = sfc_share_batch(&q->alg, q->queue.port->queues);
 }
 
-/* Is a member the first with its transmit queue?  A classful root, or a replacement, has more. */
-static bool sfc_port_counts(const struct sfc_sched *member)
+/* No other member has its transmit queue.  A classful root, or a replacement, has several there. */
+static bool sfc_port_alone(const struct sfc_sched *member)
 {
 	const struct sfc_sched *q;
 
-	list_for_each_entry(q, &sfc_list, list) {
-		if (q == member)
-			break;
-		if (q->queue.joined == member->queue.joined &&
+	list_for_each_entry(q, &sfc_list, list)
+		if (q != member && q->queue.joined == member->queue.joined &&
 		    q->sch->dev_queue == member->sch->dev_queue)
 			return false;
-	}
 	return true;
 }
 
-/* Count the members, which may be others, and update each one under its own lock. */
-static void sfc_port_recount(struct sfc_port *port)
+/* The number of queues has changed: update each member, which may be others, under its own lock. */
+static void sfc_port_retune(struct sfc_port *port)
 {
 	struct sfc_sched *q;
 
-	port->queues = 0;
-	list_for_each_entry(q, &sfc_list, list)
-		if (q->queue.joined == port)
-			port->queues += sfc_port_counts(q);
 	list_for_each_entry(q, &sfc_list, list) {
 		if (q->queue.joined != port)
 			continue;
@@ -246,18 +239,22 @@ void sfc_port_update(struct Qdisc *sch, struct sfc_port *port)
 	ASSERT_RTNL();
 	if (old == port)
 		return;
+	if (old)
+		old->queues -= sfc_port_alone(q);
 	q->queue.joined = port;
+	if (port)
+		port->queues += sfc_port_alone(q);
 	if (old) {
 		sch_tree_lock(sch);
 		if (q->queue.port)
 			sfc_port_exit(sch);
 		sch_tree_unlock(sch);
-		sfc_port_recount(old);
+		sfc_port_retune(old);
 		if (!old->queues)
 			kfree(old);
 	}
 	if (port)
-		sfc_port_recount(port);
+		sfc_port_retune(port);
 }
 
 /* The queue is empty: publish that.  Also for a qdisc without a shared port. */
