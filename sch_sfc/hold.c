@@ -34,12 +34,26 @@
 
 /* --- packets; qdisc locked --- */
 
-/* Hold @skb, which was dequeued, if its flow is paused or has packets held.  Returns true if so. */
-static bool sfc_hold_keep(struct sfc_hold *h, struct sk_buff *skb)
+/*
+ * May so many packets of @bytes together wait?  A small packet takes many times its length.  The
+ * child may drop packets and says how many, not what memory they took, so each counts for the least.
+ */
+static bool sfc_hold_fits(u32 limit, u32 pkts, u64 bytes)
 {
+	return bytes <= limit && bytes + (u64)pkts * SKB_TRUESIZE(0) <= sfc_config_memory(limit);
+}
+
+/*
+ * Hold @skb, which was dequeued, if its flow is paused or has packets held.  Returns true if so, or
+ * if it was dropped: the last eighth of the limit is for flows that are not paused.
+ */
+static bool sfc_hold_keep(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct sfc_hold *h = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
 	struct sfc_hold_flow *f;
 	struct sfc_pkt pkt;
-	bool wait;
+	bool wait, room;
 	u64 now;
 
 	sfc_parse(skb, h->cfg.port, &pkt);
@@ -50,16 +64,27 @@ static bool sfc_hold_keep(struct sfc_hold *h, struct sk_buff *skb)
 	now = ktime_get_ns();
 	f = sfc_hold_sent(h->flows, &h->pause, sfc_hold_hash(h, &pkt.flow), now);
 	wait = f && (f->held.qlen || bolt_pause_active(&f->clock, now));
-	if (wait) {
+	room = !h->stats.held_pkts ||
+	       sfc_hold_fits(h->cfg.limit - h->cfg.limit / 8, h->stats.held_pkts + 1,
+			     (u64)h->stats.held_bytes + len);
+	if (wait && room) {
 		if (!f->held.qlen)
 			list_add_tail(&f->list, &h->busy);
 		__qdisc_enqueue_tail(skb, &f->held);
 		h->next_ns = min(h->next_ns, f->clock.until_ns);
 		h->stats.held++;
 		h->stats.held_pkts++;
-		h->stats.held_bytes += qdisc_pkt_len(skb);
+		h->stats.held_bytes += len;
 	}
 	spin_unlock(&h->lock);
+	if (wait && !room) {
+		/* what is held is still in qlen, so no parent takes this for the end of the queue */
+		qdisc_qstats_backlog_dec(sch, skb);
+		sch->q.qlen--;
+		qdisc_qstats_drop(sch);
+		qdisc_tree_reduce_backlog(sch, 1, len);
+		kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
+	}
 	return wait;
 }
 
@@ -107,19 +132,6 @@ static struct sk_buff *sfc_hold_release(struct sfc_hold *h)
 	return skb;
 }
 
-/*
- * Do @pkts more of @len bytes fit, beside what waits?  A small packet takes many times its length.
- * The child may drop packets and says how many, not what memory they took, so each counts for the
- * least.
- */
-static bool sfc_hold_fits(const struct Qdisc *sch, u32 limit, u32 pkts, u32 len)
-{
-	u64 bytes = (u64)sch->qstats.backlog + len;
-
-	return bytes <= limit &&
-	       bytes + ((u64)sch->q.qlen + pkts) * SKB_TRUESIZE(0) <= sfc_config_memory(limit);
-}
-
 static int sfc_hold_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct sfc_hold *h = qdisc_priv(sch);
@@ -127,7 +139,8 @@ static int sfc_hold_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	int ret;
 
 	/* as in sfc_queue_has_room() */
-	if (unlikely(sch->q.qlen && !sfc_hold_fits(sch, h->cfg.limit, 1, len)))
+	if (unlikely(sch->q.qlen && !sfc_hold_fits(h->cfg.limit, sch->q.qlen + 1,
+						   (u64)sch->qstats.backlog + len)))
 		return qdisc_drop(skb, sch, to_free);
 	ret = qdisc_enqueue(skb, h->child, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
@@ -149,7 +162,7 @@ static struct sk_buff *sfc_hold_dequeue(struct Qdisc *sch)
 	if (h->turn)
 		skb = sfc_hold_release(h);
 	while (!skb && (skb = h->child->dequeue(h->child)))
-		if (sfc_hold_keep(h, skb))
+		if (sfc_hold_keep(sch, skb))
 			skb = NULL;
 	if (!skb)
 		skb = sfc_hold_release(h);
@@ -196,7 +209,8 @@ static void sfc_hold_commit(struct Qdisc *sch, const struct sfc_hold_config *cfg
 		.recovery_ns = SFC_HOLD_INTERVAL_NS,
 		.pct = cfg->share,
 	};
-	while (!list_empty(&h->busy) && sch->q.qlen > 1 && !sfc_hold_fits(sch, cfg->limit, 0, 0)) {
+	while (!list_empty(&h->busy) && sch->q.qlen > 1 &&
+	       !sfc_hold_fits(cfg->limit, sch->q.qlen, sch->qstats.backlog)) {
 		skb = sfc_hold_pop(h, list_first_entry(&h->busy, struct sfc_hold_flow, list));
 		bytes += qdisc_pkt_len(skb);
 		pkts++;
