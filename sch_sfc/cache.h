@@ -89,10 +89,13 @@ static inline bool sfc_ways_put(struct sfc_entry *ways, const struct sfc_key *ke
  * for younger than it is, by a sixteenth at most.
  *
  * The first message of an unknown clock counts as new.  So recorded messages of a switch can be
- * replayed to one that has received none of it since it started, until it receives one.
+ * replayed to one that has received none of it since it started, until it receives one.  A clock is
+ * not forgotten for another one within a minute, or recorded messages of a few switches, sent in
+ * turns, would each count as the first.
  */
 
 #define SFC_CLOCK_WAYS		4
+#define SFC_CLOCK_KEEP_NS	(60 * NSEC_PER_SEC)
 #define SFC_CLOCK_SLACK_SHIFT	4
 
 /* Of a switch */
@@ -102,8 +105,8 @@ struct sfc_clock {
 	u64	heard_ns;	/* 0: free */
 };
 
-/* The entry of @name; if there is none, replaces the one that was silent longest */
-static inline struct sfc_clock *sfc_clock_find(struct sfc_clock *ways, u32 name)
+/* The entry of @name; if there is none, replaces the one that was silent longest; NULL: none was */
+static inline struct sfc_clock *sfc_clock_find(struct sfc_clock *ways, u32 name, u64 now)
 {
 	struct sfc_clock *room = ways, *c;
 
@@ -113,19 +116,27 @@ static inline struct sfc_clock *sfc_clock_find(struct sfc_clock *ways, u32 name)
 		if (c->heard_ns < room->heard_ns)
 			room = c;
 	}
+	if (room->heard_ns && (s64)(now - room->heard_ns) < SFC_CLOCK_KEEP_NS)
+		return NULL;
 	*room = (struct sfc_clock){ .name = name };
 	return room;
 }
 
-/* How long ago, ns, was a message sent?  @sent_ns: by the clock @name; @now: by ours, not 0 */
+/*
+ * How long ago, ns, was a message sent?  @sent_ns: by the clock @name; @now: by ours, not 0.
+ * U64_MAX: there is no room to know the clock.
+ */
 static inline u64 sfc_clock_age(struct sfc_clock *ways, u32 name, u64 sent_ns, u64 now)
 {
-	struct sfc_clock *c = sfc_clock_find(ways, name);
-	/* another CPU may have updated it a moment after @now */
-	s64 silent_ns = now - c->heard_ns;
-	u64 least = c->offset_ns - (silent_ns >> SFC_CLOCK_SLACK_SHIFT);
-	u64 offset = sent_ns - now;
+	struct sfc_clock *c = sfc_clock_find(ways, name, now);
+	u64 offset = sent_ns - now, least;
+	s64 silent_ns;
 
+	if (!c)
+		return U64_MAX;
+	/* another CPU may have updated it a moment after @now */
+	silent_ns = now - c->heard_ns;
+	least = c->offset_ns - (silent_ns >> SFC_CLOCK_SLACK_SHIFT);
 	/* either may be below zero; their difference says which is larger */
 	if (c->heard_ns && (s64)(offset - least) < 0)
 		return least - offset;

@@ -113,9 +113,11 @@ static const struct age_case ages[] = {
 	{ "16 times as long: again", 1, 3500 + 24100, 102000 + 25700, 0 },
 	{ "a third clock", 3, 7, 200000, 0 },
 	{ "a fourth", 4, 7, 200000, 0 },
-	{ "a fifth: who is silent longest is forgotten", 5, 7, 200000, 0 },
-	{ "the second, a first time", 2, 94, 200000, 0 },
-	{ "the fifth is known", 5, 7, 201600, 1500 },
+	{ "a fifth: no room", 5, 7, 200000, U64_MAX },
+	{ "the second is still known", 2, 94, 200000, 91782 },
+	{ "a minute later it is forgotten", 5, 7, 60 * NSEC_PER_SEC + 102100, 0 },
+	{ "the fifth is known", 5, 7, 60 * NSEC_PER_SEC + 103700, 1500 },
+	{ "the second: no room", 2, 94, 60 * NSEC_PER_SEC + 103700, U64_MAX },
 };
 
 static void sfc_clock_age_test(struct kunit *test)
