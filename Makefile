@@ -58,13 +58,13 @@ install: modules tools ## install modules for KDIR, the tc plugin, subrtt and ma
 	$(MAKE) -C tools O=$(O)/tools $(if $(DESTDIR),DESTDIR=$(abspath $(DESTDIR))) install
 	$(if $(DESTDIR),,depmod $(KREL))
 
-# where modules_install puts what is not the kernel's own, perhaps compressed
-UPDATES	= $(if $(DESTDIR),$(abspath $(DESTDIR)))/lib/modules/$(KREL)/$(or $(INSTALL_MOD_DIR),updates)
+# where modules_install puts what is not the kernel's own, perhaps compressed: Linux 6.1 in extra
+UPDATES	= $(addprefix $(if $(DESTDIR),$(abspath $(DESTDIR)))/lib/modules/$(KREL)/,$(or $(INSTALL_MOD_DIR),updates extra))
 
 uninstall: ## remove what install has installed with the same KDIR, PREFIX and DESTDIR
 	$(MAKE) -C tools O=$(O)/tools $(if $(DESTDIR),DESTDIR=$(abspath $(DESTDIR))) uninstall
-	rm -f $(foreach m,tcp_bolt/bolt_ctl tcp_bolt/tcp_bolt sch_sfc/sch_sfc,$(foreach z,ko ko.gz ko.xz ko.zst,$(UPDATES)/$(m).$(z)))
-	rmdir $(UPDATES)/tcp_bolt $(UPDATES)/sch_sfc 2>/dev/null || :
+	rm -f $(foreach m,tcp_bolt/bolt_ctl tcp_bolt/tcp_bolt sch_sfc/sch_sfc,$(foreach z,ko ko.gz ko.xz ko.zst,$(addsuffix /$(m).$(z),$(UPDATES))))
+	rmdir $(addsuffix /tcp_bolt,$(UPDATES)) $(addsuffix /sch_sfc,$(UPDATES)) 2>/dev/null || :
 	$(if $(DESTDIR),,depmod $(KREL))
 
 packages: | $(O) ## build the Debian packages subrtt-dkms, subrtt-tools and subrtt-lab into O/packages

@@ -145,27 +145,10 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
 	return NULL;
 }
 
-/* What the band of the least weight may hold.  The weights have been checked. */
-static u32 sfc_config_band_room(const struct sfc_config *cfg)
-{
-	u8 least = U8_MAX;
-	u32 sum = 0;
-	int i;
-
-	/* with levels the last is let have more than half */
-	if (cfg->levels[1])
-		return cfg->limit / 2;
-	for (i = 0; i < cfg->bands; i++) {
-		sum += cfg->weights[i];
-		least = min(least, cfg->weights[i]);
-	}
-	return div_u64((u64)cfg->limit * least, sum);
-}
-
-/* The most that Qth may be by default, so that one band at a lone port can exceed it */
+/* The most that Qth may be by default, so that the queue of a lone port can exceed it */
 static u32 sfc_config_qth_most(const struct sfc_config *cfg)
 {
-	u64 room = sfc_config_band_room(cfg);
+	u64 room = cfg->limit;
 
 	if (cfg->buffer)
 		room = min(room, div_u64((u64)cfg->buffer * cfg->alpha,
@@ -175,15 +158,22 @@ static u32 sfc_config_qth_most(const struct sfc_config *cfg)
 
 /*
  * Where a packet of the device's MTU has no room unless it is alone, or NULL.  Refused when asked
- * for; but the MTU may rise beyond what is configured.
+ * for; but the MTU may rise beyond what is configured.  The weights have been checked.
  */
 static const char *sfc_config_narrow(const struct sfc_config *cfg, const struct net_device *dev)
 {
-	u32 mtu = sfc_mtu(dev);
+	u32 mtu = sfc_mtu(dev), sum = 0;
+	u8 least = U8_MAX;
+	int i;
 
+	for (i = 0; i < cfg->bands; i++) {
+		sum += cfg->weights[i];
+		least = min(least, cfg->weights[i]);
+	}
 	if (cfg->limit < mtu)
 		return "limit is below one packet of the device's MTU";
-	if (sfc_config_band_room(cfg) < mtu)
+	/* with levels the last is let have more than half */
+	if (cfg->levels[1] ? cfg->limit / 2 < mtu : div_u64((u64)cfg->limit * least, sum) < mtu)
 		return "limit leaves a band less than one packet of the device's MTU";
 	if (cfg->buffer && cfg->buffer < mtu)
 		return "buffer is below one packet of the device's MTU";
@@ -259,7 +249,8 @@ static void sfc_config_derive_pause(const struct sfc_config *cfg, const struct s
 	if (cfg->suppress_ns != TC_SFC_SUPPRESS_OFF)
 		pause->suppress_ns = cfg->suppress_ns ?: cfg->rtt_ns / 2;
 	sfc_pause_thresholds(&alg->rate, cfg->rtt_ns, alg->mtu,
-			     max(sfc_config_qth_most(cfg), cfg->qtg + 1), &qth, &pause->qtg);
+			     qth ? cfg->limit : max(sfc_config_qth_most(cfg), cfg->qtg + 1),
+			     &qth, &pause->qtg);
 	if (cfg->bts == TC_SFC_BTS_INGRESS)
 		pause->qth_in = qth;
 	else if (cfg->bts == TC_SFC_BTS_EGRESS)

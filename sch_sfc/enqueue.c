@@ -74,7 +74,7 @@ static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct s
 
 	return ((u64)queue + qdisc_pkt_len(skb) <= q->uncongested_bytes ||
 		sfc_contended(sch, skb, now)) &&
-	       now >= READ_ONCE(*q->until_ns) && !(q->cfg.srcc && skb->skb_iif) &&
+	       now >= READ_ONCE(*q->until_ns) && !q->cfg.srcc &&
 	       (u64)q->memory_used + skb->truesize <= q->qos.band[SFC_BAND_HIGH].memory_limit;
 }
 

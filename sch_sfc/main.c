@@ -130,7 +130,6 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 		upper = ((struct netdev_notifier_changeupper_info *)ptr)->upper_dev;
 		break;
 	case NETDEV_UP:
-	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEMTU:
 	case NETDEV_CHANGELOWERSTATE:

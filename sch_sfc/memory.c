@@ -225,6 +225,7 @@ void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
 	struct sfc_memory *mem = &sfc_switch_of_port(sch)->mem;
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 buffer = cfg ? cfg->buffer : 0;
+	bool shares = buffer || q->buffer.size;
 	bool pfc = cfg && cfg->pfc.prios;
 
 	if (q->mem)
@@ -232,7 +233,8 @@ void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
 	q->buffer.size = buffer;
 	q->buffer.alpha = cfg ? cfg->alpha : 0;
 	q->mem = buffer || pfc ? mem : NULL;
-	sfc_memory_set_grain(mem);
+	if (shares)
+		sfc_memory_set_grain(mem);
 	q->pfc = pfc ? xa_load(&mem->devices, qdisc_dev(sch)->ifindex) : NULL;
 	if (q->mem)
 		sfc_memory_recount(sch, true);

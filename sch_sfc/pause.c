@@ -141,14 +141,9 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	u32 cached_ns = 0, local_ns = 0;
 	struct sfc_key key;
 
-	if (!beyond && !cached && !q->dre.decay)
+	if ((!beyond && !cached && !q->dre.decay) || !sfc_pause_answers(skb, pkt))
 		return;
 	key = sfc_flow_key(&pkt->flow, skb, sch);
-	/* section 3.4, local_estimate: the pause for the queue that all that goes there makes */
-	if (q->dre.decay && pkt->flow.family)
-		local_ns = sfc_estimate(sch, key, qdisc_pkt_len(skb), now);
-	if (!sfc_pause_answers(skb, pkt))
-		return;
 	if (cached)								/* line 11 */
 		cached_ns = sfc_cache_find(q->cache, &key, now);
 	if (cached_ns) {
@@ -159,6 +154,9 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		q->stats.cache_hits++;
 		trace_sfc_cache_hit(sch, pkt, &m, SFC_SIGNAL_SENT);
 	}
+	/* section 3.4, local_estimate: the pause for the estimated remote queue */
+	if (q->dre.decay)
+		local_ns = sfc_estimate(sch, key, qdisc_pkt_len(skb), now);
 	q->stats.estimator_hits += !!local_ns;
 	if (cached_ns || local_ns || beyond)					/* line 12 */
 		sfc_pause_tell(sch, skb, pkt, key.vrf, cached_ns, local_ns, now);

@@ -423,7 +423,7 @@ static void bolt_set_state(struct sock *sk, u8 state)
 		if (icsk->icsk_pending && icsk->icsk_ca_state != TCP_CA_Loss)
 			break;
 		/* what is sent into a closed window is a probe; TCP has set cwnd all the same */
-		if (!tcp_sk(sk)->snd_wnd) {
+		if (!tcp_sk(sk)->snd_wnd && !sock_flag(sk, SOCK_DEAD)) {
 			bolt_write_cwnd(sk, f, f->cwnd);
 			break;
 		}

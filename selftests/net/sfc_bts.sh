@@ -277,8 +277,10 @@ test_auto_thresholds() {
 	in_force qtg=90000 qth=90001
 	in_ns "$R" tc qdisc change dev r2 root sfc qtg auto limit 1000000b buffer 1000000b alpha 1/4
 	in_force qtg=125000 qth=150000
-	in_ns "$R" tc qdisc change dev r2 root sfc buffer off bands 2 weights 9 1
-	in_force qtg=37500 qth=75000
+	# one that is given is not moved, nor is the other one
+	in_ns "$R" tc qdisc change dev r2 root sfc qth 190000b
+	in_force qtg=125000 qth=190000
+	in_ns "$R" tc qdisc change dev r2 root sfc qth auto buffer off
 	in_ns "$R" tc qdisc change dev r2 root sfc bts off
 	in_force qth=0
 	sniffed

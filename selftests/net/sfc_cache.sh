@@ -169,6 +169,24 @@ test_from_edge() {
 	sniffed
 }
 
+# ... by a VLAN either: the port is that of the VLAN, the device below it is none
+test_from_edge_vlan() {
+	switch
+	expect "VLAN at R" ip -n "$R" link add link r2 name r2.5 type vlan id 5
+	expect "VLAN at H2" ip -n "$H2" link add link eth0 name eth0.5 type vlan id 5
+	addr "$R" r2.5 203.0.113.254/24 2001:db8:5::ff/64
+	addr "$H2" eth0.5 203.0.113.1/24 2001:db8:5::1/64
+	expect "route" ip -n "$H2" route add 192.0.2.7/32 via 203.0.113.254
+	expect "neighbour" busywait refused 203.0.113.1
+	expect "edge" in_ns "$R" tc qdisc add dev r2.5 root sfc nobolt pause edge switchkey "$SWITCHKEY"
+	inject "$H2" 203.0.113.1 192.0.2.7 bts=3000000000
+	counters "$R" r1 cache_ignored=1 cache_learned=0
+	in_ns "$R" tc qdisc change dev r2.5 root sfc noedge
+	inject "$H2" 203.0.113.1 192.0.2.7 bts=3000000000
+	counters "$R" r1 cache_ignored=1 cache_learned=1
+	sniffed
+}
+
 # Only what a switch has tagged, whatever hosts know
 test_switchkey() {
 	local hosts=000102030405060708090a0b0c0d0e0f
@@ -394,5 +412,5 @@ test_estimator_uplink() {
 		awk 'NR > 1 { print int(($1 - last) / 1000 + 0.5) } { last = $1 }' | sort -u)" 4112
 }
 
-run_tests estimator estimator_uplink estimator_dscp feed_and_answer ipv6 key later_end_wins expiry not_cacheable refused from_edge switchkey \
+run_tests estimator estimator_uplink estimator_dscp feed_and_answer ipv6 key later_end_wins expiry not_cacheable refused from_edge from_edge_vlan switchkey \
 	replay maxpause suppression own_queue_is_longer full off namespaces vrf two_switches two_switches_vrf

@@ -82,6 +82,18 @@ test_counts() {
 	expect_eq "nothing is there any more" "$(of congested)" 1
 }
 
+# A shared buffer has no account of what the device has taken: the port has room, whatever is there
+test_buffer() {
+	setup_queues
+	limits
+	slow
+	leaf link 100kbit buffer 30000b alpha 1/4
+	# eleven are beyond the limit; of 30000 bytes this port may hold a quarter, of what is left then less
+	send n=15 bflags=none
+	expect_eq "here" "$(of backlog)" $((4 * PLAIN))
+	expect_eq "dropped" "$(of drop_buffer)" 0
+}
+
 # Without limits nobody says what is there
 test_without_limits() {
 	setup_queues
@@ -110,4 +122,4 @@ test_shapes() {
 	expect_ge "seen" "$(of backlog_peak)" $((12 * PLAIN))
 }
 
-run_tests counts without_limits shapes
+run_tests counts buffer without_limits shapes

@@ -8,6 +8,7 @@
 H1 sends TCP data by hand, with timestamps, and hears every frame of its link.  All times are of the guest's virtual clock.
 """
 
+import socket
 import struct
 import subprocess
 import sys
@@ -120,6 +121,9 @@ def rates():
     # they share the link with those of another priority, and with what came in elsewhere
     r.data(1, sport=2000, tos=0)
     r.counters("of all priorities", "r2", srcc_flows=6)
+    with r.r:
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"own", (FAR, 9))
+    r.counters("and its own", "r2", srcc_flows=7)
     r.close()
 
 
