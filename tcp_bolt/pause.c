@@ -129,7 +129,8 @@ static void bolt_cap_out(struct sock *sk, struct bolt_flow *f, const struct sk_b
 
 /*
  * The socket connects again: pause and limit were another connection's, and delay no SYN, but a
- * signed one, whose TSval cannot be fixed.
+ * signed one, whose TSval cannot be fixed.  Of a SYN with data (Fast Open), TCP's own copies keep
+ * the stamp from the future: it writes it once more behind us, tcp_send_syn_data().
  */
 static void bolt_pause_forget(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			      struct tcphdr *th)
