@@ -36,7 +36,7 @@
 
 /*
  * May so many packets of @bytes together wait?  A small packet takes many times its length.  The
- * child may drop packets and says how many, not what memory they took, so each counts for the least.
+ * child may drop packets and says how many, not what memory they took: each counts for the least.
  */
 static bool sfc_hold_fits(u32 limit, u32 pkts, u64 bytes)
 {

@@ -27,6 +27,7 @@ SRCC_LARGE = [word for key in ("topology.leaves=4", "topology.spines=8", "topolo
 SRCC_BYSTANDERS = range(24, 32)
 SRCC_HOL_FROM_NS = 1e6
 SRCC_INCAST = {20: "2500KB", 160: "312500B"}     # servers: what each sends, 50 MB in all
+SRCC_SPINES = 16
 SRCC_GOODPUT = 0.95                 # of what the client's link can carry
 SRCC_FCT = 1.05                     # mean FCT, of that without, at most
 SRCC_USED = 0.95                    # of the congested link, at least
@@ -230,6 +231,9 @@ def srcc_incast(lab, j):
                 goodput = 1 / r["fct"]["makespan_over_ideal"]
                 what = f"{servers} servers, {cc}, SRCC {threshold or 'off'}: goodput {goodput:.3f} of the link, {r['control']['pfc']['xoff']} pauses by PFC"
                 j.must(drops == 0 and not r["fct"]["unfinished"], f"{what}, {drops} dropped, {r['fct']['unfinished']} unfinished")
+                if servers == 160:
+                    used = {l["name"].split("-")[0] for l in r["links"] if l["name"].startswith("p") and l["tx_bytes"]}
+                    j.must(len(used) == SRCC_SPINES, f"... by {len(used)} of {SRCC_SPINES} spines")
                 if threshold:
                     j.goal(f"goodput, {servers} {cc} {threshold}", goodput, SRCC_GOODPUT, f"{what} (at least {SRCC_GOODPUT})", least=True)
 

@@ -257,10 +257,10 @@ class Plan:
                 hops = net.next_hops(node, dst)
                 if not net.ecmp:
                     hops = hops[:1]
-                self.add("route", f"{net.address(dst)}/{length}", ",".join(p.dev for p in hops[:8]), 0, 0, 0)
+                self.add("route", f"{net.address(dst)}/{length}", ",".join(p.dev for p in hops), 0, 0, 0)
                 self.show(node, f"{self.ip_cmd} route add {net.address(dst)} " +
                           (f"dev {hops[0].dev}" if len(hops) == 1 else
-                           " ".join(f"nexthop dev {p.dev}" for p in hops[:8])))
+                           " ".join(f"nexthop dev {p.dev}" for p in hops)))
         self.add("endnet")
 
     def _qdiscs(self):

@@ -51,9 +51,11 @@ struct net_dev {
 	unsigned int txqlen, gso_segs;	/* 0: as the device has it */
 };
 
+#define NET_NEXT_HOPS	64	/* as many spines as a scenario may have */
+
 struct net_route {
 	char dst[64];			/* ADDRESS/LENGTH or "default" */
-	char devs[8][16];		/* equal-cost next hops */
+	char devs[NET_NEXT_HOPS][16];	/* equal-cost next hops */
 	int ndevs;
 	unsigned int rto_min_ms, initcwnd, cwnd;
 };

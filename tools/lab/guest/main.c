@@ -222,8 +222,11 @@ static void do_route(char **rest)
 
 	snprintf(r.dst, sizeof(r.dst), "%s", take_word(rest));
 	devs = (char *)take_word(rest);
-	while ((dev = strsep(&devs, ",")) && r.ndevs < 8)
+	while ((dev = strsep(&devs, ","))) {
+		if (r.ndevs == NET_NEXT_HOPS)
+			die("more than %d equal paths to %s", NET_NEXT_HOPS, r.dst);
 		snprintf(r.devs[r.ndevs++], sizeof(r.devs[0]), "%s", dev);
+	}
 	r.rto_min_ms = take_number(rest);
 	r.initcwnd = take_number(rest);
 	r.cwnd = take_number(rest);
