@@ -78,7 +78,7 @@ static bool sfc_hold_keep(struct Qdisc *sch, struct sk_buff *skb)
 	}
 	spin_unlock(&h->lock);
 	if (wait && !room) {
-		/* what is held is still in qlen, so no parent takes this for the end of the queue */
+		/* what is held is still in qlen: no parent takes this for the end */
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;
 		qdisc_qstats_drop(sch);
