@@ -123,8 +123,17 @@ def how_far(lab, j):
     j.must(links["a-s0"]["queue_bytes"] is not None and links["a-s0"]["series"] is None, "what is known of the queue of ACKs is in result.json all the same")
 
 
+def long_round_trip(lab, j):
+    """What warms the connections up is over before the measurement begins: ten packets are one round trip's"""
+    runs, _ = lab.run("idle-path", "--cc", "reno", "--set", "topology.rtt=600ms", "--set", "topology.rate=100mbit", "--set", "flow.0.bytes=14480B",
+                      "--set", "duration=1s", "--set", "sample=1ms")
+    slow = runs["reno"].r["flows"][0]["slowdown"]
+    j.must(slow is not None and slow <= 1.001, f"600 ms: {slow} of the ideal time (at most 1.001)")
+
+
 CHECKS = {
     "tutorial": tutorial,
+    "a long round trip": long_round_trip,
     "what the option costs": option_cost,
     "flow-join is the same twice": lambda lab, j: same_twice(lab, j, "flow-join", "--cc", "bolt"),
     "incast is the same twice": lambda lab, j: same_twice(lab, j, "incast", "--cc", "bolt"),

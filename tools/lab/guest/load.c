@@ -436,6 +436,8 @@ void load_prime(void)
 }
 
 /* Little is sent: enough to measure the RTT, too little to move a congestion window. */
+static uint32_t longest_rtt_us;
+
 static void warm(struct conn *c)
 {
 	const struct pair *p = &pairs.v[c->pair];
@@ -443,6 +445,8 @@ static void warm(struct conn *c)
 
 	exchange(p, c->tx, c->rx);
 	tcp_info(c->tx, &info);
+	if (info.tcpi_rtt > longest_rtt_us)
+		longest_rtt_us = info.tcpi_rtt;
 	if (info.tcpi_snd_wnd >= need_window)
 		return;
 	repair_window(c);
@@ -531,6 +535,8 @@ void load_settle(void)
 
 void load_connect(void)
 {
+	int64_t quiet_ns;
+
 	for (unsigned int i = 0; i < conns.n; i++) {
 		struct conn *c = &conns.v[i];
 		struct pair *p = &pairs.v[c->pair];
@@ -547,7 +553,9 @@ void load_connect(void)
 		follow_conn(c);
 		watch_conn(i);
 	}
-	sleep_until(now_ns() + WARM_QUIET_NS);
+	/* the last ACKs are on their way */
+	quiet_ns = 2000LL * longest_rtt_us;
+	sleep_until(now_ns() + (quiet_ns > WARM_QUIET_NS ? quiet_ns : WARM_QUIET_NS));
 }
 
 /* ---- the schedule ---- */
@@ -1042,7 +1050,7 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 
 	while (measuring || unfinished || unacked) {
 		int n = epoll_wait(epfd, ready, 64, -1);
-		bool due = false;
+		bool due = false, ended = false;
 
 		if (n < 0 && errno != EINTR)
 			die("epoll_wait: %s", strerror(errno));
@@ -1055,6 +1063,7 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 				if (program_ended((int)ready[i].data.u64) && measuring) {
 					finish_measure();
 					measuring = false;
+					ended = true;
 					next = events.n;
 					until = now_ns() + drain_ns;
 					arm_timer(until);
@@ -1069,7 +1078,8 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 		}
 		if (serve_wanted())
 			serve_rest();
-		if (!due)
+		/* what the timer was set for before the end is over as well */
+		if (!due || ended)
 			continue;
 		/*
 		 * What the timer was set for is the time: to read the clock would
