@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
 import unittest
@@ -177,6 +178,16 @@ class Tests(unittest.TestCase):
             self.assertFalse(kept.exists())
             self.check.keep_result("after", "debug", self.ktap("1..1", "ok 1 a"), 1)
             self.assertEqual(list(self.check.read_results()), ["after"])
+
+    def test_a_group_that_begins_at_the_end_ends(self):
+        out = tempfile.mkdtemp(prefix="lab-test-")
+        with mock.patch.object(self.check, "GROUPS", {"x": ["/bin/sleep", "600"]}):
+            check = self.check.Check(types.SimpleNamespace(out=out, groups=["x"]))
+            check.stop()
+            thread = threading.Thread(target=check.run, args=("x",), daemon=True)
+            thread.start()
+            thread.join(60)
+            self.assertFalse(thread.is_alive())
 
     def test_its_groups_end_with_it(self):
         group = Path(tempfile.mkdtemp(prefix="lab-test-")) / "group"
