@@ -535,7 +535,7 @@ void load_settle(void)
 
 void load_connect(void)
 {
-	int64_t quiet_ns;
+	uint64_t quiet_ns;
 
 	for (unsigned int i = 0; i < conns.n; i++) {
 		struct conn *c = &conns.v[i];
@@ -554,7 +554,7 @@ void load_connect(void)
 		watch_conn(i);
 	}
 	/* the last ACKs are on their way */
-	quiet_ns = 2000LL * longest_rtt_us;
+	quiet_ns = 2000ULL * longest_rtt_us;
 	sleep_until(now_ns() + (quiet_ns > WARM_QUIET_NS ? quiet_ns : WARM_QUIET_NS));
 }
 
