@@ -95,7 +95,7 @@ static inline bool sfc_ways_put(struct sfc_entry *ways, const struct sfc_key *ke
  */
 
 #define SFC_CLOCK_WAYS		4
-#define SFC_CLOCK_KEEP_NS	(60 * NSEC_PER_SEC)
+#define SFC_CLOCK_KEEP_NS	(60LL * NSEC_PER_SEC)
 #define SFC_CLOCK_SLACK_SHIFT	4
 
 /* Of a switch */

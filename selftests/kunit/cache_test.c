@@ -115,9 +115,9 @@ static const struct age_case ages[] = {
 	{ "a fourth", 4, 7, 200000, 0 },
 	{ "a fifth: no room", 5, 7, 200000, U64_MAX },
 	{ "the second is still known", 2, 94, 200000, 91782 },
-	{ "a minute later it is forgotten", 5, 7, 60 * NSEC_PER_SEC + 102100, 0 },
-	{ "the fifth is known", 5, 7, 60 * NSEC_PER_SEC + 103700, 1500 },
-	{ "the second: no room", 2, 94, 60 * NSEC_PER_SEC + 103700, U64_MAX },
+	{ "a minute later it is forgotten", 5, 7, 60ULL * NSEC_PER_SEC + 102100, 0 },
+	{ "the fifth is known", 5, 7, 60ULL * NSEC_PER_SEC + 103700, 1500 },
+	{ "the second: no room", 2, 94, 60ULL * NSEC_PER_SEC + 103700, U64_MAX },
 };
 
 static void sfc_clock_age_test(struct kunit *test)
