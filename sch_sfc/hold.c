@@ -53,7 +53,7 @@ static bool sfc_hold_keep(struct Qdisc *sch, struct sk_buff *skb)
 	u32 len = qdisc_pkt_len(skb);
 	struct sfc_hold_flow *f;
 	struct sfc_pkt pkt;
-	bool wait, room;
+	bool wait, drop;
 	u64 now;
 
 	sfc_parse(skb, h->cfg.port, &pkt);
@@ -64,10 +64,10 @@ static bool sfc_hold_keep(struct Qdisc *sch, struct sk_buff *skb)
 	now = ktime_get_ns();
 	f = sfc_hold_sent(h->flows, &h->pause, sfc_hold_hash(h, &pkt.flow), now);
 	wait = f && (f->held.qlen || bolt_pause_active(&f->clock, now));
-	room = !h->stats.held_pkts ||
-	       sfc_hold_fits(h->cfg.limit - h->cfg.limit / 8, h->stats.held_pkts + 1,
-			     (u64)h->stats.held_bytes + len);
-	if (wait && room) {
+	drop = wait && h->stats.held_pkts &&
+	       !sfc_hold_fits(h->cfg.limit - h->cfg.limit / 8, h->stats.held_pkts + 1,
+			      (u64)h->stats.held_bytes + len);
+	if (wait && !drop) {
 		if (!f->held.qlen)
 			list_add_tail(&f->list, &h->busy);
 		__qdisc_enqueue_tail(skb, &f->held);
@@ -77,7 +77,7 @@ static bool sfc_hold_keep(struct Qdisc *sch, struct sk_buff *skb)
 		h->stats.held_bytes += len;
 	}
 	spin_unlock(&h->lock);
-	if (wait && !room) {
+	if (drop) {
 		/* what is held is still in qlen: no parent takes this for the end */
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;

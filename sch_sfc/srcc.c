@@ -92,7 +92,7 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 
 	if (!pkt->pausable || !q->alg.rate.kbps)
 		return;
-	/* all flows have a share of the port; two VRFs may have the same */
+	/* all flows have a share of the port; those of equal addresses in two VRFs, one */
 	f = sfc_srcc_see(q->srcc, cfg, sfc_flow_hash(q, pkt->flow, 0), now);
 	sfc_srcc_measure(q->srcc, cfg, queue, now);
 	sfc_srcc_count_ports(q, now);

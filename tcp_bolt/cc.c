@@ -95,12 +95,12 @@ static bool bolt_new_round(struct sock *sk, struct bolt_flow *f)
 }
 
 /*
- * Algorithm 2 lines 12-14: as printed, once per round trip and whether or not INC has been granted,
- * if the window was the limit (@was_limited).  Otherwise one share per acknowledged packet, unless
- * the window has just grown by a grant or by rounding: it is no longer the limit then.
+ * Algorithm 2 lines 12-14: as printed, a packet at the end of a round trip in which the window was
+ * the limit (@due), whether or not INC has been granted.  Otherwise one share per acknowledged
+ * packet, unless the window has just grown by a grant or by rounding: it is no longer the limit.
  */
 static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
-				   const struct rate_sample *rs, bool new_round, bool was_limited)
+				   const struct rate_sample *rs, bool due)
 {
 	struct bolt_core *c = &f->core;
 	u64 more_q32;
@@ -108,10 +108,9 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 	if (rs->acked_sacked <= 0)
 		return;
 	if (READ_ONCE(f->bn->paper))
-		more_q32 = new_round && was_limited ? BOLT_ONE : 0;
-	else if (READ_ONCE(f->ack_dec))
-		more_q32 = 0;	/* the SRC has added it */
-	else if (!bolt_is_cwnd_limited(sk, f, rs->prior_in_flight))
+		more_q32 = due ? BOLT_ONE : 0;
+	else if (READ_ONCE(f->ack_dec) ||	/* the SRC has added it */
+		 !bolt_is_cwnd_limited(sk, f, rs->prior_in_flight))
 		more_q32 = 0;
 	else
 		more_q32 = min_t(u64, rs->acked_sacked * bolt_core_increase(c->cwnd_q32), BOLT_ONE);
@@ -123,7 +122,7 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 			const struct bolt_rtt *rtt)
 {
 	const struct bolt_net *bn = f->bn;
-	bool new_round, was_limited;
+	bool due;
 	u32 inc;
 
 	/* adopt a window that TCP has changed itself, as MTU probing does */
@@ -133,8 +132,8 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		bolt_swift_cap_ack(sk, f, rs, rtt);
 	else
 		swift_cap_start(&f->swift);
-	was_limited = READ_ONCE(bn->paper) && bolt_is_cwnd_limited(sk, f, rs->prior_in_flight);
-	new_round = bolt_new_round(sk, f);
+	due = READ_ONCE(bn->paper) && bolt_is_cwnd_limited(sk, f, rs->prior_in_flight);
+	due &= bolt_new_round(sk, f);
 	inc = bolt_grant_inc(f, max(rs->acked_sacked, 0));
 	/* INC grants a whole packet, so the window becomes at least one */
 	BOLT_ADD_STATS(bn, IncGranted, inc);
@@ -142,7 +141,7 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		bolt_cc_set(sk, f, max_t(u64, f->core.cwnd_q32 + inc * BOLT_ONE, BOLT_ONE));
 	else
 		bolt_apply(sk, f);
-	bolt_additive_increase(sk, f, rs, new_round, was_limited);
+	bolt_additive_increase(sk, f, rs, due);
 }
 
 static u64 bolt_src_window(struct sock *sk, struct bolt_flow *f, u64 w_q32,

@@ -275,6 +275,15 @@ setup_router() {
 	wait_up
 }
 
+# Behind setup_router: a VLAN on top of r2 and of H2's device, in which H2 is 203.0.113.1
+add_vlan() {
+	expect "VLAN at R" ip -n "$R" link add link r2 name r2.5 type vlan id 5
+	expect "VLAN at H2" ip -n "$H2" link add link eth0 name eth0.5 type vlan id 5
+	addr "$R" r2.5 203.0.113.254/24 2001:db8:5::ff/64
+	addr "$H2" eth0.5 203.0.113.1/24 2001:db8:5::1/64
+	expect "neighbour" busywait refused 203.0.113.1
+}
+
 # setup_two_routers ADDRESS: of H1; two switches on the way
 #
 #	H1 ---- r1  R  r2 ---- s1  S  s2 ---- H2

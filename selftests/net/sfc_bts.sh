@@ -475,11 +475,7 @@ test_full() {
 # Below a VLAN, above a bridge's port: the message finds the sender as the data found its way
 test_vlan() {
 	setup_router
-	expect "VLAN at R" ip -n "$R" link add link r2 name r2.5 type vlan id 5
-	expect "VLAN at H2" ip -n "$H2" link add link eth0 name eth0.5 type vlan id 5
-	addr "$R" r2.5 203.0.113.254/24 2001:db8:5::ff/64
-	addr "$H2" eth0.5 203.0.113.1/24 2001:db8:5::1/64
-	expect "neighbour" busywait refused 203.0.113.1
+	add_vlan
 	ip -n "$H2" route add blackhole 192.0.2.0/24
 	in_ns "$R" tc qdisc add dev r2 root sfc nobolt pause rate 1mbit qth 4542b qtg 1514b suppress off
 	sniff "$H1" eth0

@@ -172,12 +172,8 @@ test_from_edge() {
 # ... by a VLAN either: the port is that of the VLAN, the device below it is none
 test_from_edge_vlan() {
 	switch
-	expect "VLAN at R" ip -n "$R" link add link r2 name r2.5 type vlan id 5
-	expect "VLAN at H2" ip -n "$H2" link add link eth0 name eth0.5 type vlan id 5
-	addr "$R" r2.5 203.0.113.254/24 2001:db8:5::ff/64
-	addr "$H2" eth0.5 203.0.113.1/24 2001:db8:5::1/64
+	add_vlan
 	expect "route" ip -n "$H2" route add 192.0.2.7/32 via 203.0.113.254
-	expect "neighbour" busywait refused 203.0.113.1
 	expect "edge" in_ns "$R" tc qdisc add dev r2.5 root sfc nobolt pause edge switchkey "$SWITCHKEY"
 	inject "$H2" 203.0.113.1 192.0.2.7 bts=3000000000
 	counters "$R" r1 cache_ignored=1 cache_learned=0

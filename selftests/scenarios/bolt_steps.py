@@ -312,7 +312,7 @@ KNOWN = {
     "three-join 400 Gb/s": {"shares": 0.123},
     # a block leaves one gap a round trip, for which supply matching grants one packet
     "leave after 1 ms": {"lost": 1.05},
-    # ... and windows are 13 packets
+    # ... and it takes 18 us until it is full: not isolated
     "leave after 1 ms, 40 Gb/s": {"lost": 1.05, "full": 2.4},
     # likewise for what a flow that ends leaves behind
     "end after 100 us": {"lost": 0.36},

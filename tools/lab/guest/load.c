@@ -435,9 +435,9 @@ void load_prime(void)
 	sleep_until(now_ns() + NSEC_PER_MSEC);
 }
 
-/* Little is sent: enough to measure the RTT, too little to move a congestion window. */
 static uint32_t longest_rtt_us;
 
+/* Little is sent: enough to measure the RTT, too little to move a congestion window. */
 static void warm(struct conn *c)
 {
 	const struct pair *p = &pairs.v[c->pair];
