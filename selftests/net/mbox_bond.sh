@@ -189,6 +189,12 @@ setup_taps() {
 		link set bond0 up
 	BATCH
 	expect "sfc" in_ns "$R" tc qdisc add dev bond0 root sfc
+	# the event of its own carrier has been
+	expect "up" busywait bond_is_up
+}
+
+bond_is_up() {
+	ip -n "$R" link show bond0 | grep -q "state UP"
 }
 
 speed_is() {
@@ -220,9 +226,9 @@ test_speed_of_all() {
 test_speed_of_what_is_left() {
 	setup_taps balance-alb
 	expect "both" speed_is 125000
-	ip -n "$R" link set t2 nomaster
-	expect "one" speed_is 100000
-	ip -n "$R" link set t2 master bond0
+	ip -n "$R" link set t3 nomaster
+	expect "one" speed_is 25000
+	ip -n "$R" link set t3 master bond0
 	expect "both again" speed_is 125000
 }
 

@@ -702,6 +702,20 @@ def last_configured():
     r.close()
 
 
+def changed_last():
+    """... also where it is not the one added last"""
+    r = Router(None, f"rate 10mbit {PFC}")
+    r.tc("qdisc add dev r1 root handle 1: prio")
+    for i in 1, 2:
+        r.tc(f"qdisc add dev r1 parent 1:{i} handle 1{i}: sfc nobolt pfc prio 0x08 xoff {2 * SIZE}b")
+    r.tc(f"qdisc change dev r1 parent 1:1 handle 11: sfc pfc prio 0x08 xoff {100 * SIZE}b")
+    sh(f"ip -n {r.r.name} link set r1 mtu 1600")
+    r.send(10)
+    r.drained()
+    expect("PAUSE frames", len(r.one.pauses()), 0)
+    r.close()
+
+
 def link_of_the_last():
     """... and the link that it names: a device without a speed sends no frames"""
     r = Router(None, f"rate 1mbit {PFC}")
@@ -769,7 +783,7 @@ def buffer():
 TESTS = [wire, exact, priorities, vlan, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
          watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, changed, gone,
          unload, buffer, large_buffer, shaped, together,
-         last_configured, link_of_the_last, refused_by_the_kernel]
+         last_configured, changed_last, link_of_the_last, refused_by_the_kernel]
 
 
 if __name__ == "__main__":
