@@ -65,13 +65,6 @@
 #define bolt_tcp_usec_ts(tp) false
 #endif
 
-/* 6.7 added TCP-AO (RFC 5925) */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0) && IS_ENABLED(CONFIG_TCP_AO)
-#define BOLT_TCP_AO 1
-#else
-#define BOLT_TCP_AO 0
-#endif
-
 /* 6.13 replaced hrtimer_init() by hrtimer_setup() */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define hrtimer_setup(timer, fn, clock, mode)		\
@@ -109,17 +102,9 @@
 
 /* 6.18 removed the table of sockets from the arguments: it is the namespace's */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
-#define bolt_lookup_established(net, ...)	__inet_lookup_established(net, __VA_ARGS__)
-#define bolt_lookup_established6(net, ...)	__inet6_lookup_established(net, __VA_ARGS__)
-#define bolt_lookup_listener(net, ...)		__inet_lookup_listener(net, __VA_ARGS__)
+#define bolt_lookup(how, net, ...)	how(net, __VA_ARGS__)
 #else
-#define bolt_hashinfo(net)			((net)->ipv4.tcp_death_row.hashinfo)
-#define bolt_lookup_established(net, ...) \
-	__inet_lookup_established(net, bolt_hashinfo(net), __VA_ARGS__)
-#define bolt_lookup_established6(net, ...) \
-	__inet6_lookup_established(net, bolt_hashinfo(net), __VA_ARGS__)
-#define bolt_lookup_listener(net, ...) \
-	__inet_lookup_listener(net, bolt_hashinfo(net), __VA_ARGS__)
+#define bolt_lookup(how, net, ...)	how(net, (net)->ipv4.tcp_death_row.hashinfo, __VA_ARGS__)
 #endif
 
 /*

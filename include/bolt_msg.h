@@ -161,12 +161,6 @@ static inline unsigned int bolt_msg_read_quote(const u8 *q, unsigned int len, st
 	return l4 + BOLT_CTL_L4_QUOTE;
 }
 
-/* ... in exactly @len bytes */
-static inline bool bolt_msg_parse_quote(const u8 *q, unsigned int len, struct bolt_msg *m)
-{
-	return bolt_msg_read_quote(q, len, m) == len;
-}
-
 /*
  * Could a UDP payload be a control message of any version, with fields and flags unknown here?  It
  * is no longer than one, and has a quote where one has it.
@@ -229,10 +223,9 @@ static inline enum bolt_msg_verdict bolt_msg_parse(const u8 *p, unsigned int len
 	if (m->dscp > 63 || !m->link_rate || (m->type == BOLT_CTL_SRC && !m->t_data_tx) ||
 	    (m->type == BOLT_CTL_CNM && !m->target_rate))
 		return BOLT_MSG_FIELD;
-	if (!bolt_msg_parse_quote(p + bolt_msg_quote_off(h.type),
-				  len - bolt_msg_len(h.type, h.flags, 0), m))
-		return BOLT_MSG_QUOTE;
-	return BOLT_MSG_OK;
+	len -= bolt_msg_len(h.type, h.flags, 0);
+	return bolt_msg_read_quote(p + bolt_msg_quote_off(h.type), len, m) == len ?
+	       BOLT_MSG_OK : BOLT_MSG_QUOTE;
 }
 
 /*

@@ -275,7 +275,8 @@ sfc_reply_build(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_p
 
 	/* the quote must be one that the other end can take apart: so is all IPv4 with ports */
 	head = skb_header_pointer(skb, pkt->l3_off, r->quote_len, quote);
-	if (!head || (r->flow.family == 6 && !bolt_msg_parse_quote(head, r->quote_len, &quoted))) {
+	if (!head || (r->flow.family == 6 &&
+		      bolt_msg_read_quote(head, r->quote_len, &quoted) != r->quote_len)) {
 		kfree_skb(n);
 		return ERR_PTR(-EINVAL);
 	}

@@ -346,10 +346,8 @@ BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	if (unlikely(tcp_in_cwnd_reduction(sk)))
 		tcp_sk(sk)->prr_delivered += max(rs->acked_sacked, 0);
 	/* Swift, Algorithm 1, line 5: whether or not it has a sample of delay */
-	if (rs->acked_sacked > 0) {
-		f->rto_count = 0;
+	if (rs->acked_sacked > 0)
 		f->swift.retransmit_cnt = 0;
-	}
 	if (likely(!f->speaks || !bolt_peer_silent(sk, f))) {
 		rtt = bolt_take_rtt(sk, f, rs);
 		if (rtt.ns)

@@ -229,7 +229,7 @@ static inline bool bolt_sk_is_signed(const struct sock *sk)
 	if (rcu_access_pointer(tcp_sk(sk)->md5sig_info))
 		return true;
 #endif
-#if BOLT_TCP_AO
+#ifdef CONFIG_TCP_AO
 	if (rcu_access_pointer(tcp_sk(sk)->ao_info))
 		return true;
 #endif

@@ -265,7 +265,7 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns)
 static void bolt_on_loss(struct sock *sk, struct bolt_flow *f, bool rto)
 {
 	f->loss_cwnd_q32 = min(f->loss_cwnd_q32, f->core.cwnd_q32);
-	if (rto && ++f->rto_count >= SWIFT_RETX_RESET)
+	if (rto && ++f->swift.retransmit_cnt >= SWIFT_RETX_RESET)
 		f->loss_cwnd_q32 = min_t(u64, f->loss_cwnd_q32, BOLT_ONE);
 	f->loss_cwnd_q32 = max_t(u64, f->loss_cwnd_q32 / 2, 1);
 	bolt_cc_set(sk, f, f->loss_cwnd_q32);

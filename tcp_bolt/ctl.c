@@ -25,7 +25,6 @@ struct bolt_ctl_port {
 	u16			port;		/* host byte order */
 	unsigned int		users;		/* bolt_ctl_open() without bolt_ctl_close() */
 	struct socket		*socks[2];	/* IPv4, IPv6; the second may be missing */
-	struct rcu_head		rcu;
 };
 
 static LIST_HEAD(bolt_ctl_ports);
@@ -35,7 +34,6 @@ static bolt_ctl_receive __rcu *bolt_ctl_listeners[BOLT_CTL_LISTENERS];
 /* Consumes all datagrams, none is queued to the socket.  Context: softirq, checksum verified */
 static int bolt_ctl_rcv(struct sock *sk, struct sk_buff *skb)
 {
-	const struct bolt_ctl_port *port = rcu_dereference_sk_user_data(sk);
 	unsigned int len = skb->len - sizeof(struct udphdr);
 	bolt_ctl_receive *receive;
 	u8 buf[BOLT_CTL_LEN_MAX];
@@ -45,9 +43,9 @@ static int bolt_ctl_rcv(struct sock *sk, struct sk_buff *skb)
 	/* a message in pieces is copied, which takes no memory that may be wanting */
 	if (len <= sizeof(buf))
 		p = skb_header_pointer(skb, sizeof(struct udphdr), len, buf);
-	for (i = 0; port && i < BOLT_CTL_LISTENERS; i++) {
+	for (i = 0; i < BOLT_CTL_LISTENERS; i++) {
 		receive = rcu_dereference(bolt_ctl_listeners[i]);
-		if (receive && receive(port->net, port->port, skb, p, len))
+		if (receive && receive(sock_net(sk), ntohs(udp_hdr(skb)->dest), skb, p, len))
 			break;
 	}
 	consume_skb(skb);
@@ -63,9 +61,7 @@ static int bolt_ctl_bind(struct bolt_ctl_port *p, int family, struct socket **so
 		.ipv6_v6only = family == AF_INET6,
 		.use_udp6_rx_checksums = 1,
 	};
-	struct udp_tunnel_sock_cfg tunnel = {
-		.sk_user_data = p, .encap_type = 1, .encap_rcv = bolt_ctl_rcv,
-	};
+	struct udp_tunnel_sock_cfg tunnel = { .encap_type = 1, .encap_rcv = bolt_ctl_rcv };
 	int err;
 
 	/* booted with ipv6.disable=1: IPv4 alone */
@@ -77,7 +73,6 @@ static int bolt_ctl_bind(struct bolt_ctl_port *p, int family, struct socket **so
 	return err;
 }
 
-/* bolt_ctl_rcv() may still run: only up to 6.12 does the release of a socket wait for it. */
 static void bolt_ctl_free(struct bolt_ctl_port *p)
 {
 	int i;
@@ -85,7 +80,7 @@ static void bolt_ctl_free(struct bolt_ctl_port *p)
 	for (i = 0; i < ARRAY_SIZE(p->socks); i++)
 		if (p->socks[i])
 			udp_tunnel_sock_release(bolt_tunnel_sock(p->socks[i]));
-	kfree_rcu(p, rcu);
+	kfree(p);
 }
 
 static struct bolt_ctl_port *bolt_ctl_alloc(struct net *net, u16 port)

@@ -148,7 +148,6 @@ struct bolt_flow {
 				in_msg:1,	/* ... and not all of it is acknowledged */
 				recovery:1,	/* TCP_CA_Recovery */
 				reserved:1;	/* TCP leaves room for the option */
-	u8			rto_count;	/* RTOs in a row (Swift, Algorithm 1) */
 	u8			ack_missing;	/* ACKs in a row without the option */
 	u8			speaks;		/* the option is negotiated: the peer may send it */
 	struct swift_reported	reported;	/* bolt: queueing delay reported by SRC */
@@ -214,17 +213,6 @@ static inline u32 bolt_pkt_bytes(const struct sock *sk)
 static inline u64 bolt_min_cwnd_q32(const struct bolt_flow *f)
 {
 	return div_u64(BOLT_ONE * READ_ONCE(f->bn->min_cwnd_milli), 1000);
-}
-
-/*
- * Base RTT of the path; 0: not configured.  A route to a more distant destination sets its BDP as
- * initcwnd, because the kernel keeps a route's rtt in units of 1/8 ms, too coarse for this.
- */
-static inline u32 bolt_path_rtt_ns(const struct bolt_flow *f)
-{
-	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns);
-
-	return rtt_ns ? max(rtt_ns, f->route_rtt_ns) : 0;
 }
 
 #endif /* _TCP_BOLT_FLOW_H */

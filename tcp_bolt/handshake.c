@@ -53,8 +53,7 @@ static unsigned int bolt_hs_timers(void)
 /* LOCAL_IN: this is another TCP packet than the one that the note is about. */
 void bolt_hs_forget(void)
 {
-	if (unlikely(this_cpu_read(bolt_hs_note.what) != BOLT_HS_NONE))
-		this_cpu_write(bolt_hs_note.what, BOLT_HS_NONE);
+	this_cpu_write(bolt_hs_note.what, BOLT_HS_NONE);
 }
 
 /* LOCAL_IN leaves a note; @rx: of a full option, or NULL.  Context: softirq */
@@ -102,9 +101,9 @@ static struct sock *bolt_synack_listener(const struct sk_buff *skb, struct sock 
 		return sk;
 	if (sk)
 		return sk->sk_state == TCP_NEW_SYN_RECV ? inet_reqsk(sk)->rsk_listener : NULL;
-	return bolt_lookup_listener(dev_net(skb_dst(skb)->dev), NULL, 0, ip_hdr(skb)->daddr,
-				    th->dest, ip_hdr(skb)->saddr, ntohs(th->source),
-				    skb_dst(skb)->dev->ifindex, 0);
+	return bolt_lookup(__inet_lookup_listener, dev_net(skb_dst(skb)->dev), NULL, 0,
+			   ip_hdr(skb)->daddr, th->dest, ip_hdr(skb)->saddr, ntohs(th->source),
+			   skb_dst(skb)->dev->ifindex, 0);
 }
 
 /* Fast Open (RFC 7413): the SYN created the child.  The hook gets it, or for IPv4 the request. */
@@ -125,9 +124,9 @@ static bool bolt_fastopen_accepts(const struct sk_buff *skb, struct sock *sk)
 	struct sock *found = NULL;
 
 	if (sk->sk_state == TCP_NEW_SYN_RECV) {
-		found = bolt_lookup_established(sock_net(sk), ip_hdr(skb)->daddr, th->dest,
-						ip_hdr(skb)->saddr, ntohs(th->source),
-						skb_dst(skb)->dev->ifindex, 0);
+		found = bolt_lookup(__inet_lookup_established, sock_net(sk), ip_hdr(skb)->daddr,
+				    th->dest, ip_hdr(skb)->saddr, ntohs(th->source),
+				    skb_dst(skb)->dev->ifindex, 0);
 		sk = found;
 	}
 	f = sk ? bolt_flow_lookup(sk) : NULL;

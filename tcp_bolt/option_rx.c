@@ -18,11 +18,11 @@ struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *sa
 {
 #if IS_ENABLED(CONFIG_IPV6)
 	if (ip6)
-		return bolt_lookup_established6(net, saddr, sport, daddr, ntohs(dport),
-						skb->dev->ifindex, inet6_sdif(skb));
+		return bolt_lookup(__inet6_lookup_established, net, saddr, sport, daddr,
+				   ntohs(dport), skb->dev->ifindex, inet6_sdif(skb));
 #endif
-	return bolt_lookup_established(net, *(__be32 *)saddr, sport, *(__be32 *)daddr,
-				       ntohs(dport), skb->dev->ifindex, inet_sdif(skb));
+	return bolt_lookup(__inet_lookup_established, net, *(__be32 *)saddr, sport,
+			   *(__be32 *)daddr, ntohs(dport), skb->dev->ifindex, inet_sdif(skb));
 }
 
 /* Section 3.2: if it is data, count INC, and store what the next ACK echoes. */
@@ -172,18 +172,6 @@ static void bolt_rx_strip(struct sk_buff *skb)
 		bolt_grow(skb, -BOLT_TCPOPT_LEN, skb_tcp_all_headers(skb) - BOLT_TCPOPT_LEN);
 }
 
-/* Does the MSS of a SYN leave room for the option beside the least that TCP sends? */
-static bool bolt_rx_syn_has_room(const struct bolt_net *bn, const struct tcphdr *th)
-{
-	unsigned int len = th->doff * 4 - sizeof(*th), off;
-	const u8 *opts = (const u8 *)(th + 1);
-	u32 mss = TCP_MSS_DEFAULT;
-
-	if (bolt_opt_seek(opts, len, TCPOPT_MSS, &off) == TCPOLEN_MSS)
-		mss = get_unaligned_be16(opts + off + 2);
-	return bolt_mss_has_room(bn->net, mss);
-}
-
 /*
  * The object of a connection that negotiated the option, with a reference on the socket if early
  * demux did not look that up; NULL for a handshake packet, or a malformed or unexpected option
@@ -201,8 +189,7 @@ static struct bolt_flow *bolt_rx_flow(struct bolt_net *bn, struct sk_buff *skb,
 
 	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
 		BOLT_INC_STATS(bn, SynRx);
-		if (bolt_rx_syn_has_room(bn, th))
-			bolt_hs_note_packet(BOLT_HS_SYN, bn, th, NULL);
+		bolt_hs_note_packet(BOLT_HS_SYN, bn, th, NULL);
 		return NULL;
 	}
 	/* the short form is for SYN and SYN-ACK, the full one for all other packets */
@@ -232,17 +219,7 @@ static struct bolt_flow *bolt_rx_flow(struct bolt_net *bn, struct sk_buff *skb,
 	return NULL;
 }
 
-/* TCP does the same next.  If it finds memory, it gets the option as well, and ignores it. */
-static bool bolt_may_pull(struct net *net, struct sk_buff *skb, unsigned int len)
-{
-	if (likely(pskb_may_pull(skb, len)))
-		return true;
-	if (skb->len >= len)
-		BOLT_INC_STATS(bolt_net(net), NoMem);
-	return false;
-}
-
-/* A TCP header that may have the option */
+/* A TCP header that may have the option.  Without memory to pull it TCP ignores the option. */
 static unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigned int thoff)
 {
 	enum bolt_opt_form form;
@@ -250,10 +227,10 @@ static unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigne
 	unsigned int thlen, off;
 	struct bolt_flow *f;
 
-	if (!bolt_may_pull(net, skb, thoff + sizeof(*th)))
+	if (!pskb_may_pull(skb, thoff + sizeof(*th)))
 		return NF_ACCEPT;
 	thlen = ((struct tcphdr *)(skb->data + thoff))->doff * 4;
-	if (thlen < sizeof(*th) + BOLT_TCPOPT_LEN_SYN || !bolt_may_pull(net, skb, thoff + thlen))
+	if (thlen < sizeof(*th) + BOLT_TCPOPT_LEN_SYN || !pskb_may_pull(skb, thoff + thlen))
 		return NF_ACCEPT;
 	th = (const struct tcphdr *)(skb->data + thoff);
 	form = bolt_opt_find((const u8 *)(th + 1), thlen - sizeof(*th), &off);

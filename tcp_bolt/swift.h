@@ -104,7 +104,8 @@ struct swift {
 	/* EWMA of the endpoints' delay (gain 1/8; section 3.3 gives none); it is noisy */
 	u32			endpoint_ns;
 	u32			rtt_ns;		/* newest RTT, not smoothed; 0: none yet */
-	u8			retransmit_cnt;	/* RTOs in a row */
+	/* RTOs in a row; the caller resets it when an ACK delivers something (line 5) */
+	u8			retransmit_cnt;
 };
 
 /* An ACK with a sample of delay */
@@ -200,7 +201,6 @@ static inline bool swift_on_ack(struct swift *s, const struct swift_conf *c,
 	u32 endpoint = min_t(u64, (u64)a->remote_ns + a->local_ns, a->rtt_ns);
 	u32 target = swift_target_ns(c, b, s->fabric.cwnd_q32, a->hops);
 
-	s->retransmit_cnt = 0;
 	s->rtt_ns = a->rtt_ns;
 	s->endpoint_ns += ((s64)endpoint - s->endpoint_ns) / 8;
 	swift_win_ack(&s->endpoint, b, a, s->endpoint_ns, READ_ONCE(c->endpoint_ns));

@@ -266,7 +266,7 @@ static void quoted(const struct sk_buff *skb, const struct sfc_pkt *pkt)
 	struct bolt_msg m = { };
 
 	if (!f->proto || len > sizeof(q) || skb_copy_bits(skb, pkt->l3_off, q, len) ||
-	    !bolt_msg_parse_quote(q, len, &m))
+	    bolt_msg_read_quote(q, len, &m) != len)
 		return;
 	CHECK(m.family == f->family && m.protocol == f->proto);
 	CHECK(m.sport == f->sport && m.dport == f->dport);

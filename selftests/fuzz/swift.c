@@ -87,6 +87,8 @@ static void alone(struct input *in, const struct swift_conf *c, struct swift_bou
 		a = ack_any(in, now);
 		was = s;
 		what = take_u8(in) % 8;
+		if (what > 1)
+			s.retransmit_cnt = 0;
 		if (!what)
 			swift_on_loss(&s, b, now, true);
 		else if (what == 1)

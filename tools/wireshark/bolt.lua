@@ -308,7 +308,7 @@ local function has_segments(quote, at)
 	return quote(at + 2, 1):uint() == 4 and left > 0 and left <= entries and size >= 2 * entries and at + 8 + 8 * size <= quote:len()
 end
 
--- Where the quoted packet's ports are, its protocol, and where its destination is, or nil: bolt_msg_parse_quote()
+-- Where the quoted packet's ports are, its protocol, and where its destination is, or nil: bolt_msg_read_quote()
 local function quote_ports(quote)
 	local size, version = quote:len(), quote(0, 1):bitfield(0, 4)
 	local at, proto, dst
