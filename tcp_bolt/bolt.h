@@ -155,6 +155,7 @@ int bolt_control_open(struct bolt_net *bn);
 int bolt_control_rebind(struct bolt_net *bn, int port);
 bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *p,
 			  unsigned int len);
+void bolt_control_pre_exit(struct bolt_net *bn);
 void bolt_control_exit(struct bolt_net *bn);
 
 /* pause.c: SFC's pause and SRCC's limit, of any TCP socket */

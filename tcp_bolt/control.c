@@ -106,6 +106,7 @@ int bolt_control_open(struct bolt_net *bn)
 	mutex_lock(&bn->ctl_lock);
 	if (!bn->ctl_open)
 		err = bolt_ctl_open(bn->net, bn->port);
+	WRITE_ONCE(bn->ctl_refused, err);
 	if (!err)
 		WRITE_ONCE(bn->ctl_open, true);
 	else
@@ -117,17 +118,17 @@ int bolt_control_open(struct bolt_net *bn)
 
 static void bolt_control_work(struct work_struct *work)
 {
-	bolt_control_open(container_of(work, struct bolt_net, open_work));
+	bolt_control_open(container_of(to_delayed_work(work), struct bolt_net, open_work));
 }
 
 /*
- * Open the port for the first socket that uses bolt; if that fails, the next one tries again.
- * Opening sleeps: use a work item.
+ * Open the port for the first socket that uses bolt; if that fails, since a process has taken the
+ * port, a next one tries again, once a second.  Opening sleeps: use a work item.
  */
 void bolt_control_want(struct bolt_net *bn)
 {
 	if (!READ_ONCE(bn->ctl_open))
-		queue_work(bolt_wq, &bn->open_work);
+		queue_delayed_work(bolt_wq, &bn->open_work, READ_ONCE(bn->ctl_refused) ? HZ : 0);
 }
 
 /* net.bolt.port: the new port is open before the old one closes, or nothing changes. */
@@ -151,14 +152,22 @@ int bolt_control_rebind(struct bolt_net *bn, int port)
 void bolt_control_init(struct bolt_net *bn)
 {
 	mutex_init(&bn->ctl_lock);
-	INIT_WORK(&bn->open_work, bolt_control_work);
+	INIT_DELAYED_WORK(&bn->open_work, bolt_control_work);
 }
 
-/* The namespace has no sockets any more that could request the port. */
-void bolt_control_exit(struct bolt_net *bn)
+/* The namespace exits, and a grace period passes before bolt_control_exit(). */
+void bolt_control_pre_exit(struct bolt_net *bn)
 {
-	cancel_work_sync(&bn->open_work);
+	mutex_lock(&bn->ctl_lock);
 	if (bn->ctl_open)
 		bolt_ctl_close(bn->net, bn->port);
+	/* its last sockets shall not open it again */
+	WRITE_ONCE(bn->ctl_open, true);
+	mutex_unlock(&bn->ctl_lock);
+}
+
+void bolt_control_exit(struct bolt_net *bn)
+{
+	cancel_delayed_work_sync(&bn->open_work);
 	kfree_sensitive(rcu_dereference_protected(bn->tag_key, true));
 }

@@ -73,13 +73,20 @@ static int bolt_ctl_bind(struct bolt_ctl_port *p, int family, struct socket **so
 	return err;
 }
 
+/*
+ * Does not wait for readers, which look at nothing that is freed here.  Up to 6.12
+ * udp_tunnel_sock_release() does: a grace period for each socket, under RTNL for a qdisc.
+ */
 static void bolt_ctl_free(struct bolt_ctl_port *p)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(p->socks); i++)
-		if (p->socks[i])
-			udp_tunnel_sock_release(bolt_tunnel_sock(p->socks[i]));
+	for (i = 0; i < ARRAY_SIZE(p->socks); i++) {
+		if (!p->socks[i])
+			continue;
+		kernel_sock_shutdown(p->socks[i], SHUT_RDWR);
+		sock_release(p->socks[i]);
+	}
 	kfree(p);
 }
 
@@ -125,6 +132,7 @@ int bolt_ctl_open(struct net *net, u16 port)
 }
 EXPORT_SYMBOL_GPL(bolt_ctl_open);
 
+/* A listener may still run for the port when this returns, until a grace period has passed. */
 void bolt_ctl_close(struct net *net, u16 port)
 {
 	struct bolt_ctl_port *p;

@@ -113,7 +113,10 @@ err_fallback:
 	return err;
 }
 
-/* A grace period passes before bolt_net_exit(), where no hook runs any more. */
+/*
+ * A grace period passes before bolt_net_exit(), where no hook runs any more, and no control message
+ * is read.
+ */
 static void __net_exit bolt_net_pre_exit(struct net *net)
 {
 	struct bolt_net *bn = bolt_net(net);
@@ -122,6 +125,7 @@ static void __net_exit bolt_net_pre_exit(struct net *net)
 	bolt_sysctl_exit(bn);
 	if (bn->hooks)
 		nf_unregister_net_hooks(net, bolt_hooks, ARRAY_SIZE(bolt_hooks));
+	bolt_control_pre_exit(bn);
 }
 
 static void __net_exit bolt_net_exit(struct net *net)

@@ -112,8 +112,9 @@ struct bolt_net {
 	struct work_struct	rate_work;	/* reads them from the devices */
 	atomic_t		rate_gen;	/* changes with rates and settings */
 
-	struct work_struct	open_work;	/* opens the control sockets */
+	struct delayed_work	open_work;	/* opens the control sockets */
 	bool			ctl_open;	/* the control port is open */
+	bool			ctl_refused;	/* the newest attempt to open it failed */
 	struct mutex		ctl_lock;	/* protects ctl_open and port */
 
 	struct mutex		hooks_lock;	/* protects hooks, and sfc, which needs them */

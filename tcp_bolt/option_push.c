@@ -38,7 +38,8 @@ void bolt_unreserve(struct sock *sk, struct bolt_flow *f)
 	if (!f->reserved)
 		return;
 	f->reserved = 0;
-	if (bolt_reserve_lost(sk))
+	/* for a v4-mapped address IPv6 overwrites it as well, with an IPv4 header */
+	if (bolt_reserve_lost(sk) || icsk->icsk_ext_hdr_len < BOLT_TCPOPT_LEN)
 		return;
 	icsk->icsk_ext_hdr_len -= BOLT_TCPOPT_LEN;
 	if (sk->sk_state != TCP_CLOSE)

@@ -85,9 +85,8 @@ static bool bolt_swift_acked(const struct sock *sk, const struct bolt_flow *f,
 	a->rtt_ns = bolt_rtt_of_tcp(rs);
 	if (!a->rtt_ns || rs->is_ack_delayed)
 		return false;
-	/* the endpoints' part of it is not known: as it was, but no reason to decrease */
 	if (f->speaks)
-		a->remote_ns = min(f->swift.endpoint_ns, READ_ONCE(f->bn->swift.endpoint_ns));
+		a->remote_ns = swift_assumed_ns(&f->swift, &f->bn->swift);
 	BOLT_INC_STATS(f->bn, SwiftTcpRtt);
 	return true;
 }

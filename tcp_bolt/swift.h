@@ -194,6 +194,17 @@ static inline u32 swift_packets(const struct swift *s)
 	return max_t(u32, swift_cwnd_q32(s) >> 32, 1);
 }
 
+/*
+ * The endpoints' delay of an ACK that does not say it: as it was, but no reason to decrease, and
+ * less than the target by what the EWMA rounds off.
+ */
+static inline u32 swift_assumed_ns(const struct swift *s, const struct swift_conf *c)
+{
+	u32 target_ns = READ_ONCE(c->endpoint_ns);
+
+	return min(s->endpoint_ns, target_ns - target_ns / 8);
+}
+
 /* On receiving an ACK.  Returns true if the fabric window was decreased. */
 static inline bool swift_on_ack(struct swift *s, const struct swift_conf *c,
 				const struct swift_bounds *b, const struct swift_ack *a)

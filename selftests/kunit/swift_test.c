@@ -400,6 +400,30 @@ static void swift_ewma_test(struct kunit *test)
 
 /* --- loss (lines 15-25) --- */
 
+/* ACKs on data do not say the endpoints' delay: one beyond the target does not last for ever */
+static void swift_assumed_test(struct kunit *test)
+{
+	struct swift_ack a = { .rtt_ns = 200 * US, .acked = 1, .limited = true };
+	struct swift s;
+	u64 half = 0;
+	int i;
+
+	swift_start(&s, 100);
+	s.endpoint_ns = 200 * US;
+	for (i = 0; i < 1000; i++) {
+		if (i == 500)
+			half = s.endpoint.cwnd_q32;
+		a.now_ns = 1000 * US * (i + 1);
+		a.remote_ns = swift_assumed_ns(&s, &plain);
+		swift_on_ack(&s, &plain, &open, &a);
+	}
+	KUNIT_EXPECT_GT(test, s.endpoint.cwnd_q32, half);
+	/* and less than the target is kept */
+	KUNIT_EXPECT_EQ(test, swift_assumed_ns(&s, &plain), 87500U);
+	s.endpoint_ns = 10 * US;
+	KUNIT_EXPECT_EQ(test, swift_assumed_ns(&s, &plain), 10 * US);
+}
+
 static void swift_rto_test(struct kunit *test)
 {
 	u64 now = 1000000;
@@ -657,6 +681,7 @@ static struct kunit_case swift_cases[] = {
 	KUNIT_CASE(swift_md_floor_test),
 	KUNIT_CASE_PARAM(swift_split_test, split_gen_params),
 	KUNIT_CASE(swift_ewma_test),
+	KUNIT_CASE(swift_assumed_test),
 	KUNIT_CASE(swift_rto_test),
 	KUNIT_CASE(swift_rto_once_test),
 	KUNIT_CASE(swift_rto_row_test),

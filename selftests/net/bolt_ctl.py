@@ -626,6 +626,39 @@ def port():
     f.close()
 
 
+def taken():
+    """While a process has the port, connections try to open it once a second; as soon as they can, they do"""
+    ns = Namespace("h")
+
+    def connect():
+        with ns:
+            sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bolt")
+        sock.connect_ex(("127.0.0.1", 9))
+        sock.close()
+        time.sleep(.02)
+
+    def refused():
+        return subprocess.run(["dmesg"], capture_output=True, check=True).stdout.count(b"port 12311 cannot be opened")
+
+    def opened():
+        connect()
+        with ns, open("/proc/net/udp", encoding="ascii") as f:
+            return ":3017 " in f.read()
+
+    sh(f"ip -n {ns.name} link set lo up")
+    with ns:
+        other = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    other.bind(("0.0.0.0", PORT))
+    before = refused()
+    for _ in range(5):
+        connect()
+    expect("attempts", refused() - before, 1)
+    other.close()
+    poll(opened, "the port is open")
+    ns.close()
+
+
 def oversized():
     """Values at the end of their range: no more than one packet goes, nothing breaks"""
     f = Flow()
@@ -674,7 +707,8 @@ def survives():
     f.close()
 
 
-TESTS = [valid, valid_ipv6, interval, own_share, floor, lengths, fields, quotes, sockets, sequence,
+# the first: ten such messages in 5 s are all that the kernel prints
+TESTS = [taken, valid, valid_ipv6, interval, own_share, floor, lengths, fields, quotes, sockets, sequence,
          proof, clocks, replay, ttl, tags, local, port, oversized, silent, survives]
 
 

@@ -71,6 +71,21 @@ test_mapped() {
 	expect_eq "server Negotiated" "$(bolt_stat "$H2" Negotiated)" 1
 }
 
+# ... with IPv6 options, whose length TCP stores where the module adds the option's
+test_mapped_options() {
+	setup_pair
+	server "$H2" cc bolt listen :: 5001 recv-eof
+	expect_ge "MSS after bolt" "$(in_ns "$H1" python3 -c '
+import socket
+s = socket.socket(socket.AF_INET6)
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bolt")
+s.connect(("::ffff:192.0.2.2", 5001))
+s.setsockopt(socket.IPPROTO_IPV6, 59, bytes((0, 0, 1, 4, 0, 0, 0, 0)))
+s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG))')" 1000
+	server_done
+}
+
 # default_becomes CC: after the listener was opened under another
 default_becomes() {
 	server "$H2" listen "$A2" 5001 recv 200 recv-eof
@@ -104,4 +119,4 @@ test_md5_carries_none() {
 	expect_eq "client Fallback" "$(bolt_stat "$H1" Fallback)" 1
 }
 
-run_tests ipv4 ipv6 on_the_wire mapped default_changed md5_carries_none
+run_tests ipv4 ipv6 on_the_wire mapped mapped_options default_changed md5_carries_none
