@@ -28,7 +28,7 @@ static struct swift_bounds bolt_swift_bounds(const struct sock *sk, const struct
 {
 	u32 rtt_ns = READ_ONCE(f->bn->base_rtt_ns);
 	struct swift_bounds b = {
-		/* a more distant destination's route has its BDP as initcwnd, as rtt is in ms / 8 */
+		/* a more distant destination has its BDP as initcwnd: rtt is in ms / 8 */
 		.rtt_ns = rtt_ns ? max(rtt_ns, f->route_rtt_ns) : 0,
 		.min_q32 = bolt_min_cwnd_q32(f),
 		.max_q32 = (u64)f->max_cwnd << 32,
