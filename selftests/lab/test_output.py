@@ -239,6 +239,14 @@ class Neighbours(Case):
         self.assertEqual(self.tree(), ["Snakefile", "pages/index.rst"])
         self.assertEqual((self.out / "Snakefile").read_text(), "a user's")
 
+    def test_figures_ask_for_sphinx_before_they_run(self):
+        (self.top / "snakemake").write_text(f"#!/bin/sh\n: >{self.top}/ran\nexit 1\n")
+        (self.top / "snakemake").chmod(0o755)
+        result = subprocess.run([context.TREE / "tools/figures/make", "--out", self.top / "new", "bolt-10"], capture_output=True, text=True,
+                                env=os.environ | {"PATH": str(self.top)}, check=False)
+        self.assertEqual((result.returncode, result.stderr), (1, "figures: sphinx-build is missing; install python3-sphinx and furo\n"))
+        self.assertFalse((self.top / "ran").exists())
+
 
 class Command(Case):
     """Before anything is built: the cache of these has no kernel."""
