@@ -71,15 +71,6 @@ static int entry(struct nlmsghdr *nlh, void *arg)
 	s = &t->s[t->n++];
 	memset(s, 0, sizeof(*s));
 	s->cookie = m->id.idiag_cookie[0] | (uint64_t)m->id.idiag_cookie[1] << 32;
-	s->family = m->idiag_family;
-	s->state = m->idiag_state;
-	s->sport = ntohs(m->id.idiag_sport);
-	s->dport = ntohs(m->id.idiag_dport);
-	memcpy(s->src, m->id.idiag_src, 16);
-	memcpy(s->dst, m->id.idiag_dst, 16);
-	s->ifindex = m->id.idiag_if;
-	s->uid = m->idiag_uid;
-	s->inode = m->idiag_inode;
 	s->rqueue = m->idiag_rqueue;
 	s->wqueue = m->idiag_wqueue;
 	if (tb[INET_DIAG_CONG])

@@ -7,10 +7,6 @@
 
 struct diag_sock {
 	uint64_t cookie;
-	uint8_t family, state;
-	uint16_t sport, dport;
-	uint8_t src[16], dst[16];
-	uint32_t ifindex, uid, inode;
 	uint32_t rqueue, wqueue;
 	char cong[16];
 	uint32_t info_len;	/* of info: what this kernel knows */
