@@ -17,7 +17,7 @@
 #include "subrtt.h"
 #include "diag.h"
 #include "doctor.h"
-#include "mib.h"
+#include "stats.h"
 
 bool sysctl_read(const char *name, unsigned long long *v)
 {
@@ -74,7 +74,7 @@ static uint64_t datagrams(void)
 	uint64_t v = 0;
 
 	/* not CtlRx, which switches' messages move as well */
-	mib_read("CtlShort", &v);
+	stats_one("CtlShort", &v);
 	return v;
 }
 
@@ -219,7 +219,7 @@ void doctor_port(bool some_only)
 		      "UDP %u is in use by %s, so control messages do not arrive", port, who);
 		return;
 	}
-	if (!mib_read("CtlRx", &v)) {
+	if (!stats_one("CtlRx", &v)) {
 		found(D_UNKNOWN, "port", NULL, "whether UDP %u receives cannot be checked: CAP_NET_ADMIN is needed",
 		      port);
 		return;
@@ -258,9 +258,9 @@ void doctor_peers(void)
 	for (i = 0; i < t.n; i++)
 		with += !strcmp(t.s[i].cong, "bolt") || !strcmp(t.s[i].cong, "swift");
 	diag_free(&t);
-	counted = mib_read("Negotiated", &negotiated);
-	mib_read("Fallback", &fallback);
-	mib_read("FallbackLate", &late);
+	counted = stats_one("Negotiated", &negotiated);
+	stats_one("Fallback", &fallback);
+	stats_one("FallbackLate", &late);
 	if (!counted)
 		found(D_UNKNOWN, "peers", NULL,
 		      "%u connections with bolt or swift now; how many ran without the option is unknown: CAP_NET_ADMIN is needed",

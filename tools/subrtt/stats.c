@@ -27,20 +27,26 @@ static void on_signal(int sig)
 	stop = 1;
 }
 
-/* BC_OK without tcp_bolt: none then */
-int stats_read(struct stats *s)
+/* Returns false without tcp_bolt; without permission there are none */
+static bool read_all(struct stats *s)
 {
 	FILE *f = fopen("/proc/net/bolt_stat", "r");
 	char line[128];
 
 	s->n = 0;
 	if (!f)
-		return BC_OK;
+		return false;
 	while (s->n < STATS_MAX && fgets(line, sizeof(line), f))
 		if (sscanf(line, "%31s %" SCNu64, s->c[s->n].name, &s->c[s->n].value) == 2)
 			s->n++;
 	fclose(f);
-	if (!s->n)
+	return true;
+}
+
+/* BC_OK without tcp_bolt: none then */
+int stats_read(struct stats *s)
+{
+	if (read_all(s) && !s->n)
 		return bc_error(BC_PERM,
 				"counters: permission missing: CAP_NET_ADMIN is needed");
 	return BC_OK;
@@ -56,6 +62,14 @@ bool stats_value(const struct stats *s, const char *name, uint64_t *v)
 			return true;
 		}
 	return false;
+}
+
+bool stats_one(const char *name, uint64_t *v)
+{
+	struct stats s;
+
+	read_all(&s);
+	return stats_value(&s, name, v);
 }
 
 /* How many there are; and a sum that a shorter pause in place of a longer one makes smaller */

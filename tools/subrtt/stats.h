@@ -18,6 +18,8 @@ struct stats {
 
 int stats_read(struct stats *s);
 bool stats_value(const struct stats *s, const char *name, uint64_t *v);
+/* Read now, and without a complaint */
+bool stats_one(const char *name, uint64_t *v);
 /* No count of what happened: it may be less than before */
 bool stats_may_shrink(const char *name);
 
