@@ -19,7 +19,6 @@ test_usage() {
 	done <<-'TABLE'
 		2|no command given
 		2|no command given|-j
-		2|no command "qdicc"; did you mean "qdisc"\?|qdicc
 		2|no command "xyzzy"; see: subrtt help|xyzzy
 		2|no command "xyzzy"|help xyzzy
 		2|no option "-x"; see: subrtt help|-x qdisc

@@ -58,44 +58,8 @@ static const struct bc_cmd *find(const char *name)
 	return NULL;
 }
 
-/* How many letters to change, leave out, put in or swap: what was meant is one or two away */
-static unsigned int distance(const char *a, const char *b)
-{
-	unsigned int d[32][32], i, j, n = strlen(a), m = strlen(b);
-
-	if (n > 31 || m > 31)
-		return 99;
-	for (i = 0; i <= n; i++)
-		for (j = 0; j <= m; j++) {
-			unsigned int best;
-
-			if (!i || !j) {
-				d[i][j] = i + j;
-				continue;
-			}
-			best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-			if (d[i - 1][j] + 1 < best)
-				best = d[i - 1][j] + 1;
-			if (d[i][j - 1] + 1 < best)
-				best = d[i][j - 1] + 1;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    d[i - 2][j - 2] + 1 < best)
-				best = d[i - 2][j - 2] + 1;
-			d[i][j] = best;
-		}
-	return d[n][m];
-}
-
 static int unknown(const char *name)
 {
-	const char *meant = NULL;
-	unsigned int i;
-
-	for (i = 0; i < N_COMMANDS && !meant; i++)
-		if (distance(name, commands[i]->name) <= 2)
-			meant = commands[i]->name;
-	if (meant)
-		return bc_error(BC_USAGE, "no command \"%s\"; did you mean \"%s\"?", name, meant);
 	return bc_error(BC_USAGE, "no command \"%s\"; see: subrtt help", name);
 }
 
