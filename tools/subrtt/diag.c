@@ -59,17 +59,9 @@ static int entry(struct nlmsghdr *nlh, void *arg)
 		return BC_OK;
 	if (nlmsg_parse(nlh, sizeof(*m), tb, INET_DIAG_MAX, NULL))
 		return bc_error(BC_FAIL, "sockets: the kernel's answer cannot be read");
-	if (t->n == t->room) {
-		unsigned int room = t->room ? 2 * t->room : 64;
-
-		s = realloc(t->s, room * sizeof(*s));
-		if (!s)
-			return bc_error(BC_FAIL, "no memory");
-		t->s = s;
-		t->room = room;
-	}
-	s = &t->s[t->n++];
-	memset(s, 0, sizeof(*s));
+	s = bc_more(&t->s, &t->n, &t->room, sizeof(*s));
+	if (!s)
+		return bc_error(BC_FAIL, "no memory");
 	s->cookie = m->id.idiag_cookie[0] | (uint64_t)m->id.idiag_cookie[1] << 32;
 	s->rqueue = m->idiag_rqueue;
 	s->wqueue = m->idiag_wqueue;

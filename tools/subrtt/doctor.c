@@ -23,7 +23,7 @@ struct entry {
 
 static struct {
 	struct entry *e;
-	unsigned int n;
+	unsigned int n, room;
 	unsigned int count[D_FIX + 1];
 } all;
 
@@ -51,13 +51,11 @@ char *words(const char *fmt, ...)
 
 void found(enum finding f, const char *check, const char *fix, const char *fmt, ...)
 {
-	struct entry *e = realloc(all.e, (all.n + 1) * sizeof(*e));
+	struct entry *e = bc_more(&all.e, &all.n, &all.room, sizeof(*e));
 	va_list ap;
 
 	if (!e)
 		exit(bc_error(BC_FAIL, "no memory"));
-	all.e = e;
-	e += all.n++;
 	e->f = f;
 	e->check = check;
 	e->fix = fix ? words("%s", fix) : NULL;

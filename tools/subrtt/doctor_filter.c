@@ -199,16 +199,10 @@ static void read_rule(struct ruleset *r, const char *rule)
 
 static void begin_chain(struct ruleset *r, const char *name)
 {
-	struct chain *c;
+	struct chain *c = bc_more(&r->chains, &r->n, &r->room, sizeof(*c));
 
-	if (r->n == r->room) {
-		r->room = r->room ? 2 * r->room : 64;
-		c = realloc(r->chains, r->room * sizeof(*c));
-		if (!c)
-			exit(bc_error(BC_FAIL, "no memory"));
-		r->chains = c;
-	}
-	c = memset(&r->chains[r->n++], 0, sizeof(*c));
+	if (!c)
+		exit(bc_error(BC_FAIL, "no memory"));
 	snprintf(c->table, sizeof(c->table), "%s", r->table);
 	snprintf(c->name, sizeof(c->name), "%.*s", (int)strcspn(name, " "), name);
 	/* what an earlier chain of the table says */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Complaints: one line each on stderr. */
+/* Complaints, one line each on stderr; numbers; arrays that grow. */
 
 #include <errno.h>
 #include <stdarg.h>
@@ -34,4 +34,20 @@ int bc_number(const char *what, const char *arg, uint64_t min, uint64_t max, uin
 		return bc_error(BC_USAGE, "%s: \"%s\" is not a number from %llu to %llu", what,
 				arg, (unsigned long long)min, (unsigned long long)max);
 	return BC_OK;
+}
+
+/* @list is the array's pointer; the new entry is all zero */
+void *bc_more(void *list, unsigned int *n, unsigned int *room, size_t size)
+{
+	unsigned int grown = *room ? 2 * *room : 64;
+	void **array = list, *p;
+
+	if (*n == *room) {
+		p = realloc(*array, grown * size);
+		if (!p)
+			return NULL;
+		*array = p;
+		*room = grown;
+	}
+	return memset((char *)*array + (*n)++ * size, 0, size);
 }

@@ -133,7 +133,7 @@ static int parse(struct nlmsghdr *nlh, struct nlattr **tb)
 static int entry(struct nlmsghdr *nlh, void *arg)
 {
 	struct nlattr *tb[ATTRS_MAX + 1];
-	struct nlmsghdr *copy;
+	struct nlmsghdr *copy, **to;
 
 	(void)arg;
 	if (nlh->nlmsg_type != flows.family)
@@ -142,20 +142,13 @@ static int entry(struct nlmsghdr *nlh, void *arg)
 		return bc_error(BC_FAIL, "flows: the kernel's answer cannot be read");
 	if (!matches(tb))
 		return BC_OK;
-	if (flows.n == flows.room) {
-		unsigned int room = flows.room ? 2 * flows.room : 256;
-		struct nlmsghdr **more = realloc(flows.msg, room * sizeof(*more));
-
-		if (!more)
-			return bc_error(BC_FAIL, "no memory");
-		flows.msg = more;
-		flows.room = room;
-	}
 	copy = malloc(nlh->nlmsg_len);
-	if (!copy)
+	to = copy ? bc_more(&flows.msg, &flows.n, &flows.room, sizeof(*to)) : NULL;
+	if (!to) {
+		free(copy);
 		return bc_error(BC_FAIL, "no memory");
-	memcpy(copy, nlh, nlh->nlmsg_len);
-	flows.msg[flows.n++] = copy;
+	}
+	*to = memcpy(copy, nlh, nlh->nlmsg_len);
 	return BC_OK;
 }
 

@@ -34,20 +34,14 @@ static struct {
 
 static void add(const char *metric, bool gauge, const char *labels, double value)
 {
-	struct sample *s;
+	struct sample *s = bc_more(&all.v, &all.n, &all.room, sizeof(*s));
 
-	if (all.n == all.room) {
-		s = realloc(all.v, (all.room ? 2 * all.room : 1024) * sizeof(*s));
-		if (!s)
-			return;
-		all.v = s;
-		all.room = all.room ? 2 * all.room : 1024;
-	}
-	s = &all.v[all.n];
+	if (!s)
+		return;
 	snprintf(s->metric, sizeof(s->metric), "subrtt_%s", metric);
 	snprintf(s->labels, sizeof(s->labels), "%s", labels);
 	s->gauge = gauge;
-	s->order = all.n++;
+	s->order = all.n;
 	s->value = value;
 }
 

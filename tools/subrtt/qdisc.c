@@ -183,21 +183,11 @@ static int entry(struct nlmsghdr *nlh, void *arg)
 		entry_hold(tc, tb);
 	if (!tb[TCA_KIND] || nla_strcmp(tb[TCA_KIND], "sfc") || !wanted(tc->tcm_ifindex))
 		return BC_OK;
-	if (q.n == q.room) {
-		unsigned int room = q.room ? 2 * q.room : 16;
-		struct port *more = realloc(q.p, room * sizeof(*more));
-
-		if (!more)
-			return bc_error(BC_FAIL, "no memory");
-		q.p = more;
-		q.room = room;
-	}
-	p = &q.p[q.n];
-	memset(p, 0, sizeof(*p));
-	p->msg = malloc(nlh->nlmsg_len);
-	if (!p->msg)
+	p = bc_more(&q.p, &q.n, &q.room, sizeof(*p));
+	if (p)
+		p->msg = malloc(nlh->nlmsg_len);
+	if (!p || !p->msg)
 		return bc_error(BC_FAIL, "no memory");
-	q.n++;
 	memcpy(p->msg, nlh, nlh->nlmsg_len);
 	nlmsg_parse(p->msg, sizeof(*tc), tb, TCA_MAX, NULL);
 	p->ifindex = tc->tcm_ifindex;

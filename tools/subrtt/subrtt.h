@@ -56,9 +56,11 @@ int bc_no_more(int argc, char **argv);
 	{ "version", no_argument, NULL, 'V' },	\
 	{ NULL, 0, NULL, 0 }
 
-/* err.c: one line on stderr, "subrtt: ...", and the status given */
+/* err.c; complaints: one line on stderr, "subrtt: ...", and the status given */
 int bc_error(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int bc_number(const char *what, const char *arg, uint64_t min, uint64_t max, uint64_t *v);
+/* One more entry of an array that has @n of @size bytes; NULL without memory */
+void *bc_more(void *list, unsigned int *n, unsigned int *room, size_t size);
 
 /* netns.c */
 int bc_enter_netns(const char *which);

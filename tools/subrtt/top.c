@@ -56,25 +56,10 @@ static void on_signal(int sig)
 
 /* --- looking --- */
 
-/* One more of an array; NULL without memory */
-static void *more(void **list, unsigned int *n, unsigned int *room, size_t size)
-{
-	void *grown;
-
-	if (*n == *room) {
-		grown = realloc(*list, (*room ? 2 * *room : 64) * size);
-		if (!grown)
-			return NULL;
-		*list = grown;
-		*room = *room ? 2 * *room : 64;
-	}
-	return memset((char *)*list + (*n)++ * size, 0, size);
-}
-
 static void add_flow(const struct flow_gist *g, void *arg)
 {
 	struct look *l = arg;
-	struct top_flow *f = more((void **)&l->flow, &l->n_flows, &l->flow_room, sizeof(*f));
+	struct top_flow *f = bc_more(&l->flow, &l->n_flows, &l->flow_room, sizeof(*f));
 
 	if (f)
 		f->g = *g;
@@ -85,7 +70,7 @@ static void add_flow(const struct flow_gist *g, void *arg)
 static void add_port(const struct qdisc_port *port, void *arg)
 {
 	struct look *l = arg;
-	struct top_port *p = more((void **)&l->port, &l->n_ports, &l->port_room, sizeof(*p));
+	struct top_port *p = bc_more(&l->port, &l->n_ports, &l->port_room, sizeof(*p));
 
 	if (!p) {
 		l->failed = true;
