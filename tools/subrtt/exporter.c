@@ -38,14 +38,6 @@ static struct {
 	bool counters, flows, once;
 } opt = { .listen = DEFAULT_LISTEN };
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
-
 /* --- HTTP --- */
 
 static int64_t now_ms(void)
@@ -212,15 +204,13 @@ static int open_listener(int *fd)
 
 static int serve_all(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
 	struct pollfd p = { .fd = -1, .events = POLLIN };
 	int status = open_listener(&p.fd);
 	sigset_t ends, as_before;
 
 	if (status)
 		return status;
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	bc_stop_on_signals();
 	/* they come while we wait, and not just before */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
@@ -228,7 +218,7 @@ static int serve_all(void)
 	sigprocmask(SIG_BLOCK, &ends, &as_before);
 	fprintf(stderr, "subrtt: http://%s%s/metrics\n", strchr(opt.listen, ':') ? "" : "127.0.0.1:",
 		opt.listen);
-	while (!stop) {
+	while (!bc_stop) {
 		int fd;
 
 		if (ppoll(&p, 1, NULL, &as_before) <= 0)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,14 +17,6 @@ static struct {
 	int n_names;
 	uint64_t interval_ms, times;
 } opt;
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
 
 /* Returns false without tcp_bolt; without permission there are none */
 static bool read_all(struct stats *s)
@@ -145,14 +136,8 @@ static void print_rates(const struct stats *now, const struct stats *before, dou
 	}
 }
 
-static double elapsed(const struct timespec *from, const struct timespec *to)
-{
-	return to->tv_sec - from->tv_sec + (to->tv_nsec - from->tv_nsec) / 1e9;
-}
-
 static int run_rates(struct stats *before)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
 	struct stats *now = malloc(sizeof(*now));
 	struct timespec next, at, last;
 	uint64_t i;
@@ -160,21 +145,15 @@ static int run_rates(struct stats *before)
 
 	if (!now)
 		return bc_error(BC_FAIL, "no memory");
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	bc_stop_on_signals();
 	clock_gettime(CLOCK_MONOTONIC, &last);
 	next = last;
 	for (i = 0; !status && (!opt.times || i < opt.times); i++) {
-		next.tv_sec += opt.interval_ms / 1000;
-		next.tv_nsec += opt.interval_ms % 1000 * 1000 * 1000;
-		if (next.tv_nsec >= 1000 * 1000 * 1000) {
-			next.tv_sec++;
-			next.tv_nsec -= 1000 * 1000 * 1000;
-		}
-		while (!stop &&
+		bc_later(&next, opt.interval_ms);
+		while (!bc_stop &&
 		       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) == EINTR)
 			;
-		if (stop)
+		if (bc_stop)
 			break;
 		status = stats_read(now);
 		if (!status && !now->n)
@@ -182,7 +161,7 @@ static int run_rates(struct stats *before)
 		if (status)
 			break;
 		clock_gettime(CLOCK_MONOTONIC, &at);
-		print_rates(now, before, elapsed(&last, &at));
+		print_rates(now, before, bc_seconds(&last, &at));
 		status = bc_flush();
 		*before = *now;
 		last = at;
@@ -192,19 +171,6 @@ static int run_rates(struct stats *before)
 }
 
 /* --- the command line --- */
-
-static int take_interval(const char *arg)
-{
-	char *end;
-	double s = arg ? strtod(arg, &end) : 1;
-
-	if (arg && (*end || !*arg || !(s >= 0.01 && s <= 86400)))
-		return bc_error(BC_USAGE,
-				"--delta: \"%s\" is not a number of seconds from 0.01 to 86400",
-				arg);
-	opt.interval_ms = s * 1000 + 0.5;
-	return BC_OK;
-}
 
 static int run(int argc, char **argv)
 {
@@ -224,7 +190,7 @@ static int run(int argc, char **argv)
 			opt.all = true;
 			break;
 		case 'd':
-			status = take_interval(optarg);
+			status = bc_interval("--delta", optarg ? optarg : "1", &opt.interval_ms);
 			break;
 		case 'c':
 			status = bc_number("--count", optarg, 1, 1000000000, &opt.times);

@@ -6,6 +6,7 @@
 #ifndef _SUBRTT_H
 #define _SUBRTT_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,6 +62,14 @@ int bc_error(int status, const char *fmt, ...) __attribute__((format(printf, 2, 
 int bc_number(const char *what, const char *arg, uint64_t min, uint64_t max, uint64_t *v);
 /* One more entry of an array that has @n of @size bytes; NULL without memory */
 void *bc_more(void *list, unsigned int *n, unsigned int *room, size_t size);
+
+/* loop.c */
+struct timespec;
+extern volatile sig_atomic_t bc_stop;	/* SIGINT or SIGTERM has come */
+void bc_stop_on_signals(void);
+int bc_interval(const char *what, const char *arg, uint64_t *ms);	/* seconds are typed */
+void bc_later(struct timespec *t, uint64_t ms);
+double bc_seconds(const struct timespec *from, const struct timespec *to);
 
 /* netns.c */
 int bc_enter_netns(const char *which);

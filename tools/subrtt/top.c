@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -45,14 +44,6 @@ static struct {
 	uint64_t delay_ms, times;
 	bool batch;
 } opt = { .delay_ms = 1000 };
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	stop = 1;
-}
 
 /* --- looking --- */
 
@@ -106,11 +97,6 @@ static int look(struct look *l)
 	if (!status && l->failed)
 		return bc_error(BC_FAIL, "no memory");
 	return status;
-}
-
-static double elapsed(const struct look *from, const struct look *to)
-{
-	return to->at.tv_sec - from->at.tv_sec + (to->at.tv_nsec - from->at.tv_nsec) / 1e9;
 }
 
 /* What began anew counts from 0 */
@@ -351,7 +337,7 @@ static void show_json(const struct look *l, const struct look *before, double se
 
 static int show(struct look *l, const struct look *before)
 {
-	double seconds = elapsed(before, l);
+	double seconds = bc_seconds(&before->at, &l->at);
 	const struct top_flow **flow;
 	unsigned int i;
 
@@ -398,7 +384,7 @@ static void wait_until(const struct timespec *next)
 {
 	struct pollfd in = { .fd = keys_taken ? STDIN_FILENO : -1, .events = POLLIN };
 
-	while (!stop) {
+	while (!bc_stop) {
 		struct timespec now, left;
 		char key;
 
@@ -416,31 +402,19 @@ static void wait_until(const struct timespec *next)
 		if (read(STDIN_FILENO, &key, 1) != 1)
 			in.fd = -1;
 		else if (key == 'q')
-			stop = 1;
-	}
-}
-
-static void move_on(struct timespec *t)
-{
-	t->tv_sec += opt.delay_ms / 1000;
-	t->tv_nsec += opt.delay_ms % 1000 * 1000 * 1000;
-	if (t->tv_nsec >= 1000 * 1000 * 1000) {
-		t->tv_sec++;
-		t->tv_nsec -= 1000 * 1000 * 1000;
+			bc_stop = 1;
 	}
 }
 
 static int watch(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
 	struct look look_of[2] = { { .n_flows = 0 }, { .n_flows = 0 } };
 	struct timespec next;
 	unsigned int now = 0;
 	uint64_t i;
 	int status;
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	bc_stop_on_signals();
 	status = look(&look_of[0]);
 	if (!status && !look_of[0].bolt && !look_of[0].n_ports)
 		status = bc_error(BC_ABSENT,
@@ -448,9 +422,9 @@ static int watch(void)
 	take_keys();
 	next = look_of[0].at;
 	for (i = 0; !status && (!opt.times || i < opt.times); i++) {
-		move_on(&next);
+		bc_later(&next, opt.delay_ms);
 		wait_until(&next);
-		if (stop)
+		if (bc_stop)
 			break;
 		now = !now;
 		status = look(&look_of[now]);
@@ -463,19 +437,6 @@ static int watch(void)
 		free(look_of[i].port);
 	}
 	return status;
-}
-
-static int take_delay(const char *arg)
-{
-	char *end;
-	double s = strtod(arg, &end);
-
-	if (*end || !*arg || !(s >= 0.01 && s <= 86400))
-		return bc_error(BC_USAGE,
-				"--delay: \"%s\" is not a number of seconds from 0.01 to 86400",
-				arg);
-	opt.delay_ms = s * 1000 + 0.5;
-	return BC_OK;
 }
 
 static int run(int argc, char **argv)
@@ -498,7 +459,7 @@ static int run(int argc, char **argv)
 			status = bc_number("--count", optarg, 1, 1000000000, &opt.times);
 			break;
 		case 'd':
-			status = take_delay(optarg);
+			status = bc_interval("--delay", optarg, &opt.delay_ms);
 			break;
 		}
 		if (status)
