@@ -15,30 +15,7 @@
 struct request {
 	struct diag_table *t;
 	unsigned int before;	/* sockets of the other family, which stay */
-	uint32_t states;
-	uint8_t family;
-	bool info;
 };
-
-static struct nl_msg *build(void *arg)
-{
-	struct nl_msg *msg = nlmsg_alloc_simple(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
-	const struct request *r = arg;
-	struct inet_diag_req_v2 req = {
-		.sdiag_family = r->family,
-		.sdiag_protocol = IPPROTO_TCP,
-		.idiag_states = r->states,
-		.idiag_ext = 1 << (INET_DIAG_CONG - 1),
-	};
-
-	if (r->info)
-		req.idiag_ext |= 1 << (INET_DIAG_INFO - 1);
-	if (msg && nlmsg_append(msg, &req, sizeof(req), NLMSG_ALIGNTO)) {
-		nlmsg_free(msg);
-		return NULL;
-	}
-	return msg;
-}
 
 static void reset(void *arg)
 {
@@ -91,13 +68,16 @@ int diag_read(struct diag_table *t, uint32_t states, bool info)
 	if (!sk)
 		return status;
 	for (i = 0; i < 2 && !status; i++) {
-		struct request r = {
-			.t = t, .before = t->n, .states = states, .family = families[i],
-			.info = info,
+		struct request r = { .t = t, .before = t->n };
+		const struct inet_diag_req_v2 req = {
+			.sdiag_family = families[i],
+			.sdiag_protocol = IPPROTO_TCP,
+			.idiag_states = states,
+			.idiag_ext = 1 << (INET_DIAG_CONG - 1) | info << (INET_DIAG_INFO - 1),
 		};
 		const struct bc_dump d = {
-			.build = build, .entry = entry, .reset = reset, .arg = &r,
-			.what = "sockets",
+			.type = SOCK_DIAG_BY_FAMILY, .header = &req, .len = sizeof(req),
+			.entry = entry, .reset = reset, .arg = &r, .what = "sockets",
 		};
 
 		status = bc_nl_dump(sk, &d);

@@ -112,12 +112,6 @@ static bool matches(struct nlattr **tb)
 
 /* --- asking --- */
 
-static struct nl_msg *build(void *arg)
-{
-	(void)arg;
-	return bc_genl_msg(flows.family, BOLT_CMD_FLOW_GET, NLM_F_DUMP);
-}
-
 static void reset(void *arg)
 {
 	(void)arg;
@@ -169,8 +163,10 @@ static int by_cookie(const void *a, const void *b)
 
 static int read_flows(bool quietly)
 {
-	const struct bc_dump d = {
-		.build = build, .entry = entry, .reset = reset, .what = "flows",
+	static const struct genlmsghdr get = { .cmd = BOLT_CMD_FLOW_GET, .version = 1 };
+	struct bc_dump d = {
+		.header = &get, .len = sizeof(get), .entry = entry, .reset = reset,
+		.what = "flows",
 	};
 	struct nl_sock *sk;
 	int status;
@@ -180,6 +176,7 @@ static int read_flows(bool quietly)
 		return status;
 	reset(NULL);
 	flows.family = bc_nl_family(sk, BOLT_FAMILY_NAME, BOLT_FAMILY_VERSION, "tcp_bolt", quietly);
+	d.type = flows.family;
 	status = flows.family < 0 ? -flows.family : bc_nl_dump(sk, &d);
 	nl_socket_free(sk);
 	/* oldest first */

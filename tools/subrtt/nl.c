@@ -156,23 +156,14 @@ static struct nl_cb *callbacks(struct answer *a)
 	return cb;
 }
 
-struct nl_msg *bc_genl_msg(int family, int cmd, int flags)
-{
-	struct nl_msg *msg = nlmsg_alloc();
-
-	if (msg && !genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, family, 0, flags, cmd, 1)) {
-		nlmsg_free(msg);
-		return NULL;
-	}
-	return msg;
-}
-
 static int dump_once(struct nl_sock *sk, struct answer *a)
 {
-	struct nl_msg *msg = a->d->build(a->d->arg);
+	struct nl_msg *msg = nlmsg_alloc_simple(a->d->type, NLM_F_DUMP);
 	struct nl_cb *cb = callbacks(a);
-	int err = msg && cb ? nl_send_auto(sk, msg) : -NLE_NOMEM;
+	int err = -NLE_NOMEM;
 
+	if (msg && cb && !nlmsg_append(msg, (void *)a->d->header, a->d->len, NLMSG_ALIGNTO))
+		err = nl_send_auto(sk, msg);
 	nlmsg_free(msg);
 	if (err >= 0)
 		err = nl_recvmsgs(sk, cb);

@@ -84,21 +84,6 @@ static void print_text(const struct port *p, const char *dev)
 
 /* --- asking the kernel --- */
 
-static struct nl_msg *build(void *arg)
-{
-	struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETQDISC, NLM_F_DUMP);
-	struct tcmsg tc = { .tcm_family = AF_UNSPEC };
-
-	(void)arg;
-	/* of children that the kernel keeps quiet about as well: taprio's, mq's default ones */
-	if (msg && (nlmsg_append(msg, &tc, sizeof(tc), NLMSG_ALIGNTO) ||
-		    nla_put_flag(msg, TCA_DUMP_INVISIBLE))) {
-		nlmsg_free(msg);
-		return NULL;
-	}
-	return msg;
-}
-
 static void reset(void *arg)
 {
 	(void)arg;
@@ -201,21 +186,6 @@ static int entry(struct nlmsghdr *nlh, void *arg)
 
 /* --- bands are classes, which are asked for device by device --- */
 
-static struct nl_msg *build_bands(void *arg)
-{
-	const struct port *p = arg;
-	struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETTCLASS, NLM_F_DUMP);
-	struct tcmsg tc = {
-		.tcm_family = AF_UNSPEC, .tcm_ifindex = p->ifindex, .tcm_parent = p->handle,
-	};
-
-	if (msg && nlmsg_append(msg, &tc, sizeof(tc), NLMSG_ALIGNTO)) {
-		nlmsg_free(msg);
-		return NULL;
-	}
-	return msg;
-}
-
 static void reset_bands(void *arg)
 {
 	struct port *p = arg;
@@ -245,9 +215,10 @@ static int entry_band(struct nlmsghdr *nlh, void *arg)
 
 static int read_bands(struct nl_sock *sk, struct port *p)
 {
+	const struct tcmsg tc = { .tcm_ifindex = p->ifindex, .tcm_parent = p->handle };
 	const struct bc_dump d = {
-		.build = build_bands, .entry = entry_band, .reset = reset_bands, .arg = p,
-		.what = "bands",
+		.type = RTM_GETTCLASS, .header = &tc, .len = sizeof(tc), .entry = entry_band,
+		.reset = reset_bands, .arg = p, .what = "bands",
 	};
 
 	return at_num(p->tb[TCA_SFC_BANDS]) > 1 ? bc_nl_dump(sk, &d) : BC_OK;
@@ -264,8 +235,14 @@ static int by_place(const void *a, const void *b)
 
 static int read_ports(void)
 {
+	/* of children that the kernel keeps quiet about as well: taprio's, mq's default ones */
+	static const struct {
+		struct tcmsg tc;
+		struct nlattr invisible;
+	} get = { .invisible = { .nla_len = NLA_HDRLEN, .nla_type = TCA_DUMP_INVISIBLE } };
 	const struct bc_dump d = {
-		.build = build, .entry = entry, .reset = reset, .what = "qdiscs",
+		.type = RTM_GETQDISC, .header = &get, .len = sizeof(get), .entry = entry,
+		.reset = reset, .what = "qdiscs",
 	};
 	struct nl_sock *sk;
 	unsigned int n;

@@ -79,18 +79,19 @@ int bc_read_at(int dir, const char *path, char *buf, size_t len);
 
 /* nl.c */
 struct nl_sock;
-struct nl_msg;
 struct nlmsghdr;
 
 /**
  * struct bc_dump - a dump that is whole or fails
- * @build:	the request; called again for each try
+ * @type:	of the request, which is @header and no more
  * @entry:	one message of the answer; returns 0, or a status that ends it all
  * @reset:	forget what was seen: the table changed while it was read, and is read again
  * @what:	what is read, for complaints
  */
 struct bc_dump {
-	struct nl_msg *(*build)(void *arg);
+	int type;
+	const void *header;
+	size_t len;
 	int (*entry)(struct nlmsghdr *nlh, void *arg);
 	void (*reset)(void *arg);
 	void *arg;
@@ -99,7 +100,6 @@ struct bc_dump {
 
 struct nl_sock *bc_nl_open(int protocol, int *status);
 int bc_nl_dump(struct nl_sock *sk, const struct bc_dump *d);
-struct nl_msg *bc_genl_msg(int family, int cmd, int flags);
 int bc_nl_family(struct nl_sock *sk, const char *family, unsigned int version, const char *module,
 		 bool quietly);
 int bc_nl_status(const char *what, int err, const char *extack);
