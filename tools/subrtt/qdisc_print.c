@@ -74,17 +74,16 @@ static void word(const char *name, const char *value)
 		printf(" %s %s", name, value);
 }
 
-/* Whole numbers with the largest unit that divides them: exactly what can be typed again */
 static void exact(const char *name, uint64_t v, uint64_t step, const char * const *units,
 		  uint64_t json)
 {
-	if (conf.json) {
+	char s[32];
+
+	sfc_format_exact(s, sizeof(s), v, step, units);
+	if (conf.json)
 		js_u64(name, json);
-		return;
-	}
-	for (; v && !(v % step) && units[1]; units++)
-		v /= step;
-	printf(" %s %llu%s", name, (unsigned long long)v, *units);
+	else
+		printf(" %s %s", name, s);
 }
 
 static void print_switches(const struct nla_bitfield32 *f)
@@ -105,9 +104,6 @@ static void print_switches(const struct nla_bitfield32 *f)
 
 static void print_option(const char *name, enum kind kind, const struct nlattr *a)
 {
-	static const char * const sizes[] = { "b", "Kb", "Mb", NULL };
-	static const char * const times[] = { "ns", "us", "ms", NULL };
-	static const char * const rates[] = { "bit", "Kbit", "Mbit", "Gbit", NULL };
 	struct nla_bitfield32 flags = { 0 };
 	uint64_t v = at_num(a);
 	char s[INET6_ADDRSTRLEN];
@@ -130,7 +126,7 @@ static void print_option(const char *name, enum kind kind, const struct nlattr *
 		return;
 	case RATE:
 		if (v)
-			exact(name, v * 8, 1000, rates, v);
+			exact(name, v * 8, 1000, sfc_rates, v);
 		return;
 	case SIZE:
 	case SIZE_AUTO:
@@ -141,13 +137,13 @@ static void print_option(const char *name, enum kind kind, const struct nlattr *
 		else if (!v && kind != SIZE)
 			word(name, kind == SIZE_AUTO ? "auto" : "off");
 		else
-			exact(name, v, 1024, sizes, v);
+			exact(name, v, 1024, sfc_sizes, v);
 		return;
 	case SUPPRESS:
 		if (!v || v == TC_SFC_SUPPRESS_OFF)
 			word(name, v ? "off" : "auto");
 		else
-			exact(name, v, 1000, times, v);
+			exact(name, v, 1000, sfc_times, v);
 		return;
 	case TIME:
 	case TIME_OFF:
@@ -155,7 +151,7 @@ static void print_option(const char *name, enum kind kind, const struct nlattr *
 		if (!v && kind != TIME)
 			word(name, kind == TIME_OFF ? "off" : "auto");
 		else
-			exact(name, v, 1000, times, v);
+			exact(name, v, 1000, sfc_times, v);
 		return;
 	case ALPHA:
 		sfc_format_alpha(s, sizeof(s), v);

@@ -723,7 +723,7 @@ static int sfc_print_xstats(struct qdisc_util *qu, FILE *f, struct rtattr *xstat
 	memcpy(&rate, (const char *)RTA_DATA(xstats) + offsetof(struct tc_sfc_xstats, link_rate),
 	       sizeof(rate));
 	print_color_u64(PRINT_JSON, COLOR_NONE, "link_rate", NULL, rate);
-	format_rate(s, sizeof(s), rate);
+	sfc_format_exact(s, sizeof(s), rate * 8, 1000, sfc_rates);
 	print_color_string(PRINT_FP, COLOR_NONE, NULL, "  link_rate %s", rate ? s : "unknown");
 	print_counters(sfc_counters, N_COUNTERS(sfc_counters), xstats);
 	return 0;

@@ -13,6 +13,7 @@
 #include <linux/pkt_sch_sfc.h>
 
 #include "sfc_counters.h"
+#include "sfc_names.h"
 #include "tc_plugin.h"
 
 /* One line that says which option, which word, and what would do. */
@@ -195,69 +196,16 @@ static inline int put_value(struct nlmsghdr *n, const struct option *o, const ch
 
 /* --- printing --- */
 
-/*
- * Text: exactly what can be typed again, so sizes and rates are whole numbers with the
- * largest unit that divides them.
- */
-static inline void print_bytes(const char *key, __u32 v)
+/* Text can be typed again; JSON has bytes, bytes per second and ns: @json */
+static inline void print_exact(const char *key, __u64 v, unsigned int step,
+			       const char * const *units, __u64 json)
 {
 	char s[32];
 
-	if (is_json_context()) {
-		print_color_uint(PRINT_JSON, COLOR_NONE, key, NULL, v);
-		return;
-	}
-	if (v && !(v & ((1 << 20) - 1)))
-		snprintf(s, sizeof(s), "%s %uMb ", key, v >> 20);
-	else if (v && !(v & 1023))
-		snprintf(s, sizeof(s), "%s %uKb ", key, v >> 10);
-	else
-		snprintf(s, sizeof(s), "%s %ub ", key, v);
-	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", s);
-}
-
-/* In JSON ns */
-static inline void print_duration(const char *key, __u32 ns)
-{
-	char s[48];
-
-	if (is_json_context()) {
-		print_color_uint(PRINT_JSON, COLOR_NONE, key, NULL, ns);
-		return;
-	}
-	if (!(ns % 1000000))
-		snprintf(s, sizeof(s), "%s %ums ", key, ns / 1000000);
-	else if (!(ns % 1000))
-		snprintf(s, sizeof(s), "%s %uus ", key, ns / 1000);
-	else
-		snprintf(s, sizeof(s), "%s %uns ", key, ns);
-	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s", s);
-}
-
-static inline void format_rate(char *s, size_t len, __u64 bytes_ps)
-{
-	__u64 bit = bytes_ps * 8;
-
-	if (!(bit % 1000000000))
-		snprintf(s, len, "%lluGbit", (unsigned long long)bit / 1000000000);
-	else if (!(bit % 1000000))
-		snprintf(s, len, "%lluMbit", (unsigned long long)bit / 1000000);
-	else if (!(bit % 1000))
-		snprintf(s, len, "%lluKbit", (unsigned long long)bit / 1000);
-	else
-		snprintf(s, len, "%llubit", (unsigned long long)bit);
-}
-
-static inline void print_rate(const char *key, __u64 bytes_ps)
-{
-	char s[32];
-
-	print_color_u64(PRINT_JSON, COLOR_NONE, key, NULL, bytes_ps);
-	format_rate(s, sizeof(s), bytes_ps);
-	if (!is_json_context()) {
-		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s ", key);
-		print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s ", s);
-	}
+	print_color_u64(PRINT_JSON, COLOR_NONE, key, NULL, json);
+	sfc_format_exact(s, sizeof(s), v, step, units);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s ", key);
+	print_color_string(PRINT_FP, COLOR_NONE, NULL, "%s ", s);
 }
 
 static inline void print_word(const char *key, const char *word)
@@ -308,7 +256,7 @@ static inline void print_value(struct rtattr **tb, const struct option *o)
 	memcpy(&v16, p, o->size == 2 ? 2 : 0);
 	if (o->kind == KIND_RATE) {
 		if (v64)
-			print_rate(o->name, v64);
+			print_exact(o->name, v64 * 8, 1000, sfc_rates, v64);
 	} else if (o->kind == KIND_NUMBER) {
 		print_number(o->name, o->size == 4 ? v : o->size == 2 ? v16 : *(const __u8 *)p);
 	} else if (o->zero && !v) {
@@ -318,9 +266,9 @@ static inline void print_value(struct rtattr **tb, const struct option *o)
 	} else if (o->twos && v == UINT_MAX - 1) {
 		print_word(o->name, o->twos);
 	} else if (o->kind == KIND_BYTES) {
-		print_bytes(o->name, v);
+		print_exact(o->name, v, 1024, sfc_sizes, v);
 	} else {
-		print_duration(o->name, v);
+		print_exact(o->name, v, 1000, sfc_times, v);
 	}
 }
 

@@ -67,7 +67,22 @@ static inline bool sfc_is_silent(int type, unsigned int v, unsigned int limit, b
 	return false;
 }
 
-/* N, or N/D, as it can be typed */
+/* --- numbers, exactly as they can be typed again --- */
+
+static const char * const sfc_sizes[] = { "b", "Kb", "Mb", NULL };
+static const char * const sfc_times[] = { "ns", "us", "ms", NULL };
+static const char * const sfc_rates[] = { "bit", "Kbit", "Mbit", "Gbit", NULL };
+
+/* A whole number with the largest of @units, each @step of the one before, that divides it */
+static inline void sfc_format_exact(char *s, unsigned int len, unsigned long long v,
+				    unsigned int step, const char * const *units)
+{
+	for (; v && !(v % step) && units[1]; units++)
+		v /= step;
+	snprintf(s, len, "%llu%s", v, *units);
+}
+
+/* N, or N/D */
 static inline void sfc_format_alpha(char *s, unsigned int len, unsigned int alpha)
 {
 	unsigned int unit = TC_SFC_ALPHA_ONE;
@@ -83,18 +98,19 @@ static inline unsigned int sfc_level_begin(const __u8 map[TC_SFC_LEVELS], unsign
 	return level > 1 && map[level] != map[level - 1] ? 1U << (level - 2) : 0;
 }
 
-/* A map of levels as it can be typed */
+/* A map of levels */
 static inline void sfc_format_levels(char *s, unsigned int len, const __u8 map[TC_SFC_LEVELS])
 {
 	unsigned int level, from, used = 0;
+	char size[16];
 
 	snprintf(s, len, "none");
 	for (level = 2; level < TC_SFC_LEVELS && used < len; level++) {
 		from = sfc_level_begin(map, level);
-		if (from)
-			used += snprintf(s + used, len - used, "%s%u%s", used ? " " : "",
-					 from >> 20 ?: from >> 10 ?: from,
-					 from >> 20 ? "Mb" : from >> 10 ? "Kb" : "b");
+		if (!from)
+			continue;
+		sfc_format_exact(size, sizeof(size), from, 1024, sfc_sizes);
+		used += snprintf(s + used, len - used, "%s%s", used ? " " : "", size);
 	}
 }
 
