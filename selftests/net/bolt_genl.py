@@ -9,6 +9,7 @@
 """
 
 import errno
+import json
 import os
 import re
 import signal
@@ -252,6 +253,8 @@ def paused_flow():
             nl = Family("bolt")
         flow, = flows(nl, congestion=cc)
         pause = flow.pop("pause")
+        shown, = json.loads(subprocess.run([SUBRTT, "-j", "-n", h.h1.name, "flows", "-c", cc], check=True, capture_output=True).stdout)
+        expect(f"{cc}: names of subrtt", set(shown["pause"]), {name.replace("-", "_") for name in pause})
         expect(f"{cc}: flags", flow["flags"], {"paused", "option"} if cc == "bolt" else {"paused"})
         expect(f"{cc}: remaining", 0 < pause.pop("remaining-ns") <= 5 * MS, True)
         expect(f"{cc}: pause", pause, {"asked-ns": 5 * MS, "switch-id": 42, "from-cache": True,

@@ -28,7 +28,7 @@ static const struct attr_name bolt_pause_names[] = {
 	A(BOLT_A_PAUSE_ASKED_NS,	"asked_ns", NUM),
 	A(BOLT_A_PAUSE_SWITCH_ID,	"switch_id", NUM),
 	A(BOLT_A_PAUSE_FROM_CACHE,	"from_cache", FLAG),
-	A(BOLT_A_PAUSE_IGNORE_NS,		"ignore_until_ns", NUM),
+	A(BOLT_A_PAUSE_IGNORE_NS,	"ignore_ns", NUM),
 	A(BOLT_A_PAUSE_BEGUN,		"begun", NUM),
 	A(BOLT_A_PAUSE_GRANTED_NS,	"granted_ns", NUM),
 	{ }
