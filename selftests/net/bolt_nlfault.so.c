@@ -11,7 +11,7 @@
  *   lost	the socket's buffer was full (ENOBUFS)
  *   old	the module lacks the newest counter: TCA_STATS_APP is without its last 8 bytes
  *   wide	5 * 10^9 packets were sent (TCA_STATS_PKT64, in place of the last two counters)
- *   ver	each generic netlink family is of a newer version
+ *   ver	each generic netlink family is of a newer version, and so is what a qdisc counts
  *
  * BOLT_RING=N: each device has a transmit ring of N packets (ETHTOOL_GRINGPARAM).
  * BOLT_PAUSE=1: each device knows of PAUSE frames (ETHTOOL_GPAUSEPARAM).
@@ -102,6 +102,16 @@ static void make_newer(struct nlmsghdr *h)
 		*(unsigned int *)RTA_DATA(a) += 1;
 }
 
+/* TCA_STATS_APP begins with what it is */
+static void make_newer_qdisc(struct nlmsghdr *h)
+{
+	struct rtattr *a = find(TCA_RTA(NLMSG_DATA(h)), TCA_PAYLOAD(h), TCA_STATS2);
+
+	a = a ? find(RTA_DATA(a), RTA_PAYLOAD(a), TCA_STATS_APP) : NULL;
+	if (a)
+		*(unsigned long long *)RTA_DATA(a) += 100;
+}
+
 /* Changes the messages of a datagram; returns whether it has a dump of the type */
 static int meddle(struct nlmsghdr *h, int len)
 {
@@ -124,6 +134,8 @@ static int meddle(struct nlmsghdr *h, int len)
 			make_wide(h);
 		if (!strcmp(fault, "ver") && h->nlmsg_type == GENL_ID_CTRL)
 			make_newer(h);
+		if (!strcmp(fault, "ver") && h->nlmsg_type == RTM_NEWQDISC)
+			make_newer_qdisc(h);
 		if (h->nlmsg_type != NLMSG_DONE)
 			continue;
 		newest = 0;

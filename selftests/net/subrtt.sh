@@ -497,7 +497,7 @@ test_other_version() {
 	local as=''
 	setup_ns H1
 	faulty "$GENL_ID_CTRL:ver:1000"
-	ctl_fails "flows" 4 'the loaded tcp_bolt is of another version than this subrtt .*rmmod tcp_bolt' -n "$H1" flows
+	ctl_fails "flows" 4 'the loaded tcp_bolt is of another version than this subrtt .*: sudo subrtt doctor$' -n "$H1" flows
 	ctl -n "$H1" exporter --once
 	expect "flows are missing" grep -qx 'subrtt_up{of="flows"} 0' "$tmp/out"
 }

@@ -127,11 +127,39 @@ test_modules() {
 
 # After an upgrade of the tools
 test_other_version() {
-	local as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_NLFAULT=16:ver:1000"
+	local before how as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_NLFAULT=16:ver:1000"
 	setup_host
 	doctor host
 	only module
 	finds module fix '^the loaded tcp_bolt is of another version than this subrtt'
+	expect_eq "how" "$(how module)" "sudo modprobe -r tcp_bolt; sudo modprobe tcp_bolt"
+
+	# what is taken by default holds the module
+	mkdir -p "$tmp/bin"
+	cat >"$tmp/bin/modprobe" <<-END
+		#!/bin/sh
+		[ "\$1" = -r ] || exec insmod "$BOLT_MODULES/\$1.ko"
+		rmmod "\$2" && echo "\$2" >>$tmp/replaced
+	END
+	chmod +x "$tmp/bin/modprobe"
+	in_ns "$H1" sysctl -qw net.ipv4.tcp_congestion_control=swift
+	doctor host
+	PATH=$tmp/bin:$PATH fix module
+	expect_eq "new sockets" "$(in_ns "$H1" sysctl -n net.ipv4.tcp_congestion_control)" swift
+	H1=''
+	as=${as/16:/36:}
+	before=$(sysctl -n net.core.default_qdisc)
+	defer sysctl -qw "net.core.default_qdisc=$before"
+	sysctl -qw net.core.default_qdisc=sfc
+	ip link add d0 type dummy
+	defer ip link del d0
+	expect "sfc" tc qdisc replace dev d0 root sfc
+	doctor switch
+	finds qdisc fix '^the loaded sch_sfc is of another version than this subrtt'
+	how=$(how qdisc)
+	PATH=$tmp/bin:$PATH expect "$how" bash -c "${how//sudo /}"
+	expect_eq "new devices" "$(sysctl -n net.core.default_qdisc)" sfc
+	expect_eq "replaced" "$(paste -sd' ' "$tmp/replaced")" "tcp_bolt sch_sfc"
 }
 
 # The kernel loads signed modules only, for either reason; and the log of one that was refused

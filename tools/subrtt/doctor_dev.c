@@ -195,8 +195,9 @@ static void check_port(const struct qdisc_port *p, void *arg)
 
 	if (!p->any->len)
 		found(D_FIX, "qdisc",
-		      words("sudo tc qdisc del dev %s root; sudo modprobe -r sch_sfc; sudo modprobe sch_sfc   # then its qdiscs anew",
-			    p->dev),
+		      words("%s   # then its qdiscs anew",
+			    replace_module("sch_sfc", words("sudo tc qdisc del dev %s root; ",
+							    p->dev))),
 		      "the loaded sch_sfc is of another version than this subrtt: its statistics cannot be read");
 	else if (!p->st->link_rate)
 		found(D_FIX, "speed",

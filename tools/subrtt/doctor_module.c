@@ -205,6 +205,24 @@ static bool speaks_our_netlink(void)
 	return family >= 0;
 }
 
+/*
+ * What new sockets or devices take by default holds its module: another stands in for it.  Behind
+ * that comes @first, which ends with "; " or is empty.
+ */
+char *replace_module(const char *name, const char *first)
+{
+	bool tcp = !strcmp(name, "tcp_bolt");
+	const char *sysctl = tcp ? "net.ipv4.tcp_congestion_control" : "net.core.default_qdisc";
+	char *load = words("%ssudo modprobe -r %s; sudo modprobe %s", first, name, name), now[64];
+
+	bc_read_file(tcp ? "/proc/sys/net/ipv4/tcp_congestion_control" :
+		     "/proc/sys/net/core/default_qdisc", now, sizeof(now));
+	if (strcmp(now, "bolt") && strcmp(now, "swift") && strcmp(now, "sfc"))
+		return load;
+	return words("sudo sysctl -w %s=%s; %s; sudo sysctl -w %s=%s", sysctl,
+		     tcp ? "reno" : "pfifo_fast", load, sysctl, now);
+}
+
 static void doctor_module(const char *name, enum finding absent, const char *purpose)
 {
 	const char *why;
@@ -212,7 +230,7 @@ static void doctor_module(const char *name, enum finding absent, const char *pur
 
 	if (module_loaded(name)) {
 		if (!strcmp(name, "tcp_bolt") && !speaks_our_netlink())
-			found(D_FIX, "module", "sudo modprobe -r tcp_bolt; sudo modprobe tcp_bolt",
+			found(D_FIX, "module", replace_module(name, ""),
 			      "the loaded %s is of another version than this subrtt", name);
 		else
 			found(D_OK, "module", NULL, "%s is loaded", name);

@@ -58,7 +58,7 @@ void doctor_sysctls(void)
 		found(D_FIX, "sysctl", "sudo sysctl -w net.bolt.hooks=1",
 		      "net.bolt.hooks is 0: no connection of this namespace carries the option, and none can be paused");
 	if (!sysctl_read("net/bolt/base_rtt_ns", &rtt))
-		found(D_FIX, "sysctl", "sudo rmmod tcp_bolt; sudo modprobe tcp_bolt",
+		found(D_FIX, "sysctl", replace_module("tcp_bolt", ""),
 		      "net.bolt.* is missing: tcp_bolt is loaded, but not of this version");
 	else if (!rtt)
 		found(D_NOTE, "sysctl", "sudo sysctl -w net.bolt.base_rtt_ns=8000   # the fabric's round trip without queues",

@@ -226,8 +226,8 @@ int bc_nl_family(struct nl_sock *sk, const char *family, unsigned int version, c
 			return id;
 		if (!quietly)
 			bc_error(BC_ABSENT,
-				 "the loaded %s is of another version than this subrtt (netlink family \"%s\" %u, not %u): sudo rmmod %s; sudo modprobe %s",
-				 module, family, has, version, module, module);
+				 "the loaded %s is of another version than this subrtt (netlink family \"%s\" %u, not %u): sudo subrtt doctor",
+				 module, family, has, version);
 		return -BC_ABSENT;
 	}
 	if (quietly)
