@@ -296,7 +296,7 @@ test_dashboard() {
 		n=$((n + 1))
 	done < <(grep -oE 'subrtt_[a-z0-9_]+' "$conf/grafana/subrtt.json" | sort -u)
 	expect_ge "metrics" "$n" 10
-	expect "the unit's options" grep -q "^ExecStart=/usr/bin/subrtt exporter --listen 127.0.0.1:9823$" \
+	expect "the unit's options" grep -q "^ExecStart=subrtt exporter --listen 127.0.0.1:9823$" \
 		"$conf/systemd/subrtt-exporter.service"
 	expect "the port" grep -q '127.0.0.1:9823' "$conf/prometheus/subrtt.yml"
 }
