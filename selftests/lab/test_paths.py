@@ -146,11 +146,20 @@ class Make(Case):
         tree = self.copy()
         for words in (("tools", "O=out"), ("-C", "tools", "O=../out/tools"), ("-C", "tools/subrtt", "OUT=../../out"), ("-C", "selftests", "O=../out/s"),
                       ("-C", "tools/lab/guest", "OUT=../../../out")):
-            said = self.command("make", "-n", *words, cwd=tree).stdout
-            outputs = re.findall(r" -o (\S+)", said)
-            self.assertTrue(outputs, said)
-            for output in outputs:
-                self.assertTrue(output.startswith(f"{tree}/out/"), f"{words}: {output}")
+            self.builds_in(tree / "out", "-C", tree, *words)
+
+    def test_without_one_it_is_build(self):
+        tree = self.copy()
+        for directory in MAKEFILES:
+            with self.subTest(directory=directory):
+                self.builds_in(tree / "build", "-C", tree / directory, *(["tools"] if directory == "." else []))
+
+    def builds_in(self, out, *words):
+        said = self.command("make", "-n", *words).stdout
+        outputs = re.findall(r" -o (\S+)", said)
+        self.assertTrue(outputs, said)
+        for output in outputs:
+            self.assertTrue(output.startswith(f"{out}/"), f"{words}: {output}")
 
 
 class Scripts(Case):
