@@ -129,6 +129,9 @@ class Refuses(unittest.TestCase):
         self.refused("event.0.at", "event.0.at=2ms", "event.0.do=stop", "event.0.flow=0")
         self.assertIn("topology.paths", self.refused("event.0.do", "topology.paths=1", "event.0.at=1us",
                                                       "event.0.do=reroute", "event.0.flow=0"))
+        for tool in ("tc", "ip", "sysctl", "ethtool"):
+            context.one(sets=["event.0.at=1us", "event.0.do=set", "event.0.node=a", f"event.0.command={tool} x"])
+            self.assertIn(tool, self.refused("event.0.command", "event.0.at=1us", "event.0.do=set", "event.0.node=a", "event.0.command=reboot"))
         self.refused("event.0.path", "topology.paths=2", "event.0.at=1us", "event.0.do=reroute", "event.0.flow=0", "event.0.path=2")
         self.refused("event.0.command", "event.0.at=1us", "event.0.do=set", "event.0.node=a")
         self.refused("event.0.node", "event.0.at=1us", "event.0.do=set", "event.0.node=x", "event.0.command=tc qdisc show")

@@ -299,7 +299,7 @@ class Event:
     flow: int = key(integer(0, 10**6), None, "stop, reroute: which [[flow]], from 0")
     path: int = key(integer(0, 63), 1, "reroute: which of the equal paths, from 0; the flow is on path 0 before")
     node: str = key(name, None, "set: the node whose namespace the command runs in")
-    command: str = key(text, None, "set: tc, ip or sysctl -w command")
+    command: str = key(text, None, "set: tc, ip, sysctl -w or ethtool command")
     count: int = key(integer(1, 4096), 1, "stop, reroute: so many, each of the next flow")
     apart: int = key(small_time, 0, "count: each so long after the one before")
 
@@ -711,7 +711,7 @@ def check(s, where, idle=False):
             if e.node not in net.nodes:
                 bad(f"{k}.node", f"\"{e.node}\" is not a node; the switches are {', '.join(net.switches)}")
             if e.command.split()[0] not in ("tc", "ip", "sysctl", "ethtool"):
-                bad(f"{k}.command", "must start with tc, ip or sysctl")
+                bad(f"{k}.command", "must start with tc, ip, sysctl or ethtool")
         if e.do == "reroute":
             f = s.flow[e.flow]
             choices = net.alternatives(f.from_, f.to)
