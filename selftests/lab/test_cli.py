@@ -161,7 +161,8 @@ class Lists(unittest.TestCase):
         files = {p.stem for p in (context.TREE / "tools/lab/scenarios").glob("*.toml")}
         self.assertEqual({line.split()[0] for line in lines}, files)
         self.assertTrue(all(len(line.split()) > 3 for line in lines))
-        self.assertEqual(controls, "Congestion controls (--cc): bbr, bolt, cubic, dctcp, reno, swift, vegas\n")
+        self.assertEqual(controls, "Congestion controls (--cc): bbr, bolt, cubic, dctcp, reno, swift, vegas\n\n"
+                         f"The scenarios are in {context.TREE}/tools/lab/scenarios\n")
 
     def test_only_what_is_asked_for(self):
         controls = "bbr\nbolt\ncubic\ndctcp\nreno\nswift\nvegas\n"

@@ -185,7 +185,7 @@ def list_scenarios():
     for path in shipped:
         with open(path, "rb") as f:
             print(f"{path.stem:<{width}} {tomllib.load(f).get('about', '')}")
-    print(f"\nCongestion controls (--cc): {', '.join(ask.congestion_controls())}")
+    print(f"\nCongestion controls (--cc): {', '.join(ask.congestion_controls())}\n\nThe scenarios are in {SCENARIOS}")
     return 0
 
 
