@@ -27,6 +27,9 @@ class Completion(unittest.TestCase):
         for name, of in commands.items():
             options = {o for a in of._actions for o in a.option_strings} | ({"--"} if name == "sweep" else set())
             self.assertEqual({w for w in completed(name, "-") if w.startswith("-")}, options, name)
+            for a in of._actions:
+                if a.choices:
+                    self.assertEqual(completed(name, a.option_strings[0], ""), list(a.choices), (name, a.option_strings))
 
     def test_scenarios_and_files(self):
         self.assertIn("flow-join", completed("run", "flow"))

@@ -70,7 +70,7 @@ def parser():
     raised.add_argument("--cc", help="congestion control of its hosts (the first of the scenario)")
     raised.add_argument("--set", action="append", default=[], metavar="KEY.PATH=VALUE", dest="sets", help="as of `run`")
     raised.add_argument("--seed", type=int, metavar="N", help="seed of its load and of the kernel's randomness (that of the scenario)")
-    raised.add_argument("--kernel", choices=("6.1", "6.12"), help="of the lab (6.12)")
+    raised.add_argument("--kernel", choices=backends.KERNELS, help=f"of the lab ({backends.KERNEL})")
     raised.add_argument("--module", action="append", default=[], metavar="FILE.ko|DIR", dest="own", help="as of `run`")
     done = sub.add_parser("exec", help="run a command on a node of the network that is up", usage="%(prog)s [-t] [--privileged] NODE -- COMMAND [ARGUMENT...]")
     done.add_argument("-t", "--tty", action="store_true", help="give it a terminal")

@@ -21,7 +21,7 @@ import time
 import tomllib
 from pathlib import Path
 
-from . import ask, build, modules, programs, schema, tables, traffic
+from . import ask, backends, build, modules, programs, schema, tables, traffic
 from .build import RunError, progress
 from .guest import GONE_WITH_US
 from .output import Output
@@ -321,7 +321,7 @@ def failures(cases, out, status, began, rest):
 
 
 def run(path, out, find, cc=None, sets=(), seeds=(), kernel=None, jobs=None, force=False, own=(), rest=()):
-    sweep, version = described(path, cc, sets, seeds, find), kernel or "6.12"
+    sweep, version = described(path, cc, sets, seeds, find), kernel or backends.KERNEL
     modules.check(own)
     with told_of_commas(sweep):
         scenarios = scenarios_of(sweep)

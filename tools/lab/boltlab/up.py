@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 
-from . import ask, build, frames, guest, modules, plan, programs, runner, serve, state, topology, traffic
+from . import ask, backends, build, frames, guest, modules, plan, programs, runner, serve, state, topology, traffic
 from .build import RunError, progress
 
 KERNEL_MB = 1024            # for what commands do
@@ -27,7 +27,7 @@ def up(path, cc, sets, seed, kernel, own):
         since = f" since {known['since']}" if known else ""
         raise RunError(f"{known.get('name', 'a network')} is up already{since}: `lab down` ends it")
     s = runner.load(path, cc[:1] if cc else None, sets, (seed,) if seed is not None else (), idle=True)[0][1]
-    version = kernel or "6.12"
+    version = kernel or backends.KERNEL
     if not own:
         ask.check_congestion_controls([(s.cc[0], s)], ask.congestion_controls("uml", version), cc is not None)
     built = modules.beside(build.everything(version), own)
