@@ -186,6 +186,28 @@ class Incast(unittest.TestCase):
         self.assertTrue(all(p.src != p.dst for p in t.pairs))
 
 
+class Ports(unittest.TestCase):
+    def fresh(self, n, more=""):
+        flow = '[[flow]]\nfrom = "h1"\nto = "h0"\nconnect = "fresh"\nbytes = 1000\n'
+        return context.one(STAR.format(duration="1ms") + more + n * flow)[2]
+
+    def test_nobody_sends_from_where_it_listens(self):
+        text = '[workload]\ntrace = "flows.txt"\nconnections = 256\n'
+        with mock.patch.object(traffic, "read_trace", return_value=[("h0", f"h{i}", 0, 1) for i in range(1, 9)]), \
+                mock.patch.object(traffic, "FIRST_SPORT", traffic.FIRST_FRESH + 100):
+            pairs = self.fresh(100, text).pairs
+        listens = [p.fresh for p in pairs if p.fresh]
+        self.assertEqual(len(set(listens)), 100)
+        sends = {port for p in pairs if p.src == "h0" for port in range(p.sport, p.sport + p.connections)}
+        self.assertEqual(len(sends), 8 * 256)
+        self.assertFalse(sends & set(listens))
+
+    def test_a_host_listens_for_so_many(self):
+        with mock.patch.object(traffic, "FIRST_SPORT", traffic.FIRST_FRESH + 100), self.assertRaisesRegex(
+                ScenarioError, 'test.toml: flow.100.connect: at most 100 flows to h0 can be "fresh"'):
+            self.fresh(101)
+
+
 class Trace(unittest.TestCase):
     def read(self, text, more=""):
         path = context.write(STAR.format(duration="10ms") + f'[workload]\ntrace = "flows.txt"\n{more}')

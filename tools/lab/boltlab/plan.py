@@ -322,7 +322,7 @@ class Plan:
         for dst, cc in listeners:
             self.add("listen", dst, net.ip, cc)
         for p in traffic.pairs:
-            self.add("conn", p.src, p.dst, net.address(p.dst), p.connections, p.cc, p.sport, int(p.fresh),
+            self.add("conn", p.src, p.dst, net.address(p.dst), p.connections, p.cc, p.sport, p.fresh,
                      p.sample_id, p.dscp)
         for pair in dict.fromkeys(m.pair for m in explain.messages(s, traffic)):
             self.add("follow", pair, s.explain_mb)

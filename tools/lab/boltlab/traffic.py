@@ -15,7 +15,7 @@ from . import topology, units
 from .schema import MAX_BYTES, ScenarioError
 
 WORKLOADS = Path(__file__).resolve().parent.parent / "workloads"
-FIRST_SPORT = 10000
+FIRST_FRESH, FIRST_SPORT = 5100, 10000      # below them: what every host listens on
 MAX_MESSAGES = 10**7
 MAX_SECONDS = 10**6
 
@@ -28,7 +28,7 @@ class Pair:
     cc: str
     sport: int
     connections: int = 1
-    fresh: bool = False
+    fresh: int = 0          # the port that waits for it; 0: connected beforehand
     sample_id: int = -1
     dscp: int = 0
 
@@ -139,10 +139,10 @@ def wire_bytes(payload, s):
 def build(s, net, where):
     cc = s.cc[0]
     traffic = Traffic()
-    next_sport = {}
+    next_sport, next_fresh = {}, {}
     shared = {}
 
-    def open_pair(src, dst, flow_cc, connections=1, fresh=False, sample_id=-1, dscp=0):
+    def open_pair(src, dst, flow_cc, connections=1, fresh=0, sample_id=-1, dscp=0):
         sport = next_sport.get(src, FIRST_SPORT)
         next_sport[src] = sport + connections
         if sport + connections >= 60000:
@@ -179,7 +179,13 @@ def build(s, net, where):
 
     ideals = {}
     for i, f in enumerate(s.flow):
-        pair = open_pair(f.from_, f.to, f.cc or cc, fresh=f.connect == "fresh",
+        port = 0
+        if f.connect == "fresh":
+            port = next_fresh.get(f.to, FIRST_FRESH)
+            next_fresh[f.to] = port + 1
+            if port == FIRST_SPORT:
+                raise ScenarioError(f"{where}: flow.{i}.connect: at most {FIRST_SPORT - FIRST_FRESH} flows to {f.to} can be \"fresh\"")
+        pair = open_pair(f.from_, f.to, f.cc or cc, fresh=port,
                          sample_id=i if i < s.sample_flows else -1, dscp=f.dscp)
         send(pair, f.start, f.bytes, "flow")
 

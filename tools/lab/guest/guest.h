@@ -71,7 +71,7 @@ void net_batch_end(void);
 void load_listen(int ns, const char *family, const char *cc);
 void load_buffers(int sndbuf, int rcvbuf, unsigned int need_window);
 void load_pair(int from, int to, const char *dst, unsigned int connections, const char *cc,
-	       unsigned int sport, bool fresh, int sample_id, unsigned int dscp);
+	       unsigned int sport, unsigned int fresh, int sample_id, unsigned int dscp);
 void load_follow(unsigned int pair, unsigned int buffer_mb);
 void load_message(unsigned int id, int pair, int64_t start_ns, int64_t bytes);
 void load_stop(unsigned int id, int64_t at_ns);

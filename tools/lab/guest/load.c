@@ -50,7 +50,6 @@
 #include "guest.h"
 
 #define PORT_SHARED	5000		/* + index of the congestion control */
-#define PORT_FRESH	20000		/* + index of the pair: one connection each */
 #define SETTLE_NS	(50 * NSEC_PER_MSEC)	/* the first timers after boot fire late */
 #define WARM_BYTES	100
 #define WARM_QUIET_NS	(2 * NSEC_PER_MSEC)
@@ -272,7 +271,7 @@ static int family_of(const struct pair *p)
 }
 
 void load_pair(int from, int to, const char *dst, unsigned int connections, const char *cc,
-	       unsigned int sport, bool fresh, int sample_id, unsigned int dscp)
+	       unsigned int sport, unsigned int fresh, int sample_id, unsigned int dscp)
 {
 	struct pair *p = PUSH(pairs);
 
@@ -301,7 +300,7 @@ void load_pair(int from, int to, const char *dst, unsigned int connections, cons
 	}
 	p->listener = -1;
 	if (fresh) {
-		p->port = PORT_FRESH + pairs.n - 1;
+		p->port = fresh;
 		p->listener = listen_on(to, family_of(p), p->port, cc);
 	}
 }

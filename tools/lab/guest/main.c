@@ -290,7 +290,7 @@ static void do_conn(char **rest)
 	unsigned int n = take_number(rest);
 	const char *cc = take_word(rest);
 	unsigned int sport = take_number(rest);
-	bool fresh = take_number(rest);
+	unsigned int fresh = take_number(rest);
 	int sample_id = take_number(rest);
 
 	load_pair(from, to, dst, n, cc, sport, fresh, sample_id, take_number(rest));
