@@ -55,6 +55,16 @@ class Modules(unittest.TestCase):
         self.assertEqual(modules.beside(self.built, [mine]).modules, both.modules)
         self.assertIn("given twice", self.refused(modules.beside, self.built, [mine, mine]))
 
+    def test_parameters(self):
+        mine = self.module("mine.ko", MAGIC + "\0parmtype=beta:uint\0parmtype=steps:array of int\0")
+        both = modules.beside(self.built, [f"{mine}:beta=3,steps=1,2"])
+        self.assertEqual((both.modules / "mine.ko.parameters").read_text(), " beta=3 steps=1,2")
+        self.assertTrue(both.own["mine"].endswith(" beta=3 steps=1,2"))
+        plain = modules.beside(self.built, [mine])
+        self.assertEqual(sorted(p.name for p in plain.modules.iterdir()), [".complete", "lablink.ko", "mine.ko"])
+        self.assertIn(f"--module {mine}: has no parameter bet", self.refused(modules.beside, self.built, [f"{mine}:bet=3"]))
+        modules.check([f"{mine}:beta=3"])
+
     def test_one_takes_the_place_of_the_labs(self):
         mine = self.module("lablink.ko", MAGIC + "mine")
         with mock.patch.object(modules, "_taken", lambda value, built: Path(value)):

@@ -21,6 +21,9 @@ def example(lab, j):
     with open(os.path.join(out, "result.json"), encoding="utf-8") as f:
         result = json.load(f)
     j.must(list(result["versions"]["modules"]) == ["tcp_aimd"] and " --module " in result["command"], f"{result['versions']}, {result['command']}")
+    runs, _ = lab.run("flow-join", "--module", f"{EXAMPLE}:decrease=2", "--cc", "aimd", *LOSSY)
+    halves = runs["aimd"].link("a-b").link
+    j.must(0.95 < halves["queue_bytes"]["p50"] / reno["queue_bytes"]["p50"] < 1.05, f"with decrease=2 p50 queue {halves['queue_bytes']['p50']}")
     j.must(set(os.listdir(EXAMPLE)) == {"Kbuild", "tcp_aimd.c"}, "nothing was written beside the source")
 
 
@@ -65,7 +68,7 @@ def qdisc(lab, j):
 
 # what is replaced in the example, and by what; what is said
 BROKEN = (
-    ("u32 cwnd = ", "u32 cwnd = nonesuch + ", "does not build for 6.12.", "tcp_aimd.c:20:20: error: ", "nonesuch"),
+    ("u32 cwnd = ", "u32 cwnd = nonesuch + ", "does not build for 6.12.", "tcp_aimd.c:22:20: error: ", "nonesuch"),
     ("return tcp_register", "extern void nonesuch(void); nonesuch(); return tcp_register", "does not build for 6.12.", "\"nonesuch\" ["),
     ("return tcp_register_congestion_control(&aimd)", "return -EINVAL", "--module: tcp_aimd; ", "Invalid argument"),
     ("return tcp_register_congestion_control(&aimd)", "return *(volatile int *)8", "--module: tcp_aimd; ", "Kernel panic"),

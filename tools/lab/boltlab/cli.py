@@ -42,7 +42,7 @@ def parser():
     run.add_argument("--slow", type=int, metavar="N",
                      help="divide every rate by N and multiply every time by N (1; with qemu and native the smallest power of ten that they sustain)")
     run.add_argument("--kernel", choices=backends.KERNELS, help=f"of uml and qemu ({backends.KERNEL})")
-    run.add_argument("--module", action="append", default=[], metavar="FILE.ko|DIR", dest="own",
+    run.add_argument("--module", action="append", default=[], metavar="FILE.ko|DIR[:NAME=VALUE,...]", dest="own",
                      help="a congestion control or qdisc of your own: a module of the lab's kernel, or its source with a Kbuild")
     run.add_argument("--cpu-cost", metavar="MODEL", dest="cpu_cost",
                      help="let system calls of programs take virtual time: 500ns for each, or call=500ns,byte=0.05ns,cores=2 (free)")

@@ -18,11 +18,18 @@ from .build import RunError, progress
 VERMAGIC = re.compile(rb"vermagic=([ -~]+)\0")
 MADE = shutil.ignore_patterns(".*", "*.o", "*.ko", "*.mod", "*.mod.c", "*.a", "*.symvers", "modules.order", "__pycache__")
 BUILD_FILES = ("Kbuild", "Makefile")
+PARAMETERS = re.compile(r"(.+?):(\w+=[^\s\0]*)")
+
+
+def parted(value):
+    """The path, and parameters as the kernel takes them: of `a=1,b=2,3` the second is an array."""
+    found = PARAMETERS.fullmatch(value)
+    return (found[1], re.split(r",(?=\w+=)", found[2])) if found else (value, [])
 
 
 def check(values):
     """Before anything is built."""
-    for value in values:
+    for value, _ in map(parted, values):
         path = Path(value)
         if path.is_dir():
             if not any((path / name).is_file() for name in BUILD_FILES):
@@ -44,14 +51,25 @@ def beside(built, values):
     """`built` with these modules, too; one that has the name of the lab's takes its place."""
     if not values:
         return built
-    made = [ko for value in values for ko in (_build(value, built) if Path(value).is_dir() else [_taken(value, built)])]
-    own = {ko.stem: hashlib.sha256(ko.read_bytes()).hexdigest()[:16] for ko in made}
+    made, given = [], {}
+    for value, parameters in map(parted, values):
+        these = _build(value, built) if Path(value).is_dir() else [_taken(value, built)]
+        made += these
+        for one in parameters:
+            of = [ko for ko in these if f"parmtype={one.partition('=')[0]}:".encode() in ko.read_bytes()]
+            if not of:
+                raise RunError(f"--module {value}: has no parameter {one.partition('=')[0]}")
+            for ko in of:
+                given[ko.stem] = f"{given.get(ko.stem, '')} {one}"
+    own = {ko.stem: hashlib.sha256(ko.read_bytes()).hexdigest()[:16] + given.get(ko.stem, "") for ko in made}
     if len(own) < len(made):
         raise RunError(f"--module: a module is given twice: {', '.join(sorted(ko.stem for ko in made))}")
 
     def fill(load):
         for ko in {ko.name: ko for ko in (*built.modules.glob("*.ko"), *made)}.values():
             shutil.copy(ko, load)
+        for name, text in given.items():
+            (load / f"{name}.ko.parameters").write_text(text)
     return dataclasses.replace(built, modules=_kept(built, (f"{k} {v}" for k, v in own.items()), fill), own=own)
 
 

@@ -19,6 +19,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -151,6 +152,16 @@ static void must_mount(const char *type, const char *where, const char *options)
 		fail("mount %s on %s", type, where);
 }
 
+/* What MODULE.ko.parameters says, if it is there. */
+static const char *module_parameters(const char *ko)
+{
+	char path[PATH_MAX];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s.parameters", ko);
+	return access(path, F_OK) ? "" : read_all(path, &len);
+}
+
 /*
  * Modules in any order: one that misses a symbol waits until the others are in.
  */
@@ -170,7 +181,7 @@ static void load_modules(char **path)
 			fd = open(path[i], O_RDONLY | O_CLOEXEC);
 			if (fd < 0)
 				fail("%s", path[i]);
-			if (!syscall(SYS_finit_module, fd, "", 0)) {
+			if (!syscall(SYS_finit_module, fd, module_parameters(path[i]), 0)) {
 				path[i] = "";
 				left--;
 			} else if (errno != ENOENT) {

@@ -13,13 +13,15 @@
 #include <linux/module.h>
 #include <net/tcp.h>
 
-#define AIMD_DECREASE	8	/* the share of the window that a loss costs: 1/8 */
+static unsigned int decrease = 8;
+module_param(decrease, uint, 0444);
+MODULE_PARM_DESC(decrease, "a loss costs 1/decrease of the window (8)");
 
 static u32 aimd_ssthresh(struct sock *sk)
 {
 	u32 cwnd = tcp_snd_cwnd(tcp_sk(sk));
 
-	return max(cwnd - max(cwnd / AIMD_DECREASE, 1U), 2U);
+	return max(cwnd - max(cwnd / decrease, 1U), 2U);
 }
 
 static void aimd_cong_avoid(struct sock *sk, u32 ack, u32 acked)
@@ -47,6 +49,8 @@ static struct tcp_congestion_ops aimd __read_mostly = {
 
 static int __init aimd_init(void)
 {
+	if (!decrease)
+		return -EINVAL;
 	return tcp_register_congestion_control(&aimd);
 }
 
