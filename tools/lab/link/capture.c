@@ -210,19 +210,6 @@ void lab_uncapture(struct lablink *l)
 	kvfree(c);
 }
 
-/* Under RTNL, when no link is captured any more. */
-void lab_capture_forget(void)
-{
-	unsigned long flags;
-	u8 *data;
-
-	raw_spin_lock_irqsave(&lab_lock, flags);
-	data = buffer.data;
-	memset(&buffer, 0, sizeof(buffer));
-	raw_spin_unlock_irqrestore(&lab_lock, flags);
-	vfree(data);
-}
-
 void lab_capture_exit(void)
 {
 	vfree(buffer.data);

@@ -232,35 +232,6 @@ static int lab_cmd_fault(struct lab_cmd *c)
 	return lab_for_link(c, lab_do_fault);
 }
 
-static int lab_cmd_uncapture(struct lab_cmd *c)
-{
-	struct lablink *l;
-
-	rtnl_lock();
-	list_for_each_entry(l, &lab_links, list)
-		lab_uncapture(l);
-	lab_capture_forget();
-	rtnl_unlock();
-	return 0;
-}
-
-static void lab_unwatch_all(void)
-{
-	struct lablink *l;
-
-	list_for_each_entry(l, &lab_links, list)
-		lab_unwatch(l);
-}
-
-static int lab_cmd_unwatch(struct lab_cmd *c)
-{
-	rtnl_lock();
-	lab_measure_forget();
-	lab_unwatch_all();
-	rtnl_unlock();
-	return 0;
-}
-
 /* FD_SOCKET ID, words 1 and 2, with a reference. */
 static struct sock *lab_tcp_sock(struct lab_cmd *c, u64 *id)
 {
@@ -326,15 +297,6 @@ static int lab_cmd_follow(struct lab_cmd *c)
 	return err;
 }
 
-static int lab_cmd_unsock(struct lab_cmd *c)
-{
-	rtnl_lock();
-	lab_measure_forget();
-	lab_unsock();
-	rtnl_unlock();
-	return 0;
-}
-
 /* measure START_NS DURATION_NS INTERVAL_NS */
 static int lab_cmd_measure(struct lab_cmd *c)
 {
@@ -370,20 +332,6 @@ static int lab_cmd_finish(struct lab_cmd *c)
 	return err;
 }
 
-static int lab_cmd_reset(struct lab_cmd *c)
-{
-	rtnl_lock();
-	lab_measure_forget();
-	lab_unsock();
-	rtnl_unlock();
-	lab_remove_all();
-	rtnl_lock();
-	lab_capture_forget();
-	lab_follow_forget();
-	rtnl_unlock();
-	return 0;
-}
-
 static const struct {
 	const char *name;
 	int argc;
@@ -393,16 +341,12 @@ static const struct {
 	{ "set",	6,	lab_cmd_set },
 	{ "completions", 5,	lab_cmd_completions },
 	{ "watch",	3,	lab_cmd_watch },
-	{ "unwatch",	1,	lab_cmd_unwatch },
 	{ "sock",	3,	lab_cmd_sock },
-	{ "unsock",	1,	lab_cmd_unsock },
 	{ "follow",	4,	lab_cmd_follow },
 	{ "capture",	5,	lab_cmd_capture },
-	{ "uncapture",	1,	lab_cmd_uncapture },
 	{ "fault",	8,	lab_cmd_fault },
 	{ "measure",	4,	lab_cmd_measure },
 	{ "finish",	1,	lab_cmd_finish },
-	{ "reset",	1,	lab_cmd_reset },
 };
 
 static int lab_execute(char *line)

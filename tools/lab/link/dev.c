@@ -1035,18 +1035,6 @@ void lab_link_set_completions(struct lablink *l, bool bql, u32 coalesce_ns)
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
 }
 
-void lab_remove_all(void)
-{
-	struct lablink *l;
-	LIST_HEAD(kill);
-
-	rtnl_lock();
-	list_for_each_entry(l, &lab_links, list)
-		unregister_netdevice_queue(l->dev, &kill);
-	unregister_netdevice_many(&kill);
-	rtnl_unlock();
-}
-
 int lab_dev_init(void)
 {
 	return rtnl_link_register(&lab_link_ops);

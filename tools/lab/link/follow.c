@@ -433,18 +433,9 @@ void lab_unfollow(struct lablink *l)
 	kfree(f);
 }
 
-/* When nothing is followed any more. */
-void lab_follow_forget(void)
+void lab_follow_exit(void)
 {
-	struct lablink_follow_rec *rec;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&lab_lock, flags);
-	lab_following = false;
-	rec = trail.rec;
-	memset(&trail, 0, sizeof(trail));
-	raw_spin_unlock_irqrestore(&lab_lock, flags);
-	vfree(rec);
+	vfree(trail.rec);
 }
 
 ssize_t lab_follow_read(char __user *to, size_t count, loff_t *pos)

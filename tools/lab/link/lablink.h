@@ -230,7 +230,6 @@ int lab_pair_create(struct net *net_a, const char *name_a, struct net *net_b, co
 		    u64 rate_bps, u64 delay_ns, u32 mtu, u32 ring);
 struct lablink *lab_link_find(struct net *net, const char *name);
 int lab_link_set(struct lablink *l, u64 rate_bps, u64 delay_ns, u32 ring);
-void lab_remove_all(void);
 void lab_link_set_completions(struct lablink *l, bool bql, u32 coalesce_ns);
 void lab_dev_tx_done(struct lablink *l, u64 now);
 void lab_dev_completion(struct lablink *l, u64 now);
@@ -268,8 +267,6 @@ int lab_finish(void);
 int lab_watch(struct lablink *l);
 void lab_unwatch(struct lablink *l);
 int lab_sock(struct sock *sk, u32 id);
-void lab_unsock(void);
-void lab_measure_forget(void);
 void lab_window_begin(void);
 void lab_window_end(void);
 void lab_window_catch_up(u64 now);
@@ -298,7 +295,6 @@ static inline void lab_before_change(u64 now)
 
 int lab_capture(struct lablink *l, u32 snaplen, u64 bytes);
 void lab_uncapture(struct lablink *l);
-void lab_capture_forget(void);
 void lab_capture_exit(void);
 void lab_capture_packet(struct lablink *l, const struct sk_buff *skb, u64 ns,
 			enum lablink_capture_what what);
@@ -322,7 +318,7 @@ extern bool lab_following;
 
 int lab_follow(struct sock *sk, u32 id, u64 bytes);
 void lab_unfollow(struct lablink *l);
-void lab_follow_forget(void);
+void lab_follow_exit(void);
 void lab_follow_arrival(const struct lablink *l, const struct sk_buff *skb);
 void lab_follow_look(struct lablink *l, u64 now, bool after);
 ssize_t lab_follow_read(char __user *to, size_t count, loff_t *pos);

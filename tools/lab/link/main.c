@@ -39,7 +39,7 @@ static void __exit lablink_exit(void)
 	lab_ctl_exit();
 	lab_dev_exit();
 	lab_capture_exit();
-	lab_follow_forget();
+	lab_follow_exit();
 	lab_measure_exit();
 	lab_events_exit();
 }

@@ -304,7 +304,7 @@ int lab_sock(struct sock *sk, u32 id)
 }
 
 /* Under RTNL, no window open. */
-void lab_unsock(void)
+static void lab_unsock(void)
 {
 	struct lab_sock *s, *next;
 	unsigned long flags;
@@ -521,7 +521,7 @@ static int lab_samples_alloc(u64 begin_ns, u64 duration_ns, u64 interval_ns)
 /* ---- the window ---- */
 
 /* Under RTNL. Close a window that is open, drop what was measured. */
-void lab_measure_forget(void)
+static void lab_measure_forget(void)
 {
 	unsigned long flags;
 
