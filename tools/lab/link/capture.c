@@ -215,7 +215,7 @@ void lab_capture_exit(void)
 	vfree(buffer.data);
 }
 
-ssize_t lab_capture_read(char __user *to, size_t count, loff_t *pos)
+ssize_t lab_capture_read(struct file *file, char __user *to, size_t count, loff_t *pos)
 {
 	struct lablink_capture_hdr hdr = {
 		.magic = LABLINK_CAPTURE_MAGIC,

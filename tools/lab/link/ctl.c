@@ -136,7 +136,8 @@ static int lab_for_link(struct lab_cmd *c, int (*fn)(struct lab_cmd *c, struct l
 	return err;
 }
 
-static int lab_do_set(struct lab_cmd *c, struct lablink *l)
+/* set FD NAME RATE_BPS DELAY_NS RING */
+static int lab_cmd_set(struct lab_cmd *c, struct lablink *l)
 {
 	u64 rate, delay, ring;
 	int err = lab_direction(c, 3, 0, &rate, &delay, &ring);
@@ -144,7 +145,8 @@ static int lab_do_set(struct lab_cmd *c, struct lablink *l)
 	return err ? err : lab_link_set(l, rate, delay, ring);
 }
 
-static int lab_do_completions(struct lab_cmd *c, struct lablink *l)
+/* completions FD NAME BQL COALESCE_NS */
+static int lab_cmd_completions(struct lab_cmd *c, struct lablink *l)
 {
 	u64 bql, coalesce;
 	int err;
@@ -160,30 +162,14 @@ static int lab_do_completions(struct lab_cmd *c, struct lablink *l)
 	return 0;
 }
 
-static int lab_do_watch(struct lab_cmd *c, struct lablink *l)
+/* watch FD NAME */
+static int lab_cmd_watch(struct lab_cmd *c, struct lablink *l)
 {
 	return lab_watch(l);
 }
 
-/* set FD NAME RATE_BPS DELAY_NS RING */
-static int lab_cmd_set(struct lab_cmd *c)
-{
-	return lab_for_link(c, lab_do_set);
-}
-
-/* completions FD NAME BQL COALESCE_NS */
-static int lab_cmd_completions(struct lab_cmd *c)
-{
-	return lab_for_link(c, lab_do_completions);
-}
-
-/* watch FD NAME */
-static int lab_cmd_watch(struct lab_cmd *c)
-{
-	return lab_for_link(c, lab_do_watch);
-}
-
-static int lab_do_capture(struct lab_cmd *c, struct lablink *l)
+/* capture FD NAME BYTES BUFFER_MB */
+static int lab_cmd_capture(struct lab_cmd *c, struct lablink *l)
 {
 	u64 snaplen, mb;
 	int err;
@@ -201,13 +187,8 @@ static int lab_do_capture(struct lab_cmd *c, struct lablink *l)
 	return err;
 }
 
-/* capture FD NAME BYTES BUFFER_MB */
-static int lab_cmd_capture(struct lab_cmd *c)
-{
-	return lab_for_link(c, lab_do_capture);
-}
-
-static int lab_do_fault(struct lab_cmd *c, struct lablink *l)
+/* fault FD NAME ID KIND SHARE LATE_NS SEED */
+static int lab_cmd_fault(struct lab_cmd *c, struct lablink *l)
 {
 	u64 id, share, late, seed;
 	int kind, err;
@@ -224,12 +205,6 @@ static int lab_do_fault(struct lab_cmd *c, struct lablink *l)
 	if (!err)
 		err = lab_number(c, 7, 0, U64_MAX, &seed, "seed");
 	return err ? err : lab_fault_set(l, id, kind, share, late, seed);
-}
-
-/* fault FD NAME ID KIND SHARE LATE_NS SEED */
-static int lab_cmd_fault(struct lab_cmd *c)
-{
-	return lab_for_link(c, lab_do_fault);
 }
 
 /* FD_SOCKET ID, words 1 and 2, with a reference. */
@@ -332,21 +307,23 @@ static int lab_cmd_finish(struct lab_cmd *c)
 	return err;
 }
 
+/* A command, or one that is @of_link: of FD NAME, words 1 and 2. */
 static const struct {
 	const char *name;
 	int argc;
 	int (*fn)(struct lab_cmd *c);
+	int (*of_link)(struct lab_cmd *c, struct lablink *l);
 } lab_cmds[] = {
-	{ "pair",	9,	lab_cmd_pair },
-	{ "set",	6,	lab_cmd_set },
-	{ "completions", 5,	lab_cmd_completions },
-	{ "watch",	3,	lab_cmd_watch },
-	{ "sock",	3,	lab_cmd_sock },
-	{ "follow",	4,	lab_cmd_follow },
-	{ "capture",	5,	lab_cmd_capture },
-	{ "fault",	8,	lab_cmd_fault },
-	{ "measure",	4,	lab_cmd_measure },
-	{ "finish",	1,	lab_cmd_finish },
+	{ "pair",	9,	.fn = lab_cmd_pair },
+	{ "set",	6,	.of_link = lab_cmd_set },
+	{ "completions", 5,	.of_link = lab_cmd_completions },
+	{ "watch",	3,	.of_link = lab_cmd_watch },
+	{ "sock",	3,	.fn = lab_cmd_sock },
+	{ "follow",	4,	.fn = lab_cmd_follow },
+	{ "capture",	5,	.of_link = lab_cmd_capture },
+	{ "fault",	8,	.of_link = lab_cmd_fault },
+	{ "measure",	4,	.fn = lab_cmd_measure },
+	{ "finish",	1,	.fn = lab_cmd_finish },
 };
 
 static int lab_execute(char *line)
@@ -373,7 +350,8 @@ static int lab_execute(char *line)
 		c.why = "wrong number of words";
 		if (c.argc == lab_cmds[i].argc) {
 			c.why = NULL;
-			err = lab_cmds[i].fn(&c);
+			err = lab_cmds[i].fn ? lab_cmds[i].fn(&c) :
+					       lab_for_link(&c, lab_cmds[i].of_link);
 		}
 	}
 	if (err)
@@ -455,61 +433,52 @@ static const struct proc_ops lab_ctl_ops = {
 	.proc_release	= seq_release,
 };
 
-static ssize_t lab_read_samples(struct file *file, char __user *to, size_t count, loff_t *pos)
-{
-	return lab_samples_read(to, count, pos);
-}
-
 static const struct proc_ops lab_samples_ops = {
-	.proc_read	= lab_read_samples,
+	.proc_read	= lab_samples_read,
 	.proc_lseek	= default_llseek,
 };
-
-static ssize_t lab_read_capture(struct file *file, char __user *to, size_t count, loff_t *pos)
-{
-	return lab_capture_read(to, count, pos);
-}
 
 static const struct proc_ops lab_capture_ops = {
-	.proc_read	= lab_read_capture,
+	.proc_read	= lab_capture_read,
 	.proc_lseek	= default_llseek,
 };
-
-static ssize_t lab_read_follow(struct file *file, char __user *to, size_t count, loff_t *pos)
-{
-	return lab_follow_read(to, count, pos);
-}
 
 static const struct proc_ops lab_follow_ops = {
-	.proc_read	= lab_read_follow,
+	.proc_read	= lab_follow_read,
 	.proc_lseek	= default_llseek,
 };
+
+static const struct {
+	const char *name;
+	umode_t mode;
+	const struct proc_ops *ops;
+} lab_files[] = {
+	{ "lablink",		0600, &lab_ctl_ops },
+	{ "lablink_samples",	0400, &lab_samples_ops },
+	{ "lablink_capture",	0400, &lab_capture_ops },
+	{ "lablink_follow",	0400, &lab_follow_ops },
+};
+
+static void lab_remove_files(size_t n)
+{
+	while (n)
+		remove_proc_entry(lab_files[--n].name, NULL);
+}
 
 int lab_ctl_init(void)
 {
-	if (!proc_create("lablink", 0600, NULL, &lab_ctl_ops))
-		return -ENOMEM;
-	if (!proc_create("lablink_samples", 0400, NULL, &lab_samples_ops))
-		goto remove_ctl;
-	if (!proc_create("lablink_capture", 0400, NULL, &lab_capture_ops))
-		goto remove_samples;
-	if (!proc_create("lablink_follow", 0400, NULL, &lab_follow_ops))
-		goto remove_capture;
-	return 0;
+	size_t i;
 
-remove_capture:
-	remove_proc_entry("lablink_capture", NULL);
-remove_samples:
-	remove_proc_entry("lablink_samples", NULL);
-remove_ctl:
-	remove_proc_entry("lablink", NULL);
-	return -ENOMEM;
+	for (i = 0; i < ARRAY_SIZE(lab_files); i++) {
+		if (!proc_create(lab_files[i].name, lab_files[i].mode, NULL, lab_files[i].ops)) {
+			lab_remove_files(i);
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 void lab_ctl_exit(void)
 {
-	remove_proc_entry("lablink_follow", NULL);
-	remove_proc_entry("lablink_capture", NULL);
-	remove_proc_entry("lablink_samples", NULL);
-	remove_proc_entry("lablink", NULL);
+	lab_remove_files(ARRAY_SIZE(lab_files));
 }

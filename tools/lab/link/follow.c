@@ -438,7 +438,7 @@ void lab_follow_exit(void)
 	vfree(trail.rec);
 }
 
-ssize_t lab_follow_read(char __user *to, size_t count, loff_t *pos)
+ssize_t lab_follow_read(struct file *file, char __user *to, size_t count, loff_t *pos)
 {
 	struct lablink_follow_hdr hdr = {
 		.magic = LABLINK_FOLLOW_MAGIC,

@@ -274,7 +274,7 @@ void lab_fill_rows(u64 now);
 void lab_observe(struct lablink *l, u64 now, u32 extra_bytes);
 void lab_show_global(struct seq_file *m);
 void lab_show_link(struct seq_file *m, struct lablink *l);
-ssize_t lab_samples_read(char __user *to, size_t count, loff_t *pos);
+ssize_t lab_samples_read(struct file *file, char __user *to, size_t count, loff_t *pos);
 u64 lab_qdisc_drops(const struct net_device *dev);
 int lab_copy_part(char __user **to, size_t *count, loff_t *pos, u64 *offset,
 		  const void *part, u64 bytes);
@@ -299,7 +299,7 @@ void lab_capture_exit(void);
 void lab_capture_packet(struct lablink *l, const struct sk_buff *skb, u64 ns,
 			enum lablink_capture_what what);
 void lab_capture_look(struct lablink *l);
-ssize_t lab_capture_read(char __user *to, size_t count, loff_t *pos);
+ssize_t lab_capture_read(struct file *file, char __user *to, size_t count, loff_t *pos);
 
 /* ---- fault.c ---- */
 
@@ -321,7 +321,7 @@ void lab_unfollow(struct lablink *l);
 void lab_follow_exit(void);
 void lab_follow_arrival(const struct lablink *l, const struct sk_buff *skb);
 void lab_follow_look(struct lablink *l, u64 now, bool after);
-ssize_t lab_follow_read(char __user *to, size_t count, loff_t *pos);
+ssize_t lab_follow_read(struct file *file, char __user *to, size_t count, loff_t *pos);
 
 /* ---- ctl.c ---- */
 

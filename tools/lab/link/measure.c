@@ -755,7 +755,7 @@ int lab_copy_part(char __user **to, size_t *count, loff_t *pos, u64 *offset,
 	return 0;
 }
 
-ssize_t lab_samples_read(char __user *to, size_t count, loff_t *pos)
+ssize_t lab_samples_read(struct file *file, char __user *to, size_t count, loff_t *pos)
 {
 	struct lablink_samples_hdr hdr;
 	loff_t before = *pos;
