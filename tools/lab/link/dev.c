@@ -30,8 +30,6 @@
 #include <linux/mm.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
-#include <net/dsfield.h>
-#include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/rtnetlink.h>
 #include <net/sch_generic.h>
@@ -75,50 +73,36 @@ static struct sk_buff *lab_fifo_take(struct lab_fifo *f)
 
 /* ---- what a packet is ---- */
 
-struct lab_kind {
-	bool tcp_data;
-	bool ce;
-};
-
-/* The network header of a frame without tag, as the statistics need it. */
-static struct lab_kind lab_inspect(const struct sk_buff *skb)
+/* A frame without tag that has TCP payload. */
+static bool lab_has_data(const struct sk_buff *skb)
 {
-	struct lab_kind kind = { };
-	unsigned int offset, ip_len, proto;
+	unsigned int offset, proto;
+	struct tcphdr buf;
+	const struct tcphdr *th;
 
 	if (skb->protocol == htons(ETH_P_IP)) {
 		struct iphdr buf;
 		const struct iphdr *iph = skb_header_pointer(skb, ETH_HLEN, sizeof(buf), &buf);
 
-		if (!iph)
-			return kind;
-		kind.ce = INET_ECN_is_ce(iph->tos);
+		if (!iph || iph->frag_off & htons(IP_OFFSET))
+			return false;
 		proto = iph->protocol;
-		offset = iph->ihl * 4;
-		ip_len = skb->len - ETH_HLEN;
-		if (iph->frag_off & htons(IP_OFFSET))
-			return kind;
+		offset = ETH_HLEN + iph->ihl * 4;
 	} else if (skb->protocol == htons(ETH_P_IPV6)) {
 		struct ipv6hdr buf;
 		const struct ipv6hdr *iph = skb_header_pointer(skb, ETH_HLEN, sizeof(buf), &buf);
 
 		if (!iph)
-			return kind;
-		kind.ce = INET_ECN_is_ce(ipv6_get_dsfield(iph));
+			return false;
 		proto = iph->nexthdr;
-		offset = sizeof(*iph);
-		ip_len = skb->len - ETH_HLEN;
+		offset = ETH_HLEN + sizeof(*iph);
 	} else {
-		return kind;
+		return false;
 	}
-	if (proto == IPPROTO_TCP) {
-		struct tcphdr buf;
-		const struct tcphdr *th = skb_header_pointer(skb, ETH_HLEN + offset,
-							     sizeof(buf), &buf);
-
-		kind.tcp_data = th && ip_len > offset + th->doff * 4;
-	}
-	return kind;
+	if (proto != IPPROTO_TCP)
+		return false;
+	th = skb_header_pointer(skb, offset, sizeof(buf), &buf);
+	return th && skb->len > offset + th->doff * 4;
 }
 
 /* ---- transmit ---- */
@@ -208,7 +192,6 @@ static struct sk_buff *lab_segment(struct sk_buff *skb)
 
 static void lab_put_on_line(struct lablink *l, struct sk_buff *skb)
 {
-	struct lab_kind kind = lab_inspect(skb);
 	struct lab_cb *cb = lab_cb(skb);
 	u32 len = skb->len;
 	u64 ps = lab_serialize_ps(l, len);
@@ -219,10 +202,9 @@ static void lab_put_on_line(struct lablink *l, struct sk_buff *skb)
 	l->count.tx_busy_ps += ps;
 	l->count.tx_bytes += len;
 	l->count.tx_packets++;
-	l->count.ce_packets += kind.ce;
 
 	cb->len = len;
-	cb->tcp_data = kind.tcp_data;
+	cb->tcp_data = lab_has_data(skb);
 	cb->fate = 0;
 	if (unlikely(l->faulty))
 		lab_fault_decide(l, cb);
@@ -329,7 +311,6 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 
 	l->busy_until_ps = lab_begin_ps(l, now);
 	l->resume_ns = 0;
-	l->count.tx_skbs++;
 	before = l->count.tx_bytes;
 	if (!done)
 		done = lab_claim(l, skb);

@@ -182,11 +182,9 @@ static void lab_events_run(void)
 
 		lab_before_change(ev->ns);
 		lab_event_cancel(ev);
-		if (lab_window.state == LAB_RUNNING) {
-			lab_window.events++;
-			if (unlikely(now - ev->ns > lab_window.max_lateness_ns))
-				lab_window.max_lateness_ns = now - ev->ns;
-		}
+		if (lab_window.state == LAB_RUNNING &&
+		    unlikely(now - ev->ns > lab_window.max_lateness_ns))
+			lab_window.max_lateness_ns = now - ev->ns;
 		lab_event_deliver(ev, now);
 	}
 	lab_events_arm(now);

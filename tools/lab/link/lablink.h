@@ -89,14 +89,12 @@ static inline u64 lab_now(void)
 struct lab_counters {
 	u64 tx_bytes;
 	u64 tx_packets;
-	u64 tx_skbs;
 	u64 tx_busy_ps;
 	u64 tx_drops;
 	u64 rx_bytes;
 	u64 rx_packets;
 	u64 rx_data_packets;
 	u64 rx_drops;
-	u64 ce_packets;
 	u64 qdisc_drops;
 };
 
@@ -254,7 +252,6 @@ struct lab_window {
 	u64 edge_ns;
 	u64 trace_hash;
 	u64 max_lateness_ns;
-	u64 events;
 	u32 softnet_drops;
 };
 

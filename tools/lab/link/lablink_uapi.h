@@ -54,10 +54,7 @@ struct lablink_sample {
 		__u32 queue_bytes;	/* device: in its root qdisc, and in its ring */
 		__u32 cwnd_bytes;	/* socket: snd_cwnd * mss */
 	};
-	union {
-		__u32 queue_packets;	/* device: likewise */
-		__u32 inflight_bytes;	/* socket */
-	};
+	__u32 inflight_bytes;		/* socket; 0 of a device */
 };
 
 /*

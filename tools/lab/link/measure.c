@@ -61,7 +61,6 @@ struct lab_watch {
 	bool hooked;
 	u64 since_ns;
 	u32 max;
-	u32 last;
 	struct rcu_head rcu;
 	struct lab_bin bin[LAB_BINS];
 };
@@ -84,14 +83,13 @@ static struct {
 	struct lablink_column *column;
 	struct lablink_sample *row;
 	u64 rows_wanted;
-	u64 rows_lost;
 } samples;
 
 static struct lab_event begin_event, end_event;
 
 /* ---- queues ---- */
 
-static u32 lab_qdisc_backlog(const struct Qdisc *q, u32 *packets)
+static u32 lab_qdisc_backlog(const struct Qdisc *q)
 {
 	u32 bytes = q->qstats.backlog;
 	int cpu;
@@ -100,37 +98,31 @@ static u32 lab_qdisc_backlog(const struct Qdisc *q, u32 *packets)
 		for_each_possible_cpu(cpu)
 			bytes += per_cpu_ptr(q->cpu_qstats, cpu)->backlog;
 	}
-	*packets += qdisc_qlen_sum(q);
 	return bytes;
 }
 
 /* The root qdisc's, or what mq and mqprio have below them. Interrupts are off. */
-static u32 lab_backlog(const struct net_device *dev, u32 *packets)
+static u32 lab_backlog(const struct net_device *dev)
 {
 	const struct Qdisc *q = rcu_dereference_sched(dev->qdisc);
 	u32 bytes = 0;
 	unsigned int i;
 
-	*packets = 0;
 	if (!q)
 		return 0;
 	if (!(q->flags & TCQ_F_MQROOT))
-		return lab_qdisc_backlog(q, packets);
+		return lab_qdisc_backlog(q);
 	for (i = 0; i < dev->num_tx_queues; i++) {
 		q = rcu_dereference_sched(netdev_get_tx_queue(dev, i)->qdisc);
-		bytes += lab_qdisc_backlog(q, packets);
+		bytes += lab_qdisc_backlog(q);
 	}
 	return bytes;
 }
 
 /* ... and what the ring holds behind the packet on the wire. Under lab_lock. */
-static u32 lab_queue(const struct lablink *l, u32 *packets)
+static u32 lab_queue(const struct lablink *l)
 {
-	u32 bytes = lab_backlog(l->dev, packets), waiting = l->slots_used - l->slots_sent;
-
-	if (waiting)
-		*packets += waiting - 1;
-	return bytes + l->waiting_bytes;
+	return lab_backlog(l->dev) + l->waiting_bytes;
 }
 
 static u64 lab_qdisc_drops_one(const struct Qdisc *q)
@@ -191,13 +183,12 @@ static void lab_observe_watch(struct lab_watch *w, u64 now, u32 bytes)
 void lab_observe(struct lablink *l, u64 now, u32 extra_bytes)
 {
 	struct lab_watch *w = rcu_dereference_sched(l->watch);
-	u32 packets;
 
 	if (!w || lab_window.state != LAB_RUNNING || now <= w->since_ns)
 		return;
 	if (now > lab_window.end_ns)
 		now = lab_window.end_ns;
-	lab_observe_watch(w, now, lab_queue(l, &packets) + extra_bytes);
+	lab_observe_watch(w, now, lab_queue(l) + extra_bytes);
 }
 
 static unsigned int lab_egress(void *priv, struct sk_buff *skb,
@@ -268,7 +259,6 @@ void lab_unwatch(struct lablink *l)
 	RCU_INIT_POINTER(l->watch, NULL);
 	/* The columns of a row are the list as it was: end the samples here. */
 	if (lab_busy() && samples.row) {
-		samples.rows_lost += samples.rows_wanted - samples.hdr.rows;
 		samples.rows_wanted = samples.hdr.rows;
 		lab_window.next_row_ns = U64_MAX;
 	}
@@ -380,11 +370,6 @@ void lab_window_end(void)
 
 	list_for_each_entry(w, &lab_watches, list)
 		lab_observe(w->link, lab_window.end_ns, 0);
-	list_for_each_entry(w, &lab_watches, list) {
-		u32 packets;
-
-		w->last = lab_queue(w->link, &packets);
-	}
 	list_for_each_entry(l, &lab_links, list)
 		l->at_end = lab_counters_at(l, lab_window.end_ns);
 	lab_window.softnet_drops = lab_softnet_drops() - lab_window.softnet_drops;
@@ -412,7 +397,6 @@ void lab_window_catch_up(u64 now)
 static void lab_sample_device(struct lablink_sample *to, struct lablink *l, u64 ns)
 {
 	u64 now_ps = ns * LAB_PS_PER_NS, left_ps, bytes = l->count.tx_bytes;
-	u32 packets;
 
 	if (l->busy_until_ps > now_ps) {
 		left_ps = l->busy_until_ps - now_ps;
@@ -421,8 +405,8 @@ static void lab_sample_device(struct lablink_sample *to, struct lablink *l, u64 
 			mul_u64_u64_div_u64(left_ps, l->rate_bps, LAB_PS_BITS_PER_S) + 1;
 	}
 	to->tx_bytes = bytes - l->at_begin.tx_bytes;
-	to->queue_bytes = lab_queue(l, &packets);
-	to->queue_packets = packets;
+	to->queue_bytes = lab_queue(l);
+	to->inflight_bytes = 0;
 }
 
 static void lab_sample_socket(struct lablink_sample *to, struct lab_sock *s)
@@ -552,7 +536,6 @@ int lab_measure(u64 begin_ns, u64 duration_ns, u64 interval_ns)
 	list_for_each_entry(w, &lab_watches, list) {
 		memset(w->bin, 0, sizeof(w->bin));
 		w->max = 0;
-		w->last = 0;
 	}
 
 	raw_spin_lock_irqsave(&lab_lock, flags);
@@ -618,14 +601,12 @@ static struct lab_counters lab_counters_shown(struct lablink *l, u64 now)
 		return (struct lab_counters){ };
 	c.tx_bytes -= b->tx_bytes;
 	c.tx_packets -= b->tx_packets;
-	c.tx_skbs -= b->tx_skbs;
 	c.tx_busy_ps -= b->tx_busy_ps;
 	c.tx_drops -= b->tx_drops;
 	c.rx_bytes -= b->rx_bytes;
 	c.rx_packets -= b->rx_packets;
 	c.rx_data_packets -= b->rx_data_packets;
 	c.rx_drops -= b->rx_drops;
-	c.ce_packets -= b->ce_packets;
 	c.qdisc_drops -= b->qdisc_drops;
 	return c;
 }
@@ -648,23 +629,14 @@ static u32 lab_percentile(const struct lab_watch *w, u64 total_ns, u64 idle_ns,
 /* Under RTNL. */
 void lab_show_global(struct seq_file *m)
 {
-	u64 data_packets = 0, packets = 0, now;
 	struct lab_window win;
-	struct lablink *l;
 	unsigned long flags;
-	u64 rows, lost;
+	u64 now, rows;
 
 	raw_spin_lock_irqsave(&lab_lock, flags);
 	now = lab_now();
 	win = lab_window;
 	rows = samples.hdr.rows;
-	lost = samples.rows_lost;
-	list_for_each_entry(l, &lab_links, list) {
-		struct lab_counters c = lab_counters_shown(l, now);
-
-		data_packets += c.rx_data_packets;
-		packets += c.rx_packets;
-	}
 	if (win.state == LAB_RUNNING)
 		win.softnet_drops = lab_softnet_drops() - win.softnet_drops;
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
@@ -672,16 +644,15 @@ void lab_show_global(struct seq_file *m)
 	seq_printf(m, "global state=%s now_ns=%llu start_ns=%llu duration_ns=%llu interval_ns=%llu",
 		   lab_state_name[win.state], now, win.begin_ns, win.end_ns - win.begin_ns,
 		   win.interval_ns);
-	seq_printf(m, " rows=%llu rows_lost=%llu trace_hash=%016llx max_lateness_ns=%llu",
-		   rows, lost, win.trace_hash, win.max_lateness_ns);
-	seq_printf(m, " data_packets=%llu packets=%llu softnet_drops=%u events=%llu backend=%s\n",
-		   data_packets, packets, win.softnet_drops, win.events, lab_events_backend());
+	seq_printf(m, " rows=%llu trace_hash=%016llx max_lateness_ns=%llu softnet_drops=%u backend=%s\n",
+		   rows, win.trace_hash, win.max_lateness_ns, win.softnet_drops,
+		   lab_events_backend());
 }
 
 /* Under RTNL. */
 void lab_show_link(struct seq_file *m, struct lablink *l)
 {
-	u32 max = 0, end = 0, p50 = 0, p99 = 0, busy_p50 = 0, busy_p99 = 0, packets, rest = 0;
+	u32 max = 0, p50 = 0, p99 = 0, busy_p50 = 0, busy_p99 = 0, rest = 0;
 	u64 now, ns = 0, byte_ns = 0, mean = 0, busy_mean = 0;
 	struct lab_counters c;
 	struct lab_watch *w;
@@ -700,7 +671,6 @@ void lab_show_link(struct seq_file *m, struct lablink *l)
 			byte_ns += w->bin[i].byte_ns;
 		}
 		max = w->max;
-		end = lab_window.state == LAB_DONE ? w->last : lab_queue(l, &packets);
 		p50 = lab_percentile(w, ns, 0, 50);
 		p99 = lab_percentile(w, ns, 0, 99);
 		if (ns) {
@@ -719,21 +689,19 @@ void lab_show_link(struct seq_file *m, struct lablink *l)
 	}
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
 
-	seq_printf(m, "dev name=%s id=%u netns=%u ifindex=%d peer=%u rate_bps=%llu delay_ns=%llu",
-		   l->dev->name, l->id, dev_net(l->dev)->ns.inum, l->dev->ifindex, l->peer->id,
-		   l->rate_bps, l->delay_ns);
+	seq_printf(m, "dev name=%s id=%u rate_bps=%llu delay_ns=%llu",
+		   l->dev->name, l->id, l->rate_bps, l->delay_ns);
 	seq_printf(m, " mtu=%u ring=%u watched=%d", l->dev->mtu, l->ring, !!w);
-	seq_printf(m, " tx_bytes=%llu tx_packets=%llu tx_skbs=%llu busy_ns=%llu",
-		   c.tx_bytes, c.tx_packets, c.tx_skbs, div_u64(c.tx_busy_ps, LAB_PS_PER_NS));
-	seq_printf(m, " rx_bytes=%llu rx_packets=%llu rx_data_packets=%llu ce_packets=%llu",
-		   c.rx_bytes, c.rx_packets, c.rx_data_packets, c.ce_packets);
+	seq_printf(m, " tx_bytes=%llu tx_packets=%llu busy_ns=%llu",
+		   c.tx_bytes, c.tx_packets, div_u64(c.tx_busy_ps, LAB_PS_PER_NS));
+	seq_printf(m, " rx_bytes=%llu rx_packets=%llu rx_data_packets=%llu",
+		   c.rx_bytes, c.rx_packets, c.rx_data_packets);
 	seq_printf(m, " drops=%llu tx_drops=%llu rx_drops=%llu",
 		   c.qdisc_drops, c.tx_drops, c.rx_drops);
-	seq_printf(m, " queue_max=%u queue_mean=%llu.%03u queue_p50=%u queue_p99=%u queue_end=%u",
-		   max, mean, rest, p50, p99, end);
-	seq_printf(m, " queue_busy_mean=%llu queue_busy_p50=%u queue_busy_p99=%u",
+	seq_printf(m, " queue_max=%u queue_mean=%llu.%03u queue_p50=%u queue_p99=%u",
+		   max, mean, rest, p50, p99);
+	seq_printf(m, " queue_busy_mean=%llu queue_busy_p50=%u queue_busy_p99=%u\n",
 		   busy_mean, busy_p50, busy_p99);
-	seq_printf(m, " bql=%d coalesce_ns=%u\n", l->bql, l->coalesce_ns);
 }
 
 /* One part of the file: copy what of it lies at the position. */
