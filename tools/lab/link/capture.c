@@ -175,15 +175,7 @@ int lab_capture(struct lablink *l, u32 snaplen, u64 bytes)
 	if (!c)
 		return -ENOMEM;
 	c->link = l;
-	if (IS_ENABLED(CONFIG_NETFILTER_EGRESS)) {
-		c->egress.hook = lab_capture_egress;
-		c->egress.dev = l->dev;
-		c->egress.priv = c;
-		c->egress.pf = NFPROTO_NETDEV;
-		c->egress.hooknum = NF_NETDEV_EGRESS;
-		c->egress.priority = INT_MAX;
-		c->hooked = !nf_register_net_hook(dev_net(l->dev), &c->egress);
-	}
+	c->hooked = !lab_hook_egress(&c->egress, l->dev, lab_capture_egress, c);
 	if (!c->hooked)
 		netdev_warn(l->dev, "no egress hook, what the qdisc drops is not captured\n");
 	raw_spin_lock_irqsave(&lab_lock, flags);

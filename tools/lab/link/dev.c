@@ -992,6 +992,20 @@ struct lablink *lab_link_find(struct net *net, const char *name)
 	return NULL;
 }
 
+/* Under RTNL. The hook sees each packet before the device's qdisc does. */
+int lab_hook_egress(struct nf_hook_ops *ops, struct net_device *dev, nf_hookfn *hook, void *priv)
+{
+	if (!IS_ENABLED(CONFIG_NETFILTER_EGRESS))
+		return -EOPNOTSUPP;
+	ops->hook = hook;
+	ops->dev = dev;
+	ops->priv = priv;
+	ops->pf = NFPROTO_NETDEV;
+	ops->hooknum = NF_NETDEV_EGRESS;
+	ops->priority = INT_MAX;
+	return nf_register_net_hook(dev_net(dev), ops);
+}
+
 /* Under RTNL. */
 int lab_link_set(struct lablink *l, u64 rate_bps, u64 delay_ns, u32 ring)
 {

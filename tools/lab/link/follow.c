@@ -331,13 +331,7 @@ static int lab_follow_link(struct lablink *l)
 		return -ENOMEM;
 	f->link = l;
 	INIT_LIST_HEAD(&f->connections);
-	f->egress.hook = lab_follow_egress;
-	f->egress.dev = l->dev;
-	f->egress.priv = f;
-	f->egress.pf = NFPROTO_NETDEV;
-	f->egress.hooknum = NF_NETDEV_EGRESS;
-	f->egress.priority = INT_MAX;
-	err = nf_register_net_hook(dev_net(l->dev), &f->egress);
+	err = lab_hook_egress(&f->egress, l->dev, lab_follow_egress, f);
 	if (err) {
 		kfree(f);
 		return err;
@@ -386,7 +380,7 @@ int lab_follow(struct sock *sk, u32 id, u64 bytes)
 	int err = -ENODEV;
 
 	/* senders of another CPU would be read while they change */
-	if (IS_ENABLED(CONFIG_SMP) || !IS_ENABLED(CONFIG_NETFILTER_EGRESS))
+	if (IS_ENABLED(CONFIG_SMP))
 		err = -EOPNOTSUPP;
 	else if (l)
 		err = lab_trail_alloc(bytes) ?: lab_follow_link(l);

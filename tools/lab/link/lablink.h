@@ -228,6 +228,7 @@ int lab_pair_create(struct net *net_a, const char *name_a, struct net *net_b, co
 		    u64 rate_bps, u64 delay_ns, u32 mtu, u32 ring);
 struct lablink *lab_link_find(struct net *net, const char *name);
 int lab_link_set(struct lablink *l, u64 rate_bps, u64 delay_ns, u32 ring);
+int lab_hook_egress(struct nf_hook_ops *ops, struct net_device *dev, nf_hookfn *hook, void *priv);
 void lab_link_set_completions(struct lablink *l, bool bql, u32 coalesce_ns);
 void lab_dev_tx_done(struct lablink *l, u64 now);
 void lab_dev_completion(struct lablink *l, u64 now);

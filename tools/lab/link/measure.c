@@ -227,15 +227,7 @@ int lab_watch(struct lablink *l)
 	if (!w)
 		return -ENOMEM;
 	w->link = l;
-	if (IS_ENABLED(CONFIG_NETFILTER_EGRESS)) {
-		w->egress.hook = lab_egress;
-		w->egress.dev = l->dev;
-		w->egress.priv = w;
-		w->egress.pf = NFPROTO_NETDEV;
-		w->egress.hooknum = NF_NETDEV_EGRESS;
-		w->egress.priority = INT_MAX;
-		w->hooked = !nf_register_net_hook(dev_net(l->dev), &w->egress);
-	}
+	w->hooked = !lab_hook_egress(&w->egress, l->dev, lab_egress, w);
 	if (!w->hooked)
 		netdev_warn(l->dev, "no egress hook, queue statistics change at dequeue only\n");
 	raw_spin_lock_irqsave(&lab_lock, flags);
