@@ -285,38 +285,34 @@ int lab_sock(struct sock *sk, u32 id)
 	return 0;
 }
 
-/* Under RTNL, no window open. */
-static void lab_unsock(void)
-{
-	struct lab_sock *s, *next;
-	unsigned long flags;
-	LIST_HEAD(gone);
-
-	raw_spin_lock_irqsave(&lab_lock, flags);
-	list_splice_init(&lab_socks, &gone);
-	raw_spin_unlock_irqrestore(&lab_lock, flags);
-	list_for_each_entry_safe(s, next, &gone, list) {
-		sock_put(s->sk);
-		kfree(s);
-	}
-}
-
 /* ---- counters ---- */
 
 /* What the line has not yet carried of what it was given, at a point in time. */
-static struct lab_counters lab_counters_at(struct lablink *l, u64 ns)
+static u64 lab_left_ps(const struct lablink *l, u64 ns)
+{
+	u64 now_ps = ns * LAB_PS_PER_NS;
+
+	return l->busy_until_ps > now_ps ? l->busy_until_ps - now_ps : 0;
+}
+
+/* ... and what it has. */
+static u64 lab_tx_bytes(const struct lablink *l, u64 ns)
+{
+	u64 left_ps = lab_left_ps(l, ns), left = 0;
+
+	if (left_ps && l->ps_per_byte)
+		left = DIV_ROUND_UP_ULL(left_ps, l->ps_per_byte);
+	else if (left_ps)
+		left = mul_u64_u64_div_u64(left_ps, l->rate_bps, LAB_PS_BITS_PER_S) + 1;
+	return l->count.tx_bytes - min(left, l->count.tx_bytes);
+}
+
+static struct lab_counters lab_counters_at(const struct lablink *l, u64 ns)
 {
 	struct lab_counters c = l->count;
-	u64 now_ps = ns * LAB_PS_PER_NS, left_ps, left_bytes;
 
-	if (l->busy_until_ps > now_ps) {
-		left_ps = l->busy_until_ps - now_ps;
-		left_bytes = l->ps_per_byte ?
-			DIV_ROUND_UP_ULL(left_ps, l->ps_per_byte) :
-			mul_u64_u64_div_u64(left_ps, l->rate_bps, LAB_PS_BITS_PER_S) + 1;
-		c.tx_bytes -= min(left_bytes, c.tx_bytes);
-		c.tx_busy_ps -= min(left_ps, c.tx_busy_ps);
-	}
+	c.tx_bytes = lab_tx_bytes(l, ns);
+	c.tx_busy_ps -= min(lab_left_ps(l, ns), c.tx_busy_ps);
 	c.qdisc_drops = lab_qdisc_drops(l->dev);
 	return c;
 }
@@ -388,15 +384,7 @@ void lab_window_catch_up(u64 now)
 
 static void lab_sample_device(struct lablink_sample *to, struct lablink *l, u64 ns)
 {
-	u64 now_ps = ns * LAB_PS_PER_NS, left_ps, bytes = l->count.tx_bytes;
-
-	if (l->busy_until_ps > now_ps) {
-		left_ps = l->busy_until_ps - now_ps;
-		bytes -= l->ps_per_byte ?
-			DIV_ROUND_UP_ULL(left_ps, l->ps_per_byte) :
-			mul_u64_u64_div_u64(left_ps, l->rate_bps, LAB_PS_BITS_PER_S) + 1;
-	}
-	to->tx_bytes = bytes - l->at_begin.tx_bytes;
+	to->tx_bytes = lab_tx_bytes(l, ns) - l->at_begin.tx_bytes;
 	to->queue_bytes = lab_queue(l);
 	to->inflight_bytes = 0;
 }
@@ -751,8 +739,13 @@ int lab_measure_init(void)
 /* All devices, so all watches, are gone. */
 void lab_measure_exit(void)
 {
+	struct lab_sock *s, *next;
+
 	rtnl_lock();
 	lab_measure_forget();
-	lab_unsock();
+	list_for_each_entry_safe(s, next, &lab_socks, list) {
+		sock_put(s->sk);
+		kfree(s);
+	}
 	rtnl_unlock();
 }
