@@ -815,13 +815,7 @@ static int lab_get_link_ksettings(struct net_device *dev, struct ethtool_link_ks
 	return 0;
 }
 
-static void lab_get_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
-{
-	strscpy(info->driver, "lablink", sizeof(info->driver));
-}
-
 static const struct ethtool_ops lab_ethtool_ops = {
-	.get_drvinfo		= lab_get_drvinfo,
 	.get_link		= ethtool_op_get_link,
 	.get_link_ksettings	= lab_get_link_ksettings,
 	.get_ts_info		= ethtool_op_get_ts_info,
@@ -898,6 +892,9 @@ static struct lablink *lab_alloc(struct net *net, const char *name, u32 mtu)
 	eth_hw_addr_random(dev);
 	l = netdev_priv(dev);
 	l->dev = dev;
+	l->tx_done.pos = -1;
+	l->completion.pos = -1;
+	l->arrival.pos = -1;
 	INIT_LIST_HEAD(&l->list);
 	INIT_LIST_HEAD(&l->faults);
 	return l;
@@ -952,12 +949,6 @@ int lab_pair_create(struct net *net_a, const char *name_a, struct net *net_b, co
 	lab_set_direction(b, rate_bps, delay_ns, ring);
 
 	rtnl_lock();
-	a->tx_done.pos = -1;
-	a->completion.pos = -1;
-	a->arrival.pos = -1;
-	b->tx_done.pos = -1;
-	b->completion.pos = -1;
-	b->arrival.pos = -1;
 	err = lab_register(a);
 	if (err)
 		goto free_b;

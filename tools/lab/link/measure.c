@@ -89,69 +89,52 @@ static struct lab_event begin_event, end_event;
 
 /* ---- queues ---- */
 
-static u32 lab_qdisc_backlog(const struct Qdisc *q)
+struct lab_qdisc {
+	u32 backlog;
+	u64 drops;
+};
+
+static void lab_add_qdisc(struct lab_qdisc *sum, const struct Qdisc *q)
 {
-	u32 bytes = q->qstats.backlog;
 	int cpu;
 
-	if (qdisc_is_percpu_stats(q)) {
-		for_each_possible_cpu(cpu)
-			bytes += per_cpu_ptr(q->cpu_qstats, cpu)->backlog;
+	sum->backlog += q->qstats.backlog;
+	sum->drops += q->qstats.drops;
+	if (!qdisc_is_percpu_stats(q))
+		return;
+	for_each_possible_cpu(cpu) {
+		sum->backlog += per_cpu_ptr(q->cpu_qstats, cpu)->backlog;
+		sum->drops += per_cpu_ptr(q->cpu_qstats, cpu)->drops;
 	}
-	return bytes;
 }
 
 /* The root qdisc's, or what mq and mqprio have below them. Interrupts are off. */
-static u32 lab_backlog(const struct net_device *dev)
+static struct lab_qdisc lab_qdisc(const struct net_device *dev)
 {
 	const struct Qdisc *q = rcu_dereference_sched(dev->qdisc);
-	u32 bytes = 0;
+	struct lab_qdisc sum = { };
 	unsigned int i;
 
-	if (!q)
-		return 0;
-	if (!(q->flags & TCQ_F_MQROOT))
-		return lab_qdisc_backlog(q);
-	for (i = 0; i < dev->num_tx_queues; i++) {
-		q = rcu_dereference_sched(netdev_get_tx_queue(dev, i)->qdisc);
-		bytes += lab_qdisc_backlog(q);
+	if (q && !(q->flags & TCQ_F_MQROOT)) {
+		lab_add_qdisc(&sum, q);
+	} else if (q) {
+		for (i = 0; i < dev->num_tx_queues; i++) {
+			q = rcu_dereference_sched(netdev_get_tx_queue(dev, i)->qdisc);
+			lab_add_qdisc(&sum, q);
+		}
 	}
-	return bytes;
-}
-
-/* ... and what the ring holds behind the packet on the wire. Under lab_lock. */
-static u32 lab_queue(const struct lablink *l)
-{
-	return lab_backlog(l->dev) + l->waiting_bytes;
-}
-
-static u64 lab_qdisc_drops_one(const struct Qdisc *q)
-{
-	u64 drops = q->qstats.drops;
-	int cpu;
-
-	if (qdisc_is_percpu_stats(q)) {
-		for_each_possible_cpu(cpu)
-			drops += per_cpu_ptr(q->cpu_qstats, cpu)->drops;
-	}
-	return drops;
+	return sum;
 }
 
 u64 lab_qdisc_drops(const struct net_device *dev)
 {
-	const struct Qdisc *q = rcu_dereference_sched(dev->qdisc);
-	u64 drops = 0;
-	unsigned int i;
+	return lab_qdisc(dev).drops;
+}
 
-	if (!q)
-		return 0;
-	if (!(q->flags & TCQ_F_MQROOT))
-		return lab_qdisc_drops_one(q);
-	for (i = 0; i < dev->num_tx_queues; i++) {
-		q = rcu_dereference_sched(netdev_get_tx_queue(dev, i)->qdisc);
-		drops += lab_qdisc_drops_one(q);
-	}
-	return drops;
+/* What waits in it, and in the ring behind the packet on the wire. Under lab_lock. */
+static u32 lab_queue(const struct lablink *l)
+{
+	return lab_qdisc(l->dev).backlog + l->waiting_bytes;
 }
 
 static unsigned int lab_bin_of(u32 bytes)
