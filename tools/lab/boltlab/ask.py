@@ -71,9 +71,8 @@ def check_settings(scenarios, built, version, by_option):
     """
     asked, s = questions(scenarios), scenarios[0][1]
     nodes = list(dict.fromkeys(node for _, _, node, _ in asked))
-    lines = [f"ns {node}" for node in ("peer", *nodes)]
+    lines = [*(f"ns {node}" for node in ("peer", *nodes)), f"save {AVAILABLE.name} {AVAILABLE}"]
     lines += [f"pair {node} eth0 peer {node} {s.topology.rate} 1000 {s.topology.mtu} {s.topology.ring}" for node in nodes]
-    lines += [f"save {AVAILABLE.name} {AVAILABLE}", "pairs"]
     first = len(lines) + 1
     with tempfile.TemporaryDirectory(prefix="lab-") as directory:
         failed = guest.dry_run(built, lines + [directive for *_, directive in asked], directory, version)

@@ -198,7 +198,6 @@ class Plan:
             self.add("pair", a.node, a.dev, b.node, b.dev, a.rate, a.delay, t.mtu, t.ring)
             self.commands.append(f"# link {a.node}:{a.dev} - {b.node}:{b.dev} {a.rate} bit/s {a.delay} ns "
                                  f"mtu {t.mtu} ring {t.ring} bql {int(t.bql)} coalesce {t.coalesce} ns (lablink)")
-        self.add("pairs")
         if t.bql or t.coalesce:
             for port in (end for link in self.net.links for end in link):
                 self.add("completions", port.node, port.dev, int(t.bql), t.coalesce)

@@ -35,16 +35,7 @@ const char *net_ns_name(int ns);
 void net_enter(int ns);
 int net_fd(int ns);
 
-struct net_pair {
-	int ns[2];
-	char dev[2][16];
-	uint64_t rate_bps, delay_ns;
-	unsigned int mtu, ring;
-};
-
-void net_use_veth(void);		/* instead of the link device: no rate, no delay */
-void net_add_pairs(const struct net_pair *pairs, int n);
-int net_lablink_fd(void);		/* /proc/lablink open for writing, or -1 */
+void net_lablink(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 struct net_dev {
 	char name[16];

@@ -469,14 +469,9 @@ static void watch_conn(unsigned int i)
 static void sample_conn(const struct conn *c)
 {
 	const struct pair *p = &pairs.v[c->pair];
-	char line[64];
-	int len, fd = net_lablink_fd();
 
-	if (p->sample_id < 0 || fd < 0)
-		return;
-	len = snprintf(line, sizeof(line), "sock %d %d", c->tx, p->sample_id);
-	if (write(fd, line, len) != len)
-		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
+	if (p->sample_id >= 0)
+		net_lablink("sock %d %d", c->tx, p->sample_id);
 }
 
 /* On whose connections a message is that `lab explain` is to explain. */
@@ -491,15 +486,9 @@ void load_follow(unsigned int pair, unsigned int buffer_mb)
 static void follow_conn(const struct conn *c)
 {
 	const struct pair *p = &pairs.v[c->pair];
-	char line[64];
-	int len, fd = net_lablink_fd();
 
-	if (!p->follow_mb || fd < 0)
-		return;
-	len = snprintf(line, sizeof(line), "follow %d %d %u", c->tx, (int)(c - conns.v),
-		       p->follow_mb);
-	if (write(fd, line, len) != len)
-		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
+	if (p->follow_mb)
+		net_lablink("follow %d %d %u", c->tx, (int)(c - conns.v), p->follow_mb);
 }
 
 /*
@@ -937,19 +926,6 @@ static void compare_clocks(void)
 	real_minus_mono_ns = real.tv_sec * NSEC_PER_SEC + real.tv_nsec - (before + after) / 2;
 }
 
-static void begin_measure(uint64_t duration_ns, uint64_t interval_ns)
-{
-	char line[96];
-	int len, fd = net_lablink_fd();
-
-	if (fd < 0)
-		return;
-	len = snprintf(line, sizeof(line), "measure %llu %llu %llu", (unsigned long long)start_ns,
-		       (unsigned long long)duration_ns, (unsigned long long)interval_ns);
-	if (write(fd, line, len) != len)
-		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
-}
-
 static void note_all_progress(void)
 {
 	for (unsigned int i = 0; i < msgs.n; i++)
@@ -969,25 +945,17 @@ static void start_program(int program, uint64_t now)
 /* All programs that end the run have ended: the window ends here, not after its duration. */
 static void finish_measure(void)
 {
-	int fd = net_lablink_fd();
-
 	if (now_ns() <= start_ns)
 		die("the programs that end the run ended before the measurement began");
-	if (fd >= 0 && write(fd, "finish", 6) != 6)
-		die("/proc/lablink refused \"finish\": %s", strerror(errno));
+	net_lablink("finish");
 	note_all_progress();
 }
 
 static void carry_out(const struct command *c, int64_t at_ns)
 {
-	size_t len = strlen(c->text);
-	bool ok;
-
 	if (c->to_links)
-		ok = net_lablink_fd() < 0 || write(net_lablink_fd(), c->text, len) == (ssize_t)len;
-	else
-		ok = !run_command(c->ns, c->text, NULL);
-	if (!ok)
+		net_lablink("%s", c->text);
+	else if (run_command(c->ns, c->text, NULL))
 		die("\"%s\" in namespace %s at %lld ns failed", c->text, net_ns_name(c->ns),
 		    (long long)at_ns);
 }
@@ -1037,7 +1005,8 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 	end_ns = start_ns + duration_ns;
 	until = end_ns + END_GAP_NS + drain_ns;
 	if (!serve_wanted())
-		begin_measure(duration_ns, interval_ns);
+		net_lablink("measure %llu %llu %llu", (unsigned long long)start_ns,
+			    (unsigned long long)duration_ns, (unsigned long long)interval_ns);
 	if (epoll_ctl(epfd, EPOLL_CTL_ADD, timer, &tick))
 		die("epoll: %s", strerror(errno));
 	arm_timer(start_ns + events.v[0].at_ns);

@@ -168,9 +168,6 @@ static void collect(const char *out_path, const char *path)
 
 /* ---- the plan ---- */
 
-static struct net_pair *pairs;
-static int npairs;
-
 static const char *take_word(char **rest)
 {
 	char *w = strsep(rest, " ");
@@ -198,21 +195,11 @@ static int take_ns(char **rest)
 
 static void do_pair(char **rest)
 {
-	struct net_pair *p;
+	int a = take_ns(rest);
+	const char *dev = take_word(rest);
+	int b = take_ns(rest);
 
-	if (npairs % 64 == 0)
-		pairs = realloc(pairs, (npairs + 64) * sizeof(*pairs));
-	if (!pairs)
-		die("out of memory");
-	p = &pairs[npairs++];
-	for (int i = 0; i < 2; i++) {
-		p->ns[i] = take_ns(rest);
-		snprintf(p->dev[i], sizeof(p->dev[i]), "%s", take_word(rest));
-	}
-	p->rate_bps = take_number(rest);
-	p->delay_ns = take_number(rest);
-	p->mtu = take_number(rest);
-	p->ring = take_number(rest);
+	net_lablink("pair %d %s %d %s", net_fd(a), dev, net_fd(b), *rest ? *rest : "");
 }
 
 static void do_route(char **rest)
@@ -243,23 +230,13 @@ static void do_sysctl(char **rest)
 	write_file(path + optional, *rest, optional);
 }
 
-static void do_lablink(const char *command)
-{
-	size_t len = strlen(command);
-
-	if (net_lablink_fd() >= 0 && write(net_lablink_fd(), command, len) != (ssize_t)len)
-		die("/proc/lablink refused \"%s\": %s", command, strerror(errno));
-}
-
 /* NS DEV, and what else the link device's command takes */
 static void do_link(const char *command, char **rest)
 {
-	char line[128];
 	int ns = take_ns(rest);
 	const char *dev = take_word(rest);
 
-	snprintf(line, sizeof(line), "%s %d %s %s", command, net_fd(ns), dev, *rest ? *rest : "");
-	do_lablink(line);
+	net_lablink("%s %d %s %s", command, net_fd(ns), dev, *rest ? *rest : "");
 }
 
 /* What /proc/lablink takes, with a namespace for the descriptor. */
@@ -313,9 +290,7 @@ static void run_line(char *line)
 	const char *what = take_word(&rest);
 
 #define IS(name) (!strcmp(what, name))
-	if (IS("veth")) {			/* devices without rate or delay */
-		net_use_veth();
-	} else if (IS("env")) {			/* NAME VALUE */
+	if (IS("env")) {			/* NAME VALUE */
 		const char *name = take_word(&rest);
 
 		setenv(name, rest, 1);
@@ -325,9 +300,6 @@ static void run_line(char *line)
 		net_add_ns(take_word(&rest));
 	} else if (IS("pair")) {		/* NS DEV NS DEV RATE_BPS DELAY_NS MTU RING */
 		do_pair(&rest);
-	} else if (IS("pairs")) {		/* makes those listed since */
-		net_add_pairs(pairs, npairs);
-		npairs = 0;
 	} else if (IS("net")) {			/* NS: dev, addr and route are of this namespace */
 		net_batch_begin(take_ns(&rest));
 	} else if (IS("dev")) {			/* DEV TXQLEN GSO_SEGS */

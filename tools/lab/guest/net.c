@@ -14,9 +14,9 @@
 #include <libmnl/libmnl.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
-#include <linux/veth.h>
 #include <net/if.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +30,6 @@ static struct netns {
 	int fd;
 } *spaces;
 static int nspaces, init_fd = -1, current = NS_INIT;
-
-static bool use_veth;
-static int lablink = -1;
 
 void net_add_ns(const char *name)
 {
@@ -90,21 +87,22 @@ void net_enter(int ns)
 
 /* ---- links ---- */
 
-void net_use_veth(void)
+/* A command for the link device; it says in its log why it refuses one. */
+void net_lablink(const char *fmt, ...)
 {
-	use_veth = true;
-}
+	static int fd = -1;
+	char line[256];
+	va_list ap;
 
-/* Commands for the link device, a line each; it names a bad line in its log. */
-int net_lablink_fd(void)
-{
-	if (use_veth)
-		return -1;
-	if (lablink < 0)
-		lablink = open("/proc/lablink", O_WRONLY | O_CLOEXEC);
-	if (lablink < 0)
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (fd < 0)
+		fd = open("/proc/lablink", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
 		die("/proc/lablink: %s (is lablink.ko loaded?)", strerror(errno));
-	return lablink;
+	if (write(fd, line, strlen(line)) < 0)
+		die("/proc/lablink refused \"%s\": %s", line, strerror(errno));
 }
 
 /* ---- one batch of requests, acknowledged together ---- */
@@ -302,59 +300,4 @@ void net_route(const struct net_route *route)
 		mnl_attr_nest_end(nlh, metrics);
 	}
 	batch_done(nlh);
-}
-
-/* ---- pairs of devices ---- */
-
-/* Both ends get one address: a frame sent without ARP carries its sender's. */
-static void add_veth(const struct net_pair *pair, unsigned int index)
-{
-	uint8_t mac[6] = { 2, 0, 0, index >> 16, index >> 8, index };
-	struct nlattr *info, *data, *peer;
-	struct ifinfomsg *ifi;
-	struct nlmsghdr *nlh;
-
-	nlh = batch_add(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, "ip link add", pair->dev[0]);
-	mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, pair->dev[0]);
-	mnl_attr_put_u32(nlh, IFLA_MTU, pair->mtu);
-	mnl_attr_put(nlh, IFLA_ADDRESS, sizeof(mac), mac);
-	mnl_attr_put_u32(nlh, IFLA_NET_NS_FD, net_fd(pair->ns[0]));
-	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
-	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "veth");
-	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
-	peer = mnl_attr_nest_start(nlh, VETH_INFO_PEER);
-	memset(mnl_nlmsg_get_payload_tail(nlh), 0, sizeof(*ifi));
-	nlh->nlmsg_len += sizeof(*ifi);
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, pair->dev[1]);
-	mnl_attr_put_u32(nlh, IFLA_MTU, pair->mtu);
-	mnl_attr_put(nlh, IFLA_ADDRESS, sizeof(mac), mac);
-	mnl_attr_put_u32(nlh, IFLA_NET_NS_FD, net_fd(pair->ns[1]));
-	mnl_attr_nest_end(nlh, peer);
-	mnl_attr_nest_end(nlh, data);
-	mnl_attr_nest_end(nlh, info);
-	batch_done(nlh);
-}
-
-void net_add_pairs(const struct net_pair *pairs, int n)
-{
-	char line[256];
-
-	if (use_veth) {
-		net_batch_begin(0);
-		for (int i = 0; i < n; i++)
-			add_veth(&pairs[i], i + 1);
-		net_batch_end();
-		return;
-	}
-	for (int i = 0; i < n; i++) {
-		const struct net_pair *p = &pairs[i];
-		int len = snprintf(line, sizeof(line), "pair %d %s %d %s %llu %llu %u %u\n",
-				   net_fd(p->ns[0]), p->dev[0], net_fd(p->ns[1]), p->dev[1],
-				   (unsigned long long)p->rate_bps,
-				   (unsigned long long)p->delay_ns, p->mtu, p->ring);
-
-		if (write(net_lablink_fd(), line, len) != len)
-			die("/proc/lablink refused \"%.*s\": %s", len - 1, line, strerror(errno));
-	}
 }
