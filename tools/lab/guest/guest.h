@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #define NSEC_PER_SEC 1000000000ULL
@@ -74,7 +75,7 @@ void load_prime(void);
 void load_connect(void);
 void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uint64_t lead_ns);
 void load_write(const char *path);
-uint64_t load_start_ns(void);
+void load_write_time(FILE *out, uint64_t ns);	/* since the start, or - */
 
 /* program.c: a program is known by its number */
 #define PROGRAM_NEVER INT64_MAX
@@ -86,7 +87,7 @@ bool program_ended(int i);
 void program_stop(int i);
 void program_kill(int i);
 void program_end_all(void);
-void program_write(const char *path, uint64_t start_ns);
+void program_write(const char *path);
 pid_t program_command(unsigned int id, int ns, char *words, size_t len, const int fds[3],
 		      bool terminal);
 void program_command_kill(unsigned int id);

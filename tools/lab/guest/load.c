@@ -1067,12 +1067,7 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 	program_end_all();
 }
 
-uint64_t load_start_ns(void)
-{
-	return start_ns;
-}
-
-static void write_time(FILE *out, uint64_t ns)
+void load_write_time(FILE *out, uint64_t ns)
 {
 	if (ns)
 		fprintf(out, " %lld", (long long)(ns - start_ns));
@@ -1100,9 +1095,9 @@ void load_write(const char *path)
 		if (!m->started)
 			continue;
 		fprintf(out, "%u %lld", m->id, (long long)(m->start_ns - start_ns));
-		write_time(out, m->end_ns);
-		write_time(out, m->end_ack_ns);
-		write_time(out, m->stop_ns);
+		load_write_time(out, m->end_ns);
+		load_write_time(out, m->end_ack_ns);
+		load_write_time(out, m->stop_ns);
 		fprintf(out, " %llu %u %d %u\n", (unsigned long long)m->acked, m->retrans, m->conn,
 			first_byte(m));
 	}

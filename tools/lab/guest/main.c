@@ -382,7 +382,7 @@ static void run_line(char *line)
 	} else if (IS("flows")) {		/* OUTPUT */
 		load_write(take_word(&rest));
 	} else if (IS("programs")) {		/* OUTPUT */
-		program_write(take_word(&rest), load_start_ns());
+		program_write(take_word(&rest));
 	} else if (IS("save")) {		/* OUTPUT PATH */
 		const char *out = take_word(&rest);
 

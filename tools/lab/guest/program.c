@@ -619,15 +619,7 @@ void program_end_all(void)
 		waitpid(nodes[i].pid, NULL, 0);
 }
 
-static void print_time(FILE *out, uint64_t ns, uint64_t start_ns)
-{
-	if (ns)
-		fprintf(out, " %lld", (long long)(ns - start_ns));
-	else
-		fprintf(out, " -");
-}
-
-void program_write(const char *path, uint64_t start_ns)
+void program_write(const char *path)
 {
 	static const char * const by[] = { "itself", "stop", "run" };
 	FILE *out = fopen(path, "w");
@@ -640,8 +632,8 @@ void program_write(const char *path, uint64_t start_ns)
 		const struct program *p = &programs[i];
 
 		fprintf(out, "%d", i);
-		print_time(out, p->start_ns, start_ns);
-		print_time(out, p->end_ns, start_ns);
+		load_write_time(out, p->start_ns);
+		load_write_time(out, p->end_ns);
 		if (p->end_ns && WIFEXITED(p->status))
 			fprintf(out, " %d -", WEXITSTATUS(p->status));
 		else if (p->end_ns)
