@@ -5,8 +5,6 @@ import copy
 import csv
 import json
 import math
-import subprocess
-import sys
 import tempfile
 import types
 import unittest
@@ -218,16 +216,6 @@ class Tables(unittest.TestCase):
         self.text += b"#"
         with self.assertRaisesRegex(RunError, "were edited while the sweep ran"):
             self.write()
-
-
-    def test_parquet_where_it_can_be_written(self):
-        parquet = types.SimpleNamespace(write_table=lambda table, path: path.write_text(json.dumps(table)))
-        arrow = types.SimpleNamespace(parquet=parquet, table=lambda columns: columns)
-        with mock.patch.dict(sys.modules, {"pyarrow": arrow, "pyarrow.parquet": parquet}), mock.patch.object(tables.importlib.util, "find_spec", lambda _: True):
-            self.write()
-        columns = json.loads((self.out / tables.PARQUET).read_text())
-        self.assertEqual(columns["drops"], [0, 1, 2, 3])
-        self.assertEqual(list(columns), list(self.rows(tables.CASES)[0]))
 
 
 if __name__ == "__main__":

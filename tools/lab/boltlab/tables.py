@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What came of a sweep: a table of its cases as CSV and Parquet, and of each group of seeds the mean with its confidence."""
+"""What came of a sweep: a table of its cases as CSV, and of each group of seeds the mean with its confidence."""
 
 import csv
-import importlib.util
 
 from . import compare, plots, runner, stats
 from .build import RunError, progress
 
 DIRECTORIES = "cases"
-CASES, PARQUET, SUMMARY = "results.csv", "results.parquet", "summary.csv"
-FILES = (CASES, PARQUET, SUMMARY)
+CASES, SUMMARY = FILES = "results.csv", "summary.csv"
 CONFIDENCE = 0.95
 SHOWN = (*(key for key, *_ in compare.FIGURES), (None, "p50"), (None, "p99"))      # of compare.figures(), in the text
 
@@ -81,16 +79,6 @@ def write_csv(path, heads, lines):
         csv.writer(f, lineterminator="\n").writerows([heads, *([number(v) for v in line] for line in lines)])
 
 
-def write_parquet(path, heads, lines):
-    """False where nothing of this machine writes it."""
-    if not importlib.util.find_spec("pyarrow"):
-        return False
-    import pyarrow
-    from pyarrow import parquet
-    parquet.write_table(pyarrow.table({head: list(column) for head, column in zip(heads, zip(*lines))}), path)
-    return True
-
-
 def summary(cases, keys, measured):
     """A line for each group and figure: number of seeds, mean, half of the interval, its ends."""
     lines = []
@@ -134,8 +122,6 @@ def write(cases, keys, out, is_of, sources):
     lines = [[c["name"], c["cc"], c["seed"], *c["set"].values(), *(m.get(k) for k in heads[3 + len(keys):])] for c, m in zip(cases, measured)]
     write_csv(out / CASES, heads, lines)
     write_csv(out / SUMMARY, *summary(cases, keys, measured))
-    if not write_parquet(out / PARQUET, heads, lines):
-        progress(f"no {PARQUET}: Python's pyarrow is not there")
     print("mean ± 95 % confidence")
     print(text(cases, keys, results))
     progress(f"tables: {out / CASES}, {out / SUMMARY}")
