@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two results side by side, figure by figure; of several seeds the median and the range, which a difference has to leave to mean anything."""
 
-from . import plots, report, runner, sizes, stats
+from . import plots, report, runner, sizes, stats, units
 
 # what is compared: key of a row of plots.headline(), its name, how it is written
 FIGURES = (
@@ -84,9 +84,7 @@ def rows(a, b):
 
 
 def table(a, b):
-    lines = [["", "A", "B", "difference"], *rows(a, b)]
-    widths = [max(len(line[i]) for line in lines) for i in range(4)]
-    return "\n".join("  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
+    return units.columns([["", "A", "B", "difference"], *rows(a, b)])
 
 
 def text(directories, results):

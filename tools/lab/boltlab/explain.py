@@ -11,6 +11,7 @@ import collections
 import json
 import struct
 
+from . import units
 from .build import RunError
 from .schema import ScenarioError
 
@@ -364,8 +365,7 @@ def sentence(entry):
 def table(entry):
     rows = [("", "where", "us", ""), *((label(p), p["where"], f"{p['ns'] / 1000:.3f}", f"{p['ns'] / entry['fct_ns']:.1%}") for p in entry["parts"]),
             ("sum", "", f"{sum(p['ns'] for p in entry['parts']) / 1000:.3f}", "")]
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    return "\n".join("  " + "  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in rows)
+    return units.columns(rows, left=2)
 
 
 def head(name, entry):

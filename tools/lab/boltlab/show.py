@@ -35,13 +35,8 @@ def table(result):
     shown = columns(rows)
     lines = [[head[0] for head, _ in shown], [head[1] for head, _ in shown]]
     lines += [[cell(row) for _, cell in shown] for row in rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(shown))]
-    text = []
-    for n, line in enumerate(lines):
-        text.append("  " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip())
-        if n == 1:
-            text.append("  " + "  ".join("-" * w for w in widths))
-    return "\n".join(text)
+    lines.insert(2, ["-" * max(map(len, column)) for column in zip(*lines)])
+    return units.columns(lines)
 
 
 def fairness(result):

@@ -44,9 +44,7 @@ def table(fct):
     lines = [["", "", *(w for name, _ in places for w in (name, ""))], ["size", "messages", *(["p50", "p99"] * len(places))]]
     for name, f in rows(fct):
         lines.append([name, count(f["count"]), *(number(of(f)[p]) for _, of in places for p in ("p50", "p99"))])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return "\n".join("    " + "  ".join(c.ljust(w) if i == 0 else c.rjust(w)
-                                       for i, (c, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
+    return units.columns(lines, indent=4)
 
 
 def entries(result):

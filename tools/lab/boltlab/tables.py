@@ -3,7 +3,7 @@
 
 import csv
 
-from . import compare, plots, runner, stats
+from . import compare, plots, runner, stats, units
 from .build import RunError, progress
 
 DIRECTORIES = "cases"
@@ -109,9 +109,7 @@ def text(cases, keys, results):
         of = [figures[i] for i in members]
         lines.append([*group, str(len(members)), *(
             written(next((f[key][1] for f in of if key in f), str), [v for f in of if key in f for v in f[key][2]]) for key in shown)])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    named = 1 + len(keys)
-    return "\n".join("  " + "  ".join(c.ljust(w) if i < named else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
+    return units.columns(lines, left=1 + len(keys))
 
 
 def write(cases, keys, out, is_of, sources):

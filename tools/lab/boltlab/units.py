@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Quantities as people write them: sizes, rates, times.
+"""Quantities as people write them: sizes, rates, times; and tables of them.
 
 Each parser takes what TOML gave and returns an integer in the base unit
 (bytes, bits per second, nanoseconds) or raises ValueError with what is allowed.
@@ -83,3 +83,9 @@ def format_rate(bps):
         if bps >= scale:
             return f"{bps / scale:g}{unit}"
     return f"{bps:g}bit"
+
+
+def columns(lines, left=1, indent=2):
+    """A table as text: the first `left` columns begin at their left, the others end at their right."""
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    return "\n".join(" " * indent + "  ".join(c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip() for line in lines)
