@@ -11,7 +11,7 @@ import sys
 import termios
 import tty
 
-from . import frames, programs, state
+from . import frames, programs, state, units
 from .build import RunError
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -33,8 +33,7 @@ def command(node, argv, terminal, privileged):
     about, connection = state.connect()
     with connection:
         if node not in about["nodes"]:
-            some = ", ".join(about["nodes"][:8]) + (" ..." if len(about["nodes"]) > 8 else "")
-            raise RunError(f"\"{node}\" is not a node of {about['name']}; the nodes are {some}")
+            raise RunError(f"\"{node}\" is not a node of {about['name']}; the nodes are {units.some(about['nodes'])}")
         connection.sendall(frames.pack("N", 0, json.dumps(wanted(about, node, argv, terminal, privileged)).encode()))
         status = pass_on(connection, terminal, about["name"])
     if os.WIFEXITED(status):

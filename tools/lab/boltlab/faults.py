@@ -36,8 +36,7 @@ def check_one(s, net, f, bad):
         bad("link", f"is missing for do = \"{f.do}\": which, such as {known[0]}")
     for one in f.link or ():
         if one not in known:
-            some = ", ".join(known[:8]) + (" ..." if len(known) > 8 else "")
-            bad("link", f"\"{one}\" is not a link; the links are {some}")
+            bad("link", f"\"{one}\" is not a link; the links are {units.some(known)}")
     if f.do in SHARED and f.share is None:
         bad("share", f"is missing for do = \"{f.do}\": per cent of the packets, 0 ends it")
     for k, kinds in (("link", (*SHARED, "down", "up")), ("node", OF_HOSTS), ("share", SHARED), ("late", ("reorder",))):

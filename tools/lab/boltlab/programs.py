@@ -11,7 +11,7 @@ import shutil
 import signal
 from pathlib import Path
 
-from . import cpu
+from . import cpu, units
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOME = "/tmp"
@@ -74,8 +74,7 @@ def check(s, net, bad):
     for i, p in enumerate(s.program):
         k = f"program.{i}"
         if p.node not in net.nodes:
-            some = ", ".join(net.nodes[:8]) + (" ..." if len(net.nodes) > 8 else "")
-            bad(f"{k}.node", f"\"{p.node}\" is not a node; the nodes are {some}")
+            bad(f"{k}.node", f"\"{p.node}\" is not a node; the nodes are {units.some(net.nodes)}")
         if p.start >= s.duration:
             bad(f"{k}.start", "is not before the duration ends")
         if p.stop is not None and p.stop <= p.start:

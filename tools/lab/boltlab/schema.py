@@ -680,8 +680,7 @@ def check(s, where, idle=False):
 
     def host(k, value):
         if value not in hosts:
-            some = ", ".join(hosts[:6]) + (" ..." if len(hosts) > 6 else "")
-            bad(k, f"\"{value}\" is not a host; the hosts are {some}")
+            bad(k, f"\"{value}\" is not a host; the hosts are {units.some(hosts)}")
 
     s.flow = [one for i, f in enumerate(s.flow) for one in each_flow(f, i, hosts, bad)]
     s.event = [dataclasses.replace(e, at=e.at + n * e.apart, flow=None if e.flow is None else e.flow + n, count=1)
@@ -741,8 +740,7 @@ def check(s, where, idle=False):
     for k, ports in (("capture", s.capture), ("sample_ports", s.sample_ports)):
         for i, one in enumerate(ports):
             if one not in known:
-                some = ", ".join(known[:8]) + (" ..." if len(known) > 8 else "")
-                bad(f"{k}.{i}", f"\"{one}\" is not a link; the links are {some}")
+                bad(f"{k}.{i}", f"\"{one}\" is not a link; the links are {units.some(known)}")
     if s.memory is not None and not re.fullmatch(r"[1-9]\d*[MG]", s.memory):
         bad("memory", f"\"{s.memory}\" is not a size such as \"512M\" or \"2G\"")
     for i, epoch in enumerate(s.epochs):

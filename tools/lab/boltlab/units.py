@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Quantities as people write them: sizes, rates, times; and tables of them.
+"""Quantities as people write them: sizes, rates, times; and lists and tables.
 
 Each parser takes what TOML gave and returns an integer in the base unit
 (bytes, bits per second, nanoseconds) or raises ValueError with what is allowed.
@@ -83,6 +83,11 @@ def format_rate(bps):
         if bps >= scale:
             return f"{bps / scale:g}{unit}"
     return f"{bps:g}bit"
+
+
+def some(names):
+    """The first eight of them."""
+    return ", ".join(names[:8]) + (" ..." if len(names) > 8 else "")
 
 
 def columns(lines, left=1, indent=2):
