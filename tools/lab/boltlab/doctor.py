@@ -40,15 +40,18 @@ QEMU_NEEDS = (
 SWEEP_NEEDS = (("Snakemake", lambda: shutil.which("snakemake"), "snakemake"),)
 
 
-def missing():
-    return [(what, package) for what, there, package in NEEDS if not there()]
+def packages(needs, otherwise, of=""):
+    """Says what is there; the packages of what is not."""
+    lacking = []
+    for what, there, package in needs:
+        found = there()
+        print(f"{'ok' if found else otherwise:8} {what} ({package}){of}")
+        lacking += [] if found else [package]
+    return lacking
 
 
 def main():
-    lacking = missing()
-    for what, _, package in NEEDS:
-        mark = "missing" if (what, package) in lacking else "ok"
-        print(f"{mark:8} {what} ({package})")
+    lacking = packages(NEEDS, "missing")
     try:
         cache = build.cache()
     except build.BuildError as e:
@@ -69,11 +72,8 @@ def main():
           + (", but it is mounted noexec: $TMPDIR, /tmp or /var/tmp has it" if noexec else ""))
     kernels = sorted(cache.glob("kernel-*/linux"))[:1] if cache.exists() else []
     print(f"{'ok' if kernels else 'later':8} lab kernel " + ("built" if kernels else "will be built by the first run (4 minutes on two idle CPUs)"))
-    lacking_qemu = [(what, package) for what, there, package in QEMU_NEEDS if not there()]
-    for what, _, package in QEMU_NEEDS:
-        print(f"{'later' if (what, package) in lacking_qemu else 'ok':8} {what} ({package}): --backend qemu")
-    for what, there, package in SWEEP_NEEDS:
-        print(f"{'ok' if there() else 'later':8} {what} ({package}): lab sweep")
+    lacking_qemu = packages(QEMU_NEEDS, "later", ": --backend qemu")
+    packages(SWEEP_NEEDS, "later", ": lab sweep")
     stock = sorted(path.name for path in cache.glob("qemu-*") if (path / ".complete").exists()) if cache.exists() else []
     print(f"{'ok' if stock else 'later':8} stock kernels: " + (", ".join(stock) or "will be fetched by the first run with --backend qemu"))
     try:
@@ -81,8 +81,8 @@ def main():
     except build.BuildError as e:
         print(f"later    {e}: --backend native")
     if lacking_qemu:
-        print("for --backend qemu: sudo apt-get install " + " ".join(package for _, package in lacking_qemu))
+        print("for --backend qemu: sudo apt-get install " + " ".join(lacking_qemu))
     if lacking:
-        print("fix with: sudo apt-get install " + " ".join(package for _, package in lacking))
+        print("fix with: sudo apt-get install " + " ".join(lacking))
         return 1
     return 0 if writable else 1

@@ -342,7 +342,7 @@ class Plan:
                 continue
             if e.do == "reroute":
                 pair = traffic.pairs[e.flow]
-                node = net.fork(pair.src, pair.dst)
+                node = net.alternatives(pair.src, pair.dst)[0].node
                 command = self._rule(pair, PINNED_TABLE + 2 * i + 1, 20000 - i)
             else:
                 node, command = e.node, e.command

@@ -114,9 +114,6 @@ class Network:
                 return hops
         return []
 
-    def fork(self, src, dst):
-        return self.alternatives(src, dst)[0].node
-
 
 def spread(total, parts):
     """`total` in whole ns over `parts` links, the middle ones taking the remainder."""
