@@ -97,22 +97,9 @@ def chart(key, title, what, unit, note, lines, **more):
     return {"id": key, "title": title, "what": what, "unit": unit[0], "div": unit[1], "note": note, "tables": tables(lines)} | more
 
 
-PANEL_RATIO = 2             # runs that last longer than so many times the shortest have charts of their own
-
-
-def panels(runs):
-    """[[(number of the run, run)]]: those that may share an axis of time, the shortest first."""
-    result = []
-    for i, r in sorted(enumerate(runs), key=lambda p: p[1].entry["sim_ns"]):
-        if not result or r.entry["sim_ns"] > PANEL_RATIO * result[-1][0][1].entry["sim_ns"]:
-            result.append([])
-        result[-1].append((i, r))
-    return [sorted(panel, key=lambda p: p[0]) for panel in result]
-
-
 def time_charts(runs):
-    found = panels(runs)
-    return [c for n, panel in enumerate(found) for c in panel_charts(panel, n, len(found) > 1)]
+    found = plots.panels(enumerate(runs), lambda one: one[1].entry["sim_ns"])
+    return [c for n, panel in enumerate(found) for c in panel_charts(sorted(panel), n, len(found) > 1)]
 
 
 def flow_lines(runs):

@@ -166,10 +166,13 @@ def bdp_levels(result):
     return [(kb, "BDP") for kb in found] if len(found) == 1 else []
 
 
-def panels(found):
-    """[[(name, view)]]: those that may share an axis of time; what lasts more than twice as long as the shortest has a frame of its own."""
-    def last(one):
-        return max((line[2][-1] for line in one[1][2] if len(line[2])), default=0)
+def ends(one):
+    """Of (name, view): the time at which the longest of its lines ends."""
+    return max((line[2][-1] for line in one[1][2] if len(line[2])), default=0)
+
+
+def panels(found, last=ends):
+    """[[one of `found`]]: those that may share an axis of time; what lasts more than twice as long as the shortest has a frame of its own."""
     result = []
     for one in sorted(found, key=last):
         if not result or last(one) > 2 * last(result[-1][0]):
