@@ -39,7 +39,7 @@ unload() {
 loaded_again() {
 	# sockets without a process live on until they give up
 	BUSYWAIT_MS=2000000 expect "module free again" busywait unload
-	insmod "$BOLT_MODULES/tcp_bolt.ko" 2>/dev/null || modprobe tcp_bolt
+	load tcp_bolt
 }
 
 die() {

@@ -107,12 +107,4 @@ test_undo_swift() {
 	expect_ge "window" "$after" "$before"
 }
 
-timeouts() {
-	[ "$(bolt_stat "$H1" RtoDec)" -ge "$1" ]
-}
-
-cwnd_now() {
-	in_ns "$H1" ss -Htni 'dport = :5001' | grep -oE 'cwnd:[0-9]+' | cut -d: -f2
-}
-
 run_tests loss much_loss reorder duplicate sack_beside_option rto undo undo_swift

@@ -6,15 +6,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-load() {
-	[ -d "/sys/module/$1" ] && return
-	if [ -f "${BOLT_MODULES:-}/$1.ko" ]; then
-		insmod "$BOLT_MODULES/$1.ko"
-	else
-		modprobe "$1"
-	fi
-}
-
 # capture FILE: what cubic, reno and a listener do, without what chance decides
 capture() {
 	local cc

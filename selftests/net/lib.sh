@@ -257,6 +257,12 @@ setup_pair() {
 	wait_up
 }
 
+# forward NS: it is a router
+forward() {
+	in_ns "$1" bash -c 'echo 1 >/proc/sys/net/ipv4/ip_forward
+		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
+}
+
 #	H1 eth0 ----------- r1  R  r2 ------------ eth0 H2
 #	   192.0.2.1      .254     198.51.100.254  198.51.100.1
 #	   2001:db8:1::1     ::ff  2001:db8:2::ff  2001:db8:2::1
@@ -266,8 +272,7 @@ setup_router() {
 	ip link add name r2 netns "$R" type veth peer name eth0 netns "$H2"
 	addr "$R" r1 192.0.2.254/24 2001:db8:1::ff/64
 	addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
-	in_ns "$R" bash -c 'echo 1 >/proc/sys/net/ipv4/ip_forward
-		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
+	forward "$R"
 	addr "$H1" eth0 192.0.2.1/24 2001:db8:1::1/64 192.0.2.254 2001:db8:1::ff
 	addr "$H2" eth0 198.51.100.1/24 2001:db8:2::1/64 198.51.100.254 2001:db8:2::ff
 	# shellcheck disable=SC2034 # for the tests
@@ -475,6 +480,24 @@ transfer_through() {
 
 # --- settings ---
 
+# of R, which most ports belong to
+tc_() {
+	in_ns "$R" tc "$@"
+}
+
+mac() {
+	ip -n "$1" -j link show dev "$2" | jq -r '.[0].address'
+}
+
+load() {
+	[ -d "/sys/module/$1" ] && return
+	if [ -f "${BOLT_MODULES:-}/$1.ko" ]; then
+		insmod "$BOLT_MODULES/$1.ko"
+	else
+		modprobe "$1"
+	fi
+}
+
 # sysctl_refuses NS NAME BAD...: and nothing changes
 sysctl_refuses() {
 	local ns=$1 name=$2 before value
@@ -497,6 +520,16 @@ bolt_stat() {
 # stat_is NS NAME VALUE: for busywait
 stat_is() {
 	[ "$(bolt_stat "$1" "$2")" = "$3" ]
+}
+
+# timeouts N: H1 has had so many
+timeouts() {
+	[ "$(bolt_stat "$H1" RtoDec)" -ge "$1" ]
+}
+
+# of H1's connection to port 5001
+cwnd_now() {
+	in_ns "$H1" ss -Htni 'dport = :5001' | grep -oE 'cwnd:[0-9]+' | cut -d: -f2
 }
 
 # bolt_stats_save NS; bolt_stats_diff NS: NAME=CHANGE of each that moved, in order

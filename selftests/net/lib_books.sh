@@ -12,8 +12,8 @@ LEN=1000
 injected=0	# packets on the wire, segments counted one by one
 lost=0		# went down with a qdisc that was deleted
 
-tc_() {
-	in_ns "$R" tc "$@"
+no_root() {
+	tc_ qdisc del dev d0 root
 }
 
 # setup_sink QUEUES

@@ -25,8 +25,7 @@ setup_bond() {
 			link set ${a}3 master bond0
 		BATCH
 	done
-	in_ns "$R" bash -c 'echo 1 >/proc/sys/net/ipv4/ip_forward
-		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
+	forward "$R"
 	addr "$R" r1 192.0.2.254/24 2001:db8:1::ff/64
 	addr "$R" bond0 198.51.100.254/24 2001:db8:2::ff/64
 	addr "$H1" eth0 192.0.2.1/24 2001:db8:1::1/64 192.0.2.254 2001:db8:1::ff

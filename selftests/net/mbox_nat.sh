@@ -24,10 +24,8 @@ setup_line() {
 	addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
 	ip -n "$R" route add 192.0.2.0/24 via 203.0.113.1
 	ip -n "$R" -6 route add 2001:db8:1::/64 via 2001:db8:3::1
-	for ns in "$M" "$R"; do
-		in_ns "$ns" bash -c 'echo 1 >/proc/sys/net/ipv4/ip_forward
-			echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
-	done
+	forward "$M"
+	forward "$R"
 	addr "$H1" eth0 192.0.2.1/24 2001:db8:1::1/64 192.0.2.254 2001:db8:1::ff
 	addr "$H2" eth0 198.51.100.1/24 2001:db8:2::1/64 198.51.100.254 2001:db8:2::ff
 	A2=198.51.100.1 B2=2001:db8:2::1

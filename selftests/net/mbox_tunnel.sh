@@ -346,8 +346,7 @@ shared() {
 	ip -n "$P" link add link p name eth0 netns "$H1" type "$kind" mode "$mode"
 	addr "$R" r1 192.0.2.254/24 2001:db8:1::ff/64
 	addr "$R" r2 198.51.100.254/24 2001:db8:2::ff/64
-	in_ns "$R" bash -c 'echo 1 >/proc/sys/net/ipv4/ip_forward
-		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
+	forward "$R"
 	addr "$H1" eth0 192.0.2.1/24 2001:db8:1::1/64
 	if [ "$mode" = l3 ]; then	# no neighbours there, and none who ask
 		ip -n "$H1" route add default dev eth0
@@ -369,10 +368,6 @@ shared() {
 	port "$P" p
 	upload
 	src_heard "$H1" "$P" p
-}
-
-mac() {
-	ip -n "$1" -j link show dev "$2" | jq -r '.[0].address'
 }
 
 test_macvlan() {

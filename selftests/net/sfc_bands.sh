@@ -12,10 +12,6 @@
 
 PACKET=1514
 
-tc_() {
-	in_ns "$R" tc "$@"
-}
-
 # port OPTIONS...: sfc at R towards H2; H1 hears control messages
 port() {
 	setup_crafted 12311

@@ -74,10 +74,6 @@ test_four_tags() {
 	read_behind 802.1ad 802.1ad 802.1q 802.1q
 }
 
-mac() {
-	ip -n "$1" -j link show dev "$2" | jq -r '.[0].address'
-}
-
 # learned NS [MAC]: where the bridge has whom it has learned of, or this one
 learned() {
 	in_ns "$1" bridge fdb show br br0 | grep -v permanent | grep "${2:-}" |

@@ -10,10 +10,6 @@
 PACKET=1514	# bytes of each on the link
 KEY=000102030405060708090a0b0c0d0e0f
 
-tc_() {
-	in_ns "$R" tc "$@"
-}
-
 # port OPTIONS...: sfc at R towards H2; H1 hears control messages
 port() {
 	setup_crafted 12311

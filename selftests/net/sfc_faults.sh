@@ -13,10 +13,6 @@ config() {
 	tc_ -j qdisc show dev d0 | jq -cS '[.[] | select(.handle != "0:" or .kind == "sfc") | {kind, handle, parent, root, options}]'
 }
 
-no_root() {
-	tc_ qdisc del dev d0 root
-}
-
 test_tc_add() {
 	setup_faults || return
 	setup_sink 1
@@ -155,16 +151,12 @@ test_tc_graft() {
 }
 
 # What mq cannot have in full it does not have in part
-mq_gone() {
-	tc_ qdisc del dev d0 root
-}
-
 test_default_qdisc() {
 	setup_faults || return
 	setup_sink 4
 	defer sysctl -qw "net.core.default_qdisc=$(sysctl -n net.core.default_qdisc)"
 	sysctl -qw net.core.default_qdisc=sfc
-	each tc config mq_gone in_r tc qdisc add dev d0 root handle 10: mq
+	each tc config no_root in_r tc qdisc add dev d0 root handle 10: mq
 }
 
 # One in so many allocations of a packet fails, whoever asks: segments of a split, control messages,

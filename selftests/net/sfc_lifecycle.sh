@@ -22,10 +22,6 @@ setup_full() {
 	expect_ge "SRC" "$(of 21: src_sent)" 20
 }
 
-load() {
-	insmod "$BOLT_MODULES/sch_sfc.ko" 2>/dev/null || modprobe sch_sfc
-}
-
 # each_way COMMAND...: with sfc as root and as leaf; afterwards the module is free
 each_way() {
 	local how
@@ -33,7 +29,7 @@ each_way() {
 		setup_full "$how"
 		expect "$*" "$@"
 		expect "unload" "${unload[@]}"
-		load
+		load sch_sfc
 		# whatever was going to fire has fired
 		sleep 1
 		undo
@@ -41,12 +37,8 @@ each_way() {
 }
 unload=(rmmod sch_sfc)
 
-deleted() {
-	tc_ qdisc del dev d0 root
-}
-
 test_qdisc_deleted() {
-	each_way deleted
+	each_way no_root
 }
 
 replaced() {

@@ -13,10 +13,6 @@ SIZE=1514	# of an injected packet on the link
 PLAIN=1502	# ... without the option
 PACKET_NS=121	# that it takes there
 
-tc_() {
-	in_ns "$R" tc "$@"
-}
-
 # link COMMAND NAME_OF_R...: to /proc/lablink, R's descriptor first
 link() {
 	local r h

@@ -6,10 +6,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-tc_() {
-	in_ns "$R" tc "$@"
-}
-
 v4() {
 	inject "$H1" 192.0.2.7 "$A2" "$@"
 }

@@ -11,10 +11,6 @@
 SIZE=1514	# of an injected packet on the link
 PLAIN=1502	# ... without the option
 
-tc_() {
-	in_ns "$R" tc "$@"
-}
-
 # link COMMAND WORDS...: to /proc/lablink, about d0
 link() {
 	local r h

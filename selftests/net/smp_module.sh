@@ -6,15 +6,6 @@
 
 . "$(dirname "$0")/lib.sh"
 
-load() {
-	[ -d "/sys/module/$1" ] && return
-	if [ -f "${BOLT_MODULES:-}/$1.ko" ]; then
-		insmod "$BOLT_MODULES/$1.ko"
-	else
-		modprobe "$1"
-	fi
-}
-
 # unload_and_load FILE [MODULE]: until the file is there; how often so far, in $tmp/unloaded
 unload_and_load() {
 	local out=0 module=${2:-tcp_bolt}

@@ -11,10 +11,6 @@
 QUEUES=2
 ROUNDS=4
 
-tc_() {
-	in_ns "$R" tc "$@"
-}
-
 #	H1 eth0 ----- r1  R  r2 ===== eth0 H2	r2: QUEUES queues
 # Both of R's devices spread what arrives over the CPUs.
 setup_multi() {

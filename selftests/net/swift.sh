@@ -256,14 +256,6 @@ test_reorder() {
 	through 1000000 delay 1ms reorder 90%
 }
 
-timeouts() {
-	[ "$(bolt_stat "$H1" RtoDec)" -ge "$1" ]
-}
-
-cwnd_now() {
-	in_ns "$H1" ss -Htni 'dport = :5001' | grep -oE 'cwnd:[0-9]+' | cut -d: -f2
-}
-
 # Nothing comes through: half for each RTO, 0.001 packets after five in a row; from there it is the
 # first ACK that brings it back.  The window starts at 480 Mbit/s * 1 ms: 40 packets.
 test_rto() {
