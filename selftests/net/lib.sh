@@ -478,6 +478,24 @@ transfer_through() {
 	expect_eq "OptBad" "$(bolt_stat "$H2" OptBad)" 0
 }
 
+BYTES=1000000
+
+# upload: BYTES from H1 to H2, which is TO for H1, and LISTEN for itself, instead of A2
+upload() {
+	server "$H2" cc bolt listen "${LISTEN:-$A2}" 5001 recv "$BYTES" recv-eof info
+	client "$H1" cc bolt connect "${TO:-$A2}" 5001 send "$BYTES" outq info
+	server_done
+	intact
+}
+
+# download: ... from H2 to H1, who has connected
+download() {
+	server "$H2" cc bolt listen "${LISTEN:-$A2}" 5001 send "$BYTES" outq info
+	client "$H1" cc bolt connect "${TO:-$A2}" 5001 recv "$BYTES" recv-eof info
+	server_done
+	intact
+}
+
 # --- settings ---
 
 # of R, which most ports belong to
@@ -557,6 +575,29 @@ bolt_both() {
 			expect_eq "$ns $counter" "$(bolt_stat "$ns" "$counter")" 0
 		done
 		expect_eq "$ns checksum errors" "$(stack "$ns" TcpInCsumErrors)" 0
+	done
+}
+
+# unharmed: H1 and H2 spoke bolt to the end, and every packet that arrived was as it had been sent
+unharmed() {
+	local ns
+	expect_eq "client" "$(info "$tmp/client" cc)" bolt
+	expect_eq "server" "$(info "$tmp/server" cc)" bolt
+	for ns in "$H1" "$H2"; do
+		expect_eq "$ns checksum errors" "$(stack "$ns" TcpInCsumErrors)" 0
+		expect_eq "$ns FallbackLate" "$(bolt_stat "$ns" FallbackLate)" 0
+		expect_eq "$ns OptBad" "$(bolt_stat "$ns" OptBad)" 0
+	done
+}
+
+# intact: ... and nothing was lost, nor cut up: the option has its place in the MSS, a tunnel its own
+intact() {
+	local ns
+	unharmed
+	for ns in "$H1" "$R" "$H2"; do
+		expect_eq "$ns timeouts" "$(stack "$ns" TcpExtTCPTimeouts)" 0
+		expect_eq "$ns fragments" "$(stack "$ns" IpFragCreates)" 0
+		expect_eq "$ns fragments of IPv6" "$(stack "$ns" Ip6FragCreates)" 0
 	done
 }
 

@@ -52,33 +52,6 @@ port() {
 	in_ns "$1" tc qdisc add dev "$2" root sfc rate 1gbit
 }
 
-# upload [ADDRESS]: BYTES from H1 to H2
-upload() {
-	server "$H2" cc bolt listen "$A2" 5001 recv "$BYTES" recv-eof info
-	client "$H1" cc bolt connect "${1:-$A2}" 5001 send "$BYTES" outq info
-	server_done
-	intact
-}
-
-# From H2 to H1, who has connected
-download() {
-	server "$H2" cc bolt listen "$A2" 5001 send "$BYTES" outq info
-	client "$H1" cc bolt connect "$A2" 5001 recv "$BYTES" recv-eof info
-	server_done
-	intact
-}
-
-intact() {
-	local ns
-	expect_eq "Negotiated" "$(bolt_stat "$H1" Negotiated)" 1
-	for ns in "$H1" "$H2"; do
-		expect_eq "$ns checksum errors" "$(stack "$ns" TcpInCsumErrors)" 0
-		expect_eq "$ns timeouts" "$(stack "$ns" TcpExtTCPTimeouts)" 0
-		expect_eq "$ns FallbackLate" "$(bolt_stat "$ns" FallbackLate)" 0
-		expect_eq "$ns OptBad" "$(bolt_stat "$ns" OptBad)" 0
-	done
-}
-
 # Nobody takes them for his: the queue grows to what the window allows, and not beyond
 unheard() {
 	expect_ge "SRC sent" "$(qdisc "$1" "$2" src_sent)" 10
@@ -174,7 +147,7 @@ test_dnat_port_of_translator() {
 	setup_line
 	dnat
 	port "$M" m2
-	upload 203.0.113.1
+	TO=203.0.113.1 upload
 	src_heard "$H1" "$M" m2
 }
 
@@ -182,7 +155,7 @@ test_dnat_port_inside() {
 	setup_line
 	dnat
 	port "$H1" eth0
-	upload 203.0.113.1
+	TO=203.0.113.1 upload
 	src_heard "$H1" "$H1" eth0
 }
 
@@ -190,7 +163,7 @@ test_dnat_port_inside() {
 pauses() {
 	expect "sfc" in_ns "$M" tc qdisc add dev m2 root sfc nobolt pause edge switchkey "$SWITCHKEY" rate 100mbit
 	sniff "$H1" eth0
-	upload "${2:-$A2}"
+	TO=${2-} upload
 	sniffed
 	expect_ge "BTS" "$(packets eth0 'in udp' ' type=2 ')" 1
 	expect_eq "with other flags" "$(packets eth0 'in udp' ' type=2 ')" "$(packets eth0 'in udp' " type=2 cflags=$1 ")"
@@ -214,7 +187,7 @@ test_dnat_port_outside() {
 	setup_line
 	dnat
 	port "$R" r2
-	upload 203.0.113.1
+	TO=203.0.113.1 upload
 	unheard "$R" r2
 	expect_eq "CtlNoSocket" "$(bolt_stat "$H1" CtlNoSocket)" "$(qdisc "$R" r2 src_sent)"
 }
@@ -370,10 +343,10 @@ dropped_as_invalid() {
 	in_ns "$M" nft list ruleset | sed -n 's/.*invalid counter packets \([0-9]*\) .*/\1/p'
 }
 
-# filtered ADDRESS: the option passes, what the bridge itself says as well
+# The option passes, what the bridge itself says as well
 filtered() {
 	port "$M" m2
-	upload "$1"
+	upload
 	src_heard "$H1" "$M" m2
 	expect_eq "invalid" "$(dropped_as_invalid)" 0
 	expect_ge "accepted by the filter" "$(in_ns "$M" nft list ruleset |
@@ -384,7 +357,7 @@ filtered() {
 test_bridge_nf_call() {
 	setup_bridge 1
 	states inet untracked
-	filtered "$A2"
+	filtered
 	expect_eq "entries of UDP" "$(in_ns "$M" grep -c 'udp .*12311' /proc/net/nf_conntrack)" 0
 	expect_eq "entries of the connection" \
 		"$(in_ns "$M" grep -c 'tcp .*dport=5001 ' /proc/net/nf_conntrack)" 1
@@ -394,7 +367,7 @@ test_bridge_nf_call_ipv6() {
 	setup_bridge 1
 	states inet untracked
 	A2=$B2
-	filtered "$A2"
+	filtered
 }
 
 # SRC are untracked there too
@@ -411,7 +384,7 @@ test_bridge_nf_call_drops() {
 test_bridge_family() {
 	setup_bridge 0
 	states bridge untracked "ether type arp accept; tcp option 254 exists counter;"
-	filtered "$A2"
+	filtered
 	expect_ge "matched" "$(in_ns "$M" nft list ruleset |
 		sed -n 's/.*option 254 exists counter packets \([0-9]*\) .*/\1/p')" 1000
 }
