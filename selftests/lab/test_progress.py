@@ -150,11 +150,11 @@ class Tests(unittest.TestCase):
     def test_the_rest(self):
         check = self.check.Check(types.SimpleNamespace(groups=self.check.GATE, jobs=2))
         for group in self.check.GROUPS:
-            self.assertGreater(self.check.MINUTES[group], 0)
-        both = sum(self.check.MINUTES[g] for g in self.check.GATE) / 2
+            self.assertGreater(self.check.GROUPS[group].minutes, 0)
+        both = sum(self.check.GROUPS[g].minutes for g in self.check.GATE) / 2
         self.assertIn(f"0 of {len(self.check.GATE)} groups have ended, about {round(both)} min left", check.progress(1000))
         # half of the kernels' group took as long as all of it should have: everything takes twice as long
-        minutes = self.check.MINUTES["net"]
+        minutes = self.check.GROUPS["net"].minutes
         check.ktaps["net"], check.spans["net"] = self.ktap("1..2", "ok 1 a"), (1000, None)
         self.assertEqual(check.progress(1000 + 60 * minutes),
                          f"net 50 %; 0 of {len(self.check.GATE)} groups have ended, about {round(2 * (both - minutes / 4))} min left")
@@ -163,7 +163,7 @@ class Tests(unittest.TestCase):
 
     def test_one_group_is_not_shared_by_two(self):
         check = self.check.Check(types.SimpleNamespace(groups=["debug"], jobs=2))
-        self.assertIn(f"about {self.check.MINUTES['debug']} min left", check.progress(0))
+        self.assertIn(f"about {self.check.GROUPS['debug'].minutes} min left", check.progress(0))
 
     def test_no_result_is_no_pass(self):
         for lines in ((), ("1..0",)):
@@ -181,7 +181,7 @@ class Tests(unittest.TestCase):
 
     def test_a_group_that_begins_at_the_end_ends(self):
         out = tempfile.mkdtemp(prefix="lab-test-")
-        with mock.patch.object(self.check, "GROUPS", {"x": ["/bin/sleep", "600"]}):
+        with mock.patch.object(self.check, "GROUPS", {"x": self.check.Group(["/bin/sleep", "600"], 1)}):
             check = self.check.Check(types.SimpleNamespace(out=out, groups=["x"]))
             check.stop()
             thread = threading.Thread(target=check.run, args=("x",), daemon=True)
@@ -198,7 +198,7 @@ class Tests(unittest.TestCase):
             import sys, types
             import test_progress
             check = test_progress.load_check()
-            check.GROUPS, check.MINUTES, check.GATE = {"x": [sys.argv[1]]}, {"x": 1}, ["x"]
+            check.GROUPS, check.GATE = {"x": check.Group([sys.argv[1]], 1)}, ["x"]
             check.Check.install = lambda *args: None
             sys.argv = ["check", "--out", sys.argv[1] + ".out"]
             sys.exit(check.main())"""
