@@ -71,7 +71,30 @@ class Packet:
         return self.raw[:self.l4 + 8]
 
 
-class Host:
+class Tap:
+    """What passes the devices of a host, h1, behind its qdiscs"""
+
+    def open_tap(self):
+        self.packets = []
+        with self.h1:
+            self.tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
+            self.tap.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+            self.tap.setsockopt(socket.SOL_SOCKET, 33, 1 << 28)    # SO_RCVBUFFORCE
+            self.tap.setblocking(False)
+
+    def capture(self):
+        """Take in what has been captured since"""
+        while True:
+            try:
+                data, control, _, addr = self.tap.recvmsg(160, 64)
+            except BlockingIOError:
+                return
+            if addr[1] in (0x800, 0x86dd):
+                sec, nsec = struct.unpack("=qq", control[0][2])
+                self.packets.append(Packet(sec * 10**9 + nsec, addr[2] == 4, data))
+
+
+class Host(Tap):
     """H1 and H2, a capture at H1, a transfer between them, and a switch beside H1 that sends messages"""
 
     def __init__(self, qdisc=None, family=4, delay="1ms", window=65536, segs=2, sfc=1):
@@ -101,13 +124,7 @@ class Host:
             sh(f"tc -n {a} qdisc add dev eth0 root {qdisc}")
         sh(f"tc -n {b} qdisc add dev eth0 root netem delay {delay} limit 100000")
         self.h1.sysctl("bolt.sfc", sfc)
-        self.packets = []
-        with self.h1:
-            self.tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM,
-                                     socket.htons(3))
-            self.tap.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-            self.tap.setsockopt(socket.SOL_SOCKET, 33, 1 << 28)    # SO_RCVBUFFORCE
-            self.tap.setblocking(False)
+        self.open_tap()
         with self.switch:
             self.udp = socket.socket({4: socket.AF_INET, 6: socket.AF_INET6}[family],
                                      socket.SOCK_DGRAM)
@@ -241,18 +258,6 @@ class Host:
                 continue
             if child.returncode:
                 failures.append(f"{name}: {out.strip()}")
-
-    def capture(self):
-        """Take in what has been captured since"""
-        while True:
-            try:
-                data, control, _, addr = self.tap.recvmsg(160, 64)
-            except BlockingIOError:
-                return
-            if addr[1] not in (0x800, 0x86dd):
-                continue
-            sec, nsec = struct.unpack("=qq", control[0][2])
-            self.packets.append(Packet(sec * 10**9 + nsec, addr[2] == 4, data))
 
     def last(self, what=Packet.data):
         self.capture()

@@ -19,11 +19,10 @@ import time
 
 import bolt_ctl
 from bolt_ctl import SUBRTT, Namespace, expect, failures, packed, poll, sh
-from lib_pause import MS, SLACK, Packet
+from lib_pause import MS, SLACK, Tap
 
 SPORT, DPORT = 1000, 2000
 SIZE = 200
-SO_TIMESTAMPNS = 35
 IP_TOS, IPV6_TCLASS, IP_TTL = 1, 67, 2
 UDP_SEGMENT = 103
 FLOWS = 200         # in 64 sets of four: a tenth finds no room
@@ -32,7 +31,7 @@ COUNTERS = ("held_pkts", "held_bytes", "paused", "bts", "pauses", "pause_ns", "c
             "held", "released", "refused", "oversize", "stale")
 
 
-class Port:
+class Port(Tap):
     """H1 with an sfc_hold, and H2; the datagrams of one flow are numbered.  @rate is the link's, as
     htb above makes it; @child is below; @key is whose BTS are believed"""
 
@@ -71,12 +70,8 @@ class Port:
             self.tc(f"qdisc add dev eth0 {self.at} handle 1: sfc_hold {' '.join(options)} {key}")
         if child:
             self.tc(f"qdisc add dev eth0 parent 1:1 handle 2: {child}")
-        with self.h1:
-            self.tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
-            self.tap.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-            self.tap.setsockopt(socket.SOL_SOCKET, 33, 1 << 26)    # SO_RCVBUFFORCE
-            self.tap.setblocking(False)
-        self.packets, self.next, self.got = [], 0, []
+        self.open_tap()
+        self.next, self.got = 0, []
 
     def bound(self, ip, port):
         s = socket.socket(self.af, socket.SOCK_DGRAM)
@@ -139,16 +134,6 @@ class Port:
             if random.Random(numbers[-1]).randbytes(len(data) - 4) != data[4:]:
                 failures.append(f"datagram {numbers[-1]} is not what was sent")
         return numbers
-
-    def capture(self):
-        while True:
-            try:
-                data, control, _, addr = self.tap.recvmsg(160, 64)
-            except BlockingIOError:
-                return
-            if addr[1] in (0x800, 0x86dd):
-                sec, nsec = struct.unpack("=qq", control[0][2])
-                self.packets.append(Packet(sec * 10**9 + nsec, addr[2] == 4, data))
 
     def left(self, to=1, after=0):
         """Datagrams of ours that have left, by (when, number)"""
