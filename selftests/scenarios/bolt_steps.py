@@ -4,7 +4,7 @@
 The goals are for a link of 100 Gb/s and a base RTT of 8 us; elsewhere they scale in RTTs and BDPs.
 """
 
-from lab_runs import BDP, FULL, LEAVE_SPAN_RTT, PACKET, RATE_BPS, RTT_NS, STEADY_UTILIZATION, last_byte, us
+from lab_runs import BDP, FULL, LEAVE_SPAN_RTT, PACKET, RATE_BPS, RTT_NS, STEADY_UTILIZATION, acked_between, last_byte, us
 
 # A second flow joins at line rate (Figures 6 and 10)
 JOIN_PEAK_BDP = 70e3 / BDP          # the queue peaks below
@@ -101,12 +101,9 @@ def judge_steady(j, port, start, end):
 def judge_shares(j, run, flows, start, end):
     series = [run.flow_series(i) for i in flows]
     width = SHARE_BIN_RTT * run.rtt
-    t = series[0]["time_ns"]
-    step = t[1] - t[0]
     worst, at, n = 0, start, 0
     while start + width <= end:
-        a, b = (max(0, min(len(t) - 1, round((x - t[0]) / step))) for x in (start, start + width))
-        got = [s["acked_bytes"][b] - s["acked_bytes"][a] for s in series]
+        got = [acked_between(s, start, start + width) for s in series]
         total = sum(got) or 1
         off = max(abs(g / total - 1 / len(flows)) for g in got)
         if off > worst:
