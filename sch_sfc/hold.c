@@ -35,15 +35,6 @@
 /* --- packets; qdisc locked --- */
 
 /*
- * May so many packets of @bytes together wait?  A small packet takes many times its length.  The
- * child may drop packets and says how many, not what memory they took: each counts for the least.
- */
-static bool sfc_hold_fits(u32 limit, u32 pkts, u64 bytes)
-{
-	return bytes <= limit && bytes + (u64)pkts * SKB_TRUESIZE(0) <= sfc_config_memory(limit);
-}
-
-/*
  * Hold @skb, which was dequeued, if its flow is paused or has packets held.  Returns true if so, or
  * if it was dropped: the last eighth of the limit is for flows that are not paused.
  */
@@ -65,8 +56,8 @@ static bool sfc_hold_keep(struct Qdisc *sch, struct sk_buff *skb)
 	f = sfc_hold_sent(h->flows, &h->pause, sfc_hold_hash(h, &pkt.flow), now);
 	wait = f && (f->held.qlen || bolt_pause_active(&f->clock, now));
 	drop = wait && h->stats.held_pkts &&
-	       !sfc_hold_fits(h->cfg.limit - h->cfg.limit / 8, h->stats.held_pkts + 1,
-			      (u64)h->stats.held_bytes + len);
+	       !sfc_hold_fits(h->cfg.limit, h->stats.held_pkts + 1,
+			      (u64)h->stats.held_bytes + len, true);
 	if (wait && !drop) {
 		if (!f->held.qlen)
 			list_add_tail(&f->list, &h->busy);
@@ -140,7 +131,7 @@ static int sfc_hold_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 
 	/* as in sfc_queue_has_room() */
 	if (unlikely(sch->q.qlen && !sfc_hold_fits(h->cfg.limit, sch->q.qlen + 1,
-						   (u64)sch->qstats.backlog + len)))
+						   (u64)sch->qstats.backlog + len, false)))
 		return qdisc_drop(skb, sch, to_free);
 	ret = qdisc_enqueue(skb, h->child, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
@@ -210,7 +201,7 @@ static void sfc_hold_commit(struct Qdisc *sch, const struct sfc_hold_config *cfg
 		.pct = cfg->share,
 	};
 	while (!list_empty(&h->busy) && sch->q.qlen > 1 &&
-	       !sfc_hold_fits(cfg->limit, sch->q.qlen, sch->qstats.backlog)) {
+	       !sfc_hold_fits(cfg->limit, sch->q.qlen, sch->qstats.backlog, false)) {
 		skb = sfc_hold_pop(h, list_first_entry(&h->busy, struct sfc_hold_flow, list));
 		bytes += qdisc_pkt_len(skb);
 		pkts++;

@@ -82,6 +82,22 @@ static inline bool sfc_hold_has_sent(const struct sfc_hold_flow *f, u64 hash, u6
 #ifdef __KERNEL__
 /* --- the qdisc --- */
 
+/*
+ * May so many packets of @bytes together wait?  A small packet takes many times its length.  The
+ * child may drop packets and says how many, not what memory they took: each counts for the least.
+ * Those @held may take all but an eighth of either.
+ */
+static inline bool sfc_hold_fits(u32 limit, u32 pkts, u64 bytes, bool held)
+{
+	u32 memory = sfc_config_memory(limit);
+
+	if (held) {
+		limit -= limit >> 3;
+		memory -= memory >> 3;
+	}
+	return bytes <= limit && bytes + (u64)pkts * SKB_TRUESIZE(0) <= memory;
+}
+
 #define SFC_HOLD_SHARE		95	/* default, per cent of SFC_HOLD_INTERVAL_NS */
 #define SFC_HOLD_INTERVAL_NS	(200 * NSEC_PER_MSEC)	/* of the watchdog, and to recover */
 

@@ -150,7 +150,40 @@ static void sfc_hold_sent_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sfc_hold_has_sent(f, c->flow, c->now), c->want);
 }
 
+struct fits_case {
+	const char *name;
+	u32 limit, pkts;
+	u64 bytes;
+	bool held, want;
+};
+
+#define MEMORY_PKTS(memory)	((memory) / (SKB_TRUESIZE(0) + 64))
+
+static const struct fits_case fits[] = {
+	{ "bytes", 16 << 20, 1, 16 << 20, false, true },
+	{ "bytes, one more", 16 << 20, 1, (16 << 20) + 1, false, false },
+	{ "held", 16 << 20, 1, 14 << 20, true, true },
+	{ "held, one more", 16 << 20, 1, (14 << 20) + 1, true, false },
+	/* of 64 bytes each */
+	{ "small", 16 << 20, MEMORY_PKTS(64 << 20), MEMORY_PKTS(64 << 20) * 64, false, true },
+	{ "small, one more", 16 << 20, MEMORY_PKTS(64 << 20) + 1,
+	  (MEMORY_PKTS(64 << 20) + 1) * 64, false, false },
+	{ "small held", 16 << 20, MEMORY_PKTS(56 << 20), MEMORY_PKTS(56 << 20) * 64, true, true },
+	{ "small held, one more", 16 << 20, MEMORY_PKTS(56 << 20) + 1,
+	  (MEMORY_PKTS(56 << 20) + 1) * 64, true, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(fits, fits, name);
+
+static void sfc_hold_fits_test(struct kunit *test)
+{
+	const struct fits_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, sfc_hold_fits(c->limit, c->pkts, c->bytes, c->held), c->want);
+}
+
 static struct kunit_case hold_cases[] = {
+	KUNIT_CASE_PARAM(sfc_hold_fits_test, fits_gen_params),
 	KUNIT_CASE(sfc_hold_flow_test),
 	KUNIT_CASE(sfc_hold_silent_test),
 	KUNIT_CASE(sfc_hold_full_test),
