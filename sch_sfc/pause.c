@@ -57,10 +57,11 @@ static bool sfc_pause_is_routed(struct Qdisc *sch, const struct sk_buff *skb)
 
 /*
  * May other switches pause all senders to the packet's destination and DSCP?  Not if that does not
- * tell the queue: others of that DSCP may be in another band.  Not if its sender could have
- * chosen any destination, and congest this port, as the sender of a segment routing header can.
- * Nor if this router has translated the destination: what the packet was sent to may be several
- * servers, of which one is congested.
+ * tell the queue: others of that DSCP may be in another band.  Filters may give them one even if
+ * this packet is where its DSCP says.  Not if its sender could have chosen any destination, and
+ * congest this port, as the sender of a segment routing header can.  Nor if this router has
+ * translated the destination: what the packet was sent to may be several servers, of which one is
+ * congested.
  */
 static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
 				   const struct sfc_pkt *pkt)
@@ -69,7 +70,8 @@ static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
 	struct sfc_flow sent = pkt->flow;
 
 	if (!q->pause.cacheable || !sfc_pause_is_routed(sch, skb) || sfc_has_segments(skb, pkt) ||
-	    q->qos.ordered || pkt->band != sfc_band_of_dscp(q, pkt))
+	    q->qos.ordered || (sfc_has_bands(q) && rcu_access_pointer(q->filters)) ||
+	    pkt->band != sfc_band_of_dscp(q, pkt))
 		return false;
 	return !sfc_flow_untranslate(skb, &sent) ||
 	       !memcmp(sent.daddr, pkt->flow.daddr, sizeof(sent.daddr));

@@ -406,14 +406,24 @@ test_edge_small() {
 
 # By destination and DSCP others are paused: not where that does not tell the queue
 test_edge_bands() {
+	local root
 	slow edge switchkey "$SWITCHKEY" bands 2 dscp 46:2
 	v4 n=10 tos=184
 	expect "leave" busywait qdisc_is "$R" r2 qlen 0
-	expect "filter" in_ns "$R" tc filter add dev r2 matchall classid :1
+	root=$(in_ns "$R" tc -j qdisc show dev r2 root | jq -r '.[0].handle')
+	in_ns "$R" tc qdisc add dev r2 clsact
+	expect "priority" in_ns "$R" tc filter add dev r2 egress matchall action skbedit priority "${root}1"
 	v4 n=10 tos=184
-	drained
+	expect "leave" busywait qdisc_is "$R" r2 qlen 0
+	in_ns "$R" tc qdisc del dev r2 clsact
 	expect_eq "by DSCP" "$(bts 'cflags=1 ')" 5
-	expect_eq "by a filter" "$(bts 'cflags=0 ')" 5
+	expect_eq "by priority" "$(bts 'cflags=0 ')" 5
+	# these are where their DSCP says, but a filter may move others
+	expect "filter" in_ns "$R" tc filter add dev r2 matchall classid :1
+	v4 n=10
+	drained
+	expect_eq "by DSCP, as before" "$(bts 'cflags=1 ')" 5
+	expect_eq "with a filter" "$(bts 'cflags=0 ')" 10
 }
 
 test_edge_levels() {
