@@ -145,11 +145,16 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
 	return NULL;
 }
 
-/* The most that Qth may be by default, so that the queue of a lone port can exceed it */
+/*
+ * The most that Qth may be by default, so that the queue of a lone port can exceed it; with levels,
+ * that of the last, by sfc_qos_set()
+ */
 static u32 sfc_config_qth_most(const struct sfc_config *cfg)
 {
 	u64 room = cfg->limit;
 
+	if (cfg->levels[1])
+		room -= div_u64(room * (cfg->bands - 1), 2 * cfg->bands);
 	if (cfg->buffer)
 		room = min(room, div_u64((u64)cfg->buffer * cfg->alpha,
 					 cfg->alpha + TC_SFC_ALPHA_ONE));
