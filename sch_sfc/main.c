@@ -47,6 +47,7 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	qdisc_watchdog_init(&q->watchdog, sch);
 	list_add(&q->list, &sfc_list);
 	q->sch = sch;
+	q->wait = SFC_WAIT_NOTHING;
 	sfc_forward_init(&q->forward);
 	sfc_config_default(&q->cfg);
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
