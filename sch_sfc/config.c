@@ -212,15 +212,17 @@ static u64 sfc_link_speed(struct net_device *dev)
 void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 		       struct sfc_alg_cfg *alg)
 {
+	const bool paper = cfg->flags & TC_SFC_F_BOLT && cfg->flags & TC_SFC_F_PAPER;
 	u32 mtu = sfc_mtu(dev);
 	u64 pruthresh, speed;
 
 	*alg = (struct sfc_alg_cfg){
 		.mtu = mtu + cfg->overhead,
 		.ccthresh = cfg->ccthresh ?: min(2 * mtu, cfg->limit),
-		.floor = cfg->limit,
+		.floor = paper ? U32_MAX : cfg->limit,	/* 4 GB is as good as none */
+		.pru_max = paper ? U32_MAX : SFC_PRU_MAX,
 		.pru = cfg->flags & TC_SFC_F_PRU,
-		.paper = cfg->flags & TC_SFC_F_BOLT && cfg->flags & TC_SFC_F_PAPER,
+		.paper = paper,
 	};
 	/* drivers may have to ask the hardware */
 	speed = cfg->link_bps || (cfg->rate_bps && !cfg->pfc.prios) ? 0 : sfc_link_speed(dev);
@@ -231,8 +233,9 @@ void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 	/* a quarter of what the link carries in an RTT; without a rate the paper's threshold */
 	pruthresh = cfg->pruthresh ?: sfc_supply(&alg->rate, cfg->rtt_ns) >> (SFC_TOKEN_SHIFT + 2);
 	alg->pruthresh = max_t(u64, min_t(u64, pruthresh, cfg->limit), alg->ccthresh);
-	alg->smcap = cfg->smcap ?: clamp_t(u64, sfc_supply(&alg->rate, SFC_SMCAP_NS) >>
-					   SFC_TOKEN_SHIFT, alg->mtu, cfg->limit);
+	if (!paper)
+		alg->smcap = cfg->smcap ?: clamp_t(u64, sfc_supply(&alg->rate, SFC_SMCAP_NS) >>
+						   SFC_TOKEN_SHIFT, alg->mtu, cfg->limit);
 }
 
 /* Likewise for SFC, which is off without a rate, since there is no pause time. */

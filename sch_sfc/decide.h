@@ -10,8 +10,8 @@
  *	else INC                kept if a PRU token or, below ccthresh, an MTU of supply pays,
  *	                        else cleared
  *
- * Where this differs from the paper's listing (the option "paper" has that: at the end), or fills
- * it in:
+ * Where this differs from the paper's listing, which the option "paper" has (@paper, and by
+ * sfc_config_derive() @smcap, @floor and @pru_max), or fills it in:
  * - Supply and demand (line 3) are counted on every packet, not only on data: ACKs
  *   and traffic without the option use the link as well.
  * - Supply may be saved up beyond one MTU: see sfc_supply_cap().
@@ -34,12 +34,13 @@
 
 #define SFC_PRU_MAX	256	/* tokens; the authors' simulator caps there as well */
 
-/* Algorithm 1, line 12: @pkts packets will not come again.  Returns how many were taken in. */
-static inline u32 sfc_pru_add(u32 *pru_token, u32 pkts)
+/*
+ * Algorithm 1, line 12: @pkts packets will not come again.  Returns how many were taken in, of @max
+ * in all.
+ */
+static inline u32 sfc_pru_add(u32 *pru_token, u32 pkts, u32 max)
 {
-	u32 room = SFC_PRU_MAX - *pru_token;
-
-	pkts = min(pkts, room);
+	pkts = min(pkts, max - *pru_token);
 	*pru_token += pkts;
 	return pkts;
 }
@@ -64,9 +65,10 @@ struct sfc_alg_cfg {
 	/* bytes of supply that may be saved up; at least what one grant costs */
 	u32		smcap;
 	u32		floor;		/* bytes the supply token may fall below zero */
+	u32		pru_max;	/* SFC_PRU_MAX, or no limit */
 	bool		pru;		/* section 3.2 is on */
 	bool		sm;		/* section 3.3 is on, and @rate known */
-	bool		paper;		/* as printed */
+	bool		paper;		/* lines 4, 5 and 11 as printed, and line 3 of data only */
 	u64		link_bps;	/* of the link, also below a shaper; bytes/s, for PFC */
 };
 
@@ -81,7 +83,7 @@ struct sfc_alg_cfg {
 /* The tokens of a port */
 struct sfc_alg_state {
 	struct sfc_sm	sm;
-	u32		pru_token;	/* packets, 0..SFC_PRU_MAX */
+	u32		pru_token;	/* packets, 0..@pru_max */
 };
 
 /* A packet that arrives */
@@ -160,7 +162,7 @@ static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg, struct s
 	return SFC_GRANT_NONE;
 }
 
-/* Line 3, on every packet; where several queues share a link, share.h does it */
+/* Line 3, on every packet, but see @paper; where several queues share a link, share.h does it */
 static __always_inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg,
 					      struct sfc_alg_state *st,
 					      const struct sfc_alg_in *in)
@@ -183,60 +185,26 @@ static __always_inline void sfc_decide(const struct sfc_alg_cfg *cfg, struct sfc
 	/* nothing waits: known to the compiler where the caller says so, whatever ccthresh is */
 	if (in->queue && in->queue >= cfg->ccthresh) {			/* line 4 */
 		out->congested = true;
-		if (!(in->flags & BOLT_F_DEC) && in->can_src) {		/* line 5 */
-			out->src = true;				/* lines 6-9 */
-			out->flags |= BOLT_F_DEC;			/* line 10 */
+		if (!(in->flags & BOLT_F_DEC)) {			/* line 5 */
+			out->src = in->can_src;				/* lines 6-9 */
+			if (out->src)
+				out->flags |= BOLT_F_DEC;		/* line 10 */
+			if (cfg->paper)
+				out->flags &= ~BOLT_F_INC;
 		}
+		if (cfg->paper)
+			return;
 	}
 	if (in->flags & BOLT_F_LAST) {					/* line 11 */
 		if (!(in->flags & BOLT_F_FIRST) &&			/* line 12 */
 		    sfc_pru_counts(cfg, in))
-			out->pru_added = sfc_pru_add(&st->pru_token, in->segs);
-		out->flags &= ~BOLT_F_INC;
+			out->pru_added = sfc_pru_add(&st->pru_token, in->segs, cfg->pru_max);
+		if (!cfg->paper)
+			out->flags &= ~BOLT_F_INC;
 	} else if (out->flags & BOLT_F_INC) {				/* line 13 */
 		out->grant = sfc_pay_inc(cfg, st, in, out->congested); /* lines 14-17 */
 		if (out->grant == SFC_GRANT_NONE)
 			out->flags &= ~BOLT_F_INC;			/* lines 10, 18-19 */
-	}
-}
-
-/*
- * --- the option "paper": Algorithms 1 and 3 as printed, for comparison ---
- *
- * What the listings leave open is as above: DEC is set only when an SRC was sent, and a
- * super-packet stands for @segs packets.
- */
-
-/* Algorithm 1.  Call for every packet, before it joins the queue. */
-static inline void sfc_paper_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
-				    const struct sfc_alg_in *in, struct sfc_decision *out)
-{
-	*out = (struct sfc_decision){ .flags = in->flags };
-
-	if (!(in->flags & BOLT_F_DATA))					/* line 2 */
-		return;
-	out->data = true;
-	if (cfg->sm)				/* line 3; 4 GB is as good as no floor */
-		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size, in->segs * cfg->mtu,
-			      U32_MAX);
-	if (in->queue >= cfg->ccthresh) {				/* line 4 */
-		out->congested = true;
-		if (!(in->flags & BOLT_F_DEC)) {			/* line 5 */
-			out->src = in->can_src;				/* lines 6-9 */
-			out->flags &= ~BOLT_F_INC;			/* line 10 */
-			if (out->src)
-				out->flags |= BOLT_F_DEC;
-		}
-	} else if (in->flags & BOLT_F_LAST) {				/* line 11 */
-		/* line 12, without a limit */
-		if (cfg->pru && !(in->flags & BOLT_F_FIRST))
-			out->pru_added = min(in->segs, U32_MAX - st->pru_token);
-		st->pru_token += out->pru_added;
-	} else if (in->flags & BOLT_F_INC) {				/* line 13 */
-		/* lines 14-17; below ccthresh, so below pruthresh as well */
-		out->grant = sfc_pay_inc(cfg, st, in, false);
-		if (out->grant == SFC_GRANT_NONE)
-			out->flags &= ~BOLT_F_INC;			/* lines 18-19 */
 	}
 }
 

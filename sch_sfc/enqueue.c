@@ -174,11 +174,8 @@ static __always_inline void sfc_decide_packet(struct sfc_sched *q, unsigned int 
 {
 	struct sfc_alg_state *st = &q->qos.band[band].state;
 
-	if (!fast && q->alg.paper) {
-		sfc_paper_decide(&q->alg, st, in, out);
-		return;
-	}
-	sfc_count_demand(q, band, fast, in);
+	if (fast || !q->alg.paper || in->flags & BOLT_F_DATA)
+		sfc_count_demand(q, band, fast, in);
 	if (q->queue.port && sfc_wants_grant(in) && sfc_pru_counts(&q->alg, in))
 		st->pru_token = sfc_port_pru_take(q, in->segs);
 	sfc_decide(&q->alg, st, in, out);

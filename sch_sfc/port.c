@@ -93,7 +93,7 @@ u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts)
 	struct sfc_port *port = q->queue.port;
 
 	spin_lock(&port->lock);
-	pkts = sfc_pru_add(&port->pru_token, pkts);
+	pkts = sfc_pru_add(&port->pru_token, pkts, SFC_PRU_MAX);
 	spin_unlock(&port->lock);
 	q->queue.writes++;
 	return pkts;

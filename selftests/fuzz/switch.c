@@ -23,6 +23,7 @@ static struct sfc_alg_cfg port_any(struct input *in)
 	c.pruthresh = take_range(in, c.ccthresh, U32_MAX);
 	c.smcap = take_range(in, c.mtu, U32_MAX);
 	c.floor = take_range(in, 1, U32_MAX);
+	c.pru_max = SFC_PRU_MAX;
 	c.pru = take_once_in(in, 2);
 	c.sm = !take_once_in(in, 4);
 	return c;
@@ -94,10 +95,11 @@ static void decision(const struct sfc_alg_cfg *c, const struct sfc_alg_in *in,
 	CHECK(!d->data ? d->flags == in->flags : !d->congested || in->queue >= c->ccthresh);
 	if (d->data && !paper) {
 		CHECK(d->grant != SFC_GRANT_NONE || !(d->flags & BOLT_F_INC));
-		CHECK(d->congested == (in->queue >= c->ccthresh));
 		CHECK(st->pru_token <= SFC_PRU_MAX);
-		CHECK(paid == (d->grant == SFC_GRANT_SM ? (s64)in->segs * c->mtu * 1024 : 0));
 	}
+	CHECK(!d->data || d->congested == (in->queue >= c->ccthresh));
+	CHECK(paid == (d->grant == SFC_GRANT_SM ? (s64)in->segs * c->mtu * 1024 : 0));
+	CHECK(!paper || !d->congested || d->grant == SFC_GRANT_NONE);
 	CHECK((u64)st->pru_token == (u64)was->pru_token + d->pru_added -
 	      (d->grant == SFC_GRANT_PRU ? in->segs : 0));
 	CHECK(!d->pru_added || (in->flags & (BOLT_F_LAST | BOLT_F_FIRST)) == BOLT_F_LAST);
@@ -106,23 +108,27 @@ static void decision(const struct sfc_alg_cfg *c, const struct sfc_alg_in *in,
 
 static void decide(struct input *in)
 {
-	struct sfc_alg_cfg c = port_any(in);
+	struct sfc_alg_cfg c = port_any(in), printed = c;
 	struct sfc_alg_state st = { }, paper = { }, was;
 	struct sfc_alg_in p = { };
 	struct sfc_decision d;
 	int i;
 
+	printed.paper = true;
+	printed.smcap = 0;
+	printed.floor = U32_MAX;
+	printed.pru_max = U32_MAX;
 	for (i = 0; i < PACKETS; i++) {
 		p = packet_any(in, p.now);
 		supply(&c, &st, &p);
 		was = st;
 		sfc_decide(&c, &st, &p, &d);
 		decision(&c, &p, &d, &was, &st, false);
+		if (p.flags & BOLT_F_DATA)
+			supply(&printed, &paper, &p);
 		was = paper;
-		sfc_paper_decide(&c, &paper, &p, &d);
-		decision(&c, &p, &d, &was, &paper, true);
-		CHECK(!c.sm || !(p.flags & BOLT_F_DATA) ||
-		      paper.sm.token <= (s128)p.segs * c.mtu * 1024);
+		sfc_decide(&printed, &paper, &p, &d);
+		decision(&printed, &p, &d, &was, &paper, true);
 	}
 }
 

@@ -130,7 +130,7 @@ static void sfc_decide_test(struct kunit *test)
 {
 	const struct decide_case *c = test->param_value;
 	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = 16 * MTU,
-				   .mtu = MTU, .floor = 10000000,
+				   .mtu = MTU, .floor = 10000000, .pru_max = SFC_PRU_MAX,
 				   .pru = !c->nopru, .sm = !c->nosm };
 	struct sfc_alg_state st = { .pru_token = c->pru };
 	struct sfc_alg_in in = { .now = 1120, .queue = c->queue, .size = 1500,
@@ -160,7 +160,7 @@ static void sfc_decide_test(struct kunit *test)
 static void sfc_decide_all_flags_test(struct kunit *test)
 {
 	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = 16 * MTU,
-				   .mtu = MTU, .floor = 10000000,
+				   .mtu = MTU, .floor = 10000000, .pru_max = SFC_PRU_MAX,
 				   .pru = true, .sm = true };
 	unsigned int flags, congested, can_src;
 
@@ -192,7 +192,8 @@ static void sfc_decide_counts_all_test(struct kunit *test)
 {
 	static const u8 flags[] = { 0, ACK, DATA, DATA | LAST, DATA | DEC };
 	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = 16 * MTU,
-				   .mtu = MTU, .floor = 10000000, .sm = true };
+				   .mtu = MTU, .floor = 10000000, .pru_max = SFC_PRU_MAX,
+				   .sm = true };
 	struct sfc_decision out;
 	int i;
 
@@ -215,7 +216,7 @@ static void sfc_decide_counts_all_test(struct kunit *test)
 static void sfc_decide_pru_handover_test(struct kunit *test)
 {
 	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = 16 * MTU,
-				   .mtu = MTU, .floor = 10000000,
+				   .mtu = MTU, .floor = 10000000, .pru_max = SFC_PRU_MAX,
 				   .pru = true };
 	struct sfc_alg_state st = { };
 	struct sfc_alg_in in = { .size = 1500, .segs = 1 };

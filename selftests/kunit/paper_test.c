@@ -61,13 +61,22 @@ KUNIT_ARRAY_PARAM_DESC(paper, paper_cases, name);
 
 static struct sfc_alg_cfg paper_cfg(void)
 {
-	/* smcap and floor are ours */
-	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = THRESH, .mtu = MTU,
-				   .smcap = 100000, .floor = 3000,
+	/* as sfc_config_derive() makes it; pruthresh is ours */
+	struct sfc_alg_cfg cfg = { .ccthresh = THRESH, .pruthresh = 16 * MTU, .mtu = MTU,
+				   .floor = U32_MAX, .pru_max = U32_MAX,
 				   .pru = true, .sm = true, .paper = true };
 
 	sfc_rate_set(&cfg.rate, 100 * GBPS);
 	return cfg;
+}
+
+/* As sfc_decide_packet() does it */
+static void paper_decide(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
+			 const struct sfc_alg_in *in, struct sfc_decision *out)
+{
+	if (in->flags & DATA)
+		sfc_decide_supply(cfg, st, in);
+	sfc_decide(cfg, st, in, out);
 }
 
 static void sfc_paper_decide_test(struct kunit *test)
@@ -83,7 +92,7 @@ static void sfc_paper_decide_test(struct kunit *test)
 	st.sm.token = c->sm_bytes * 1024 + 1;
 	st.sm.last_ns = 1000;
 	memset(&out, 0x55, sizeof(out));
-	sfc_paper_decide(&cfg, &st, &in, &out);
+	paper_decide(&cfg, &st, &in, &out);
 
 	KUNIT_EXPECT_EQ(test, out.flags, c->want);
 	KUNIT_EXPECT_EQ(test, out.src, c->src);
@@ -121,7 +130,7 @@ static void sfc_paper_supply_test(struct kunit *test)
 				 .flags = c->flags };
 	struct sfc_decision out;
 
-	sfc_paper_decide(&cfg, &st, &in, &out);
+	paper_decide(&cfg, &st, &in, &out);
 	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&st.sm), c->want);
 }
 

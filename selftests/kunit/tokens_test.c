@@ -251,7 +251,7 @@ static void sfc_pru_add_test(struct kunit *test)
 	const struct pru_case *c = test->param_value;
 	u32 token = c->before;
 
-	KUNIT_EXPECT_EQ(test, sfc_pru_add(&token, c->add), c->added);
+	KUNIT_EXPECT_EQ(test, sfc_pru_add(&token, c->add, SFC_PRU_MAX), c->added);
 	KUNIT_EXPECT_EQ(test, token, c->after);
 }
 

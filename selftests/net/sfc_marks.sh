@@ -197,6 +197,23 @@ test_paper_congested() {
 	expect_eq "INC cleared with DEC" "$(packets eth0.h2 'in tcp' 'bflags=DC ')" 5
 }
 
+# ... packets without the option are no demand (line 2), and a deficit has no end
+test_paper_demand() {
+	port rate 1mbit limit 10kb paper
+	v4 n=3 bflags=none
+	drained 3
+	counters "$R" r2 sm_token=0
+	v4 n=20 bflags=80
+	expect_le "supply" "$(qdisc "$R" r2 sm_token)" -20000
+}
+
+# ... nor is more saved up than a packet (Algorithm 3, line 7)
+test_paper_supply() {
+	port link 100gbit smcap 100kb paper
+	v4 n=5 gap=20000 bflags=80
+	expect_eq "supply" "$(qdisc "$R" r2 sm_token)" 1514
+}
+
 # ... and the tokens of a paper port are no other's
 test_paper_ends() {
 	port rate 1mbit limit 1mb ccthresh 1000000b nosm paper
@@ -290,4 +307,4 @@ test_own_address() {
 
 run_tests congested_ipv4 congested_ipv6 threshold_is_exact auto_threshold dec_seen \
 	congestion_clears_inc checksum_alignment nosrc nobolt pru pru_congested \
-	pru_quarter_of_bdp pru_at_least_ccthresh paper_congested paper_ends supply_matching not_bolt high_band acks_not_marked msgrate fields own_address
+	pru_quarter_of_bdp pru_at_least_ccthresh paper_congested paper_demand paper_supply paper_ends supply_matching not_bolt high_band acks_not_marked msgrate fields own_address

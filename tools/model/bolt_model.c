@@ -211,6 +211,7 @@ int main(int argc, char **argv)
 	port.cfg.smcap = max(sfc_supply(&port.cfg.rate, 8000) >> SFC_TOKEN_SHIFT, pkt_len);
 	port.cfg.pruthresh = max(ARG(RTT) * ARG(GBPS) / 8 / 4, port.cfg.ccthresh);
 	port.cfg.floor = 16000000;
+	port.cfg.pru_max = SFC_PRU_MAX;
 	port.cfg.pru = true;
 	port.cfg.sm = true;
 	port.tail = &port.head;
