@@ -147,7 +147,7 @@ bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 		why = SFC_REFUSED_MALFORMED;
 	else if (verdict == SFC_MSG_FALSE)
 		why = SFC_REFUSED_FORGED;
-	else if (m.clock == sw->clock || sfc_switch_has_edge(sw, net, skb->skb_iif))
+	else if (m.clock == sw->clock || sfc_switch_find(&sw->edges, net, skb->skb_iif))
 		why = SFC_REFUSED_EDGE;
 	else if (sfc_cache_learn(sch, skb, &m, now))
 		return true;

@@ -14,7 +14,6 @@
  * Locking: what packets use of struct sfc_sched changes with the tree locked; slots of the switch
  * and who uses them are RTNL's.
  */
-#include <linux/if_vlan.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
@@ -70,18 +69,7 @@ bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backl
 /* By which device with "pfc" a packet came in, or NULL */
 struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb)
 {
-	struct sfc_memory *mem = &sfc_switch_of(net)->mem;
-	const struct net_device *dev;
-	struct sfc_pfc *pfc;
-
-	/* of one that is just being configured, this packet may not know */
-	if (data_race(xa_empty(&mem->devices)) || !skb->skb_iif)
-		return NULL;
-	pfc = xa_load(&mem->devices, skb->skb_iif);
-	if (pfc)
-		return pfc;
-	dev = sfc_switch_below_vlan(net, skb->skb_iif);
-	return dev ? xa_load(&mem->devices, dev->ifindex) : NULL;
+	return sfc_switch_find(&sfc_switch_of(net)->mem.devices, net, skb->skb_iif);
 }
 
 /* sfc_memory_join(): the port is in a buffer, or the packet came in by some device */

@@ -187,8 +187,7 @@ struct sfc_switch {
 extern struct pernet_operations sfc_switch_ops;
 
 struct sfc_switch *sfc_switch_of(const struct net *net);
-const struct net_device *sfc_switch_below_vlan(struct net *net, int ifindex);
-bool sfc_switch_has_edge(const struct sfc_switch *sw, struct net *net, int ifindex);
+void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
 int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg);
 int sfc_switch_count_edge(struct Qdisc *sch, long n);

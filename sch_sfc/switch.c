@@ -23,26 +23,20 @@ struct sfc_switch *sfc_switch_of(const struct net *net)
 	return net_generic(net, sfc_switch_id);
 }
 
-/* A device, or the one below a VLAN, or NULL.  RCU */
-const struct net_device *sfc_switch_below_vlan(struct net *net, int ifindex)
-{
-	const struct net_device *dev = dev_get_by_index_rcu(net, ifindex);
-
-	return dev && is_vlan_dev(dev) ? vlan_dev_real_dev(dev) : dev;
-}
-
-/* It faces servers, or the device below a VLAN does. */
-bool sfc_switch_has_edge(const struct sfc_switch *sw, struct net *net, int ifindex)
+/* What @xa has for the device with @ifindex, or for the one below that VLAN, or NULL.  RCU */
+void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex)
 {
 	const struct net_device *dev;
+	void *entry;
 
 	/* of one that is just being configured, this packet may not know */
-	if (data_race(xa_empty(&sw->edges)))
-		return false;
-	if (xa_load((struct xarray *)&sw->edges, ifindex))
-		return true;
-	dev = sfc_switch_below_vlan(net, ifindex);
-	return dev && xa_load((struct xarray *)&sw->edges, dev->ifindex);
+	if (data_race(xa_empty(xa)) || !ifindex)
+		return NULL;
+	entry = xa_load(xa, ifindex);
+	if (entry)
+		return entry;
+	dev = dev_get_by_index_rcu(net, ifindex);
+	return dev && is_vlan_dev(dev) ? xa_load(xa, vlan_dev_real_dev(dev)->ifindex) : NULL;
 }
 
 /* @n ports marked "edge" more, or less.  RTNL; may sleep where there are more. */
