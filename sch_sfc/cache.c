@@ -29,6 +29,7 @@
 #include <net/l3mdev.h>
 
 #include <bolt_msg.h>
+#include "memory.h"
 #include "trace.h"
 
 #define SFC_CLOCK_SETS	256
@@ -97,9 +98,12 @@ u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now)
 	return left;
 }
 
-/* Line 6: cache and count @m, which a switch has sent.  Returns false if its pause is over. */
+/*
+ * Line 6: cache and count @m, which a switch has sent.  @left is what the cache then has of its
+ * pause.  Returns false if that is over.
+ */
 static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
-			    const struct bolt_msg *m, u64 now)
+			    const struct bolt_msg *m, u64 now, u32 *left)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_switch *sw = sfc_switch_of_port(sch);
@@ -118,6 +122,7 @@ static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
 		write_seqcount_begin(&b->seq);
 		put = sfc_ways_put(b->ways, &key, end_ns, now);
 		write_seqcount_end(&b->seq);
+		*left = sfc_ways_find(b->ways, &key, now);
 		q->stats.cache_learned += put;
 		q->stats.cache_full += !put;
 		/* torn on 32 bits: a lookup too many or too few, either is harmless */
@@ -128,35 +133,34 @@ static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
 	return age_ns < pause_ns;
 }
 
-/* Lines 3-8: a control message on its way to a sender.  Returns true if it is a BTS to believe. */
+/* Lines 3-8: a control message on its way to a sender.  Returns what sfc_pfc_convert() does. */
 bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		    u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct net *net = dev_net(qdisc_dev(sch));
 	struct sfc_switch *sw = sfc_switch_of(net);
-	enum sfc_msg_verdict verdict;
-	enum sfc_signal_verdict why = SFC_REFUSED_STALE;
+	enum sfc_signal_verdict verdict;
 	struct bolt_msg m;
+	u32 left = 0;
 
 	verdict = sfc_msg_read(skb, pkt, &q->cfg.switchkey, &m);
-	if (verdict == SFC_MSG_OTHER || verdict == SFC_MSG_BTS ||
-	    (verdict == SFC_MSG_CACHEABLE && !m.pause_ns))
+	if (verdict == SFC_MSG_OTHER)
 		return false;
-	if (verdict == SFC_MSG_BAD)
-		why = SFC_REFUSED_MALFORMED;
-	else if (verdict == SFC_MSG_FALSE)
-		why = SFC_REFUSED_FORGED;
-	else if (m.clock == sw->clock || sfc_switch_find(&sw->edges, net, skb->skb_iif))
-		why = SFC_REFUSED_EDGE;
-	else if (sfc_cache_learn(sch, skb, &m, now))
-		return true;
-	if (why == SFC_REFUSED_EDGE)
-		q->stats.cache_ignored++;
-	else
-		q->stats.cache_refused++;
-	trace_sfc_refusal(sch, pkt, verdict == SFC_MSG_BAD ? NULL : &m, why);
-	return false;
+	if (verdict == SFC_MSG_CACHEABLE && m.pause_ns) {
+		if (m.clock == sw->clock || sfc_switch_find(&sw->edges, net, skb->skb_iif))
+			verdict = SFC_REFUSED_EDGE;
+		else if (!sfc_cache_learn(sch, skb, &m, now, &left))
+			verdict = SFC_REFUSED_STALE;
+	}
+	if (verdict < SFC_MSG_OTHER) {
+		if (verdict == SFC_REFUSED_EDGE)
+			q->stats.cache_ignored++;
+		else
+			q->stats.cache_refused++;
+		trace_sfc_refusal(sch, pkt, verdict == SFC_REFUSED_MALFORMED ? NULL : &m, verdict);
+	}
+	return q->cfg.flags & TC_SFC_F_SFCP && q->pfc && sfc_pfc_convert(q->pfc, &m, left, now);
 }
 
 /* Count current pauses, for statistics: reads the whole cache, which may change meanwhile. */

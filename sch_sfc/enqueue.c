@@ -289,16 +289,11 @@ static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, const stru
 			      u64 now, struct sk_buff **to_free)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool believed;
 
-	if (unlikely(pkt->control)) {
-		believed = q->cache && sfc_cache_feed(sch, skb, pkt, now);
-		/* SFC-P: a BTS to a host whose NIC is told instead */
-		if (q->cfg.flags & TC_SFC_F_SFCP && q->pfc &&
-		    sfc_pfc_convert(sch, skb, pkt, believed, now)) {
-			__qdisc_drop(skb, to_free);
-			return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
-		}
+	/* SFC-P: a BTS to a host whose NIC is told instead */
+	if (unlikely(pkt->control) && q->cache && sfc_cache_feed(sch, skb, pkt, now)) {
+		__qdisc_drop(skb, to_free);
+		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
 	}
 	if (q->cfg.flags & TC_SFC_F_PAUSE)
 		sfc_pause_arrival(sch, skb, pkt, now);

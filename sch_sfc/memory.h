@@ -66,8 +66,7 @@ void sfc_pfc_end(struct sfc_pfc *pfc);
 u32 sfc_pfc_stopped(struct Qdisc *sch);
 void sfc_pfc_unstick(struct sfc_pfc *pfc, unsigned long prios);
 bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
-bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		     bool believed, u64 now);
+bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u64 now);
 
 /* A packet of @prio leaves, so the priority is not stuck; SFC_PFC_NO_PRIO: it says nothing. */
 static inline void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio)

@@ -61,16 +61,7 @@ static inline struct sfc_flow sfc_msg_flow(const struct bolt_msg *m)
 	return f;
 }
 
-/* A control message in transit */
-enum sfc_msg_verdict {
-	SFC_MSG_BAD,		/* malformed */
-	SFC_MSG_OTHER,		/* no BTS */
-	SFC_MSG_FALSE,		/* a BTS that quotes another host's packet, or with a wrong tag */
-	SFC_MSG_BTS,
-	SFC_MSG_CACHEABLE,	/* one that a switch has tagged as such */
-};
-
-/* What becomes of a control message; tracepoints have it */
+/* What becomes of a control message, or what one is that passes; tracepoints have it */
 enum sfc_signal_verdict {
 	SFC_SIGNAL_SENT,
 	SFC_SIGNAL_LIMITED,	/* msgrate */
@@ -82,6 +73,10 @@ enum sfc_signal_verdict {
 	SFC_REFUSED_FORGED,	/* about somebody else, or without a valid tag */
 	SFC_REFUSED_EDGE,	/* came in by an edge port */
 	SFC_REFUSED_STALE,	/* its pause is over */
+	/* ... and is not refused */
+	SFC_MSG_OTHER,		/* no BTS */
+	SFC_MSG_BTS,
+	SFC_MSG_CACHEABLE,	/* one that a switch has tagged as such */
 };
 
 /* parse.c */
@@ -89,8 +84,8 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt);
 u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 bool sfc_has_segments(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt);
-enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
-				  const struct bolt_keys *keys, struct bolt_msg *m);
+enum sfc_signal_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
+				     const struct bolt_keys *keys, struct bolt_msg *m);
 bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags);
 
 /* cache.c */

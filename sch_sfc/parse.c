@@ -284,24 +284,24 @@ bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt)
  * A control message, in @m unless it is malformed.  @keys: of the switches, to see whether it may
  * be cached, or NULL.
  */
-enum sfc_msg_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
-				  const struct bolt_keys *keys, struct bolt_msg *m)
+enum sfc_signal_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,
+				     const struct bolt_keys *keys, struct bolt_msg *m)
 {
 	u8 buf[BOLT_CTL_LEN_MAX];
 	unsigned int len = sfc_udp_payload(skb, pkt, buf);
 
 	if (bolt_msg_parse(buf, len, m) != BOLT_MSG_OK)
-		return SFC_MSG_BAD;
+		return SFC_REFUSED_MALFORMED;
 	if (m->type != BOLT_CTL_BTS)
 		return SFC_MSG_OTHER;
 	/* the quoted flow must be one that the message's addressee sends */
 	if (pkt->flow.family != m->family ||
 	    memcmp(pkt->flow.daddr, m->saddr, sizeof(m->saddr)))
-		return SFC_MSG_FALSE;
+		return SFC_REFUSED_FORGED;
 	if (!keys || !(m->flags & BOLT_CTL_F_CACHEABLE))
 		return SFC_MSG_BTS;
 	if (m->segments || !bolt_msg_cache_ok(buf, len, keys))
-		return SFC_MSG_FALSE;
+		return SFC_REFUSED_FORGED;
 	return SFC_MSG_CACHEABLE;
 }
 

@@ -148,32 +148,18 @@ bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
 }
 
 /*
- * A control message is about to leave to a sender, and was offered to the cache.  Returns true if a
- * PAUSE frame is sent instead, for the rest of its pause.  Only for a message that the cache
- * believes, because pausing a priority affects all flows of the host: that the destination is
- * paused says nothing of this sender.
+ * The control message @m is about to leave to a sender.  If the cache believes it, @left is what
+ * that has of its pause.  Returns true if a PAUSE frame is sent instead.  Not if it does not, because
+ * pausing a priority affects all flows of the host: that the destination is paused says nothing of
+ * this sender.
  */
-bool sfc_pfc_convert(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		     bool believed, u64 now)
+bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u64 now)
 {
-	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_flow flow;
-	struct sfc_key key;
-	struct bolt_msg m;
-	u32 left = 0;
-
-	if (sfc_msg_read(skb, pkt, NULL, &m) == SFC_MSG_OTHER)
-		return false;
-	if (believed) {
-		flow = sfc_msg_flow(&m);
-		key = sfc_flow_key(&flow, skb, sch);
-		left = sfc_cache_find(q->cache, &key, now);
-	}
-	if (left && sfc_pfc_ask(q->pfc, m.dscp >> 3, left, now))
+	if (left && sfc_pfc_ask(pfc, m->dscp >> 3, left, now))
 		return true;
-	spin_lock(&q->pfc->lock);
-	q->pfc->stats.ask_refused++;
-	spin_unlock(&q->pfc->lock);
+	spin_lock(&pfc->lock);
+	pfc->stats.ask_refused++;
+	spin_unlock(&pfc->lock);
 	return false;
 }
 

@@ -291,7 +291,7 @@ static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt 
 		CHECK(pkt->high && !pkt->pausable && f->proto == IPPROTO_UDP);
 		verdict = sfc_msg_read(skb, pkt, NULL, &m);
 		CHECK(verdict != SFC_MSG_CACHEABLE);
-		CHECK(verdict == SFC_MSG_BAD || sfc_msg_is_form(skb, pkt));
+		CHECK(verdict == SFC_REFUSED_MALFORMED || sfc_msg_is_form(skb, pkt));
 		if (verdict == SFC_MSG_BTS) {
 			CHECK(m.type == BOLT_CTL_BTS && m.family == f->family);
 			CHECK(!memcmp(m.saddr, f->daddr, sizeof(m.saddr)));
@@ -300,7 +300,7 @@ static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt 
 		if (verdict != SFC_MSG_BTS || !(m.flags & BOLT_CTL_F_CACHEABLE))
 			CHECK(keyed == verdict);
 		else
-			CHECK(keyed == SFC_MSG_CACHEABLE || keyed == SFC_MSG_FALSE);
+			CHECK(keyed == SFC_MSG_CACHEABLE || keyed == SFC_REFUSED_FORGED);
 	}
 	if (pkt->form == BOLT_OPT_FULL) {
 		CHECK(pkt->opt_off >= pkt->l4_off + 20);
