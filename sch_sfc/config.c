@@ -356,7 +356,6 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 		       const struct sfc_alg_cfg *alg, struct sfc_port *port)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool unedge = q->cfg.flags & ~cfg->flags & TC_SFC_F_EDGE;
 	u64 now = ktime_get_ns();
 	int i;
 
@@ -387,6 +386,5 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sch_tree_unlock(sch);
 	sfc_memory_settle(sch);
 	sfc_port_update(sch, port);
-	if (unedge)
-		sfc_switch_count_edge(sch, -1);
+	sfc_switch_settle_edge(sch);
 }

@@ -197,18 +197,14 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	port = sfc_port_prepare(sch, &cfg);
 	if (IS_ERR(port)) {
 		err = PTR_ERR(port);
-		goto err_edge;
+		sfc_switch_settle_edge(sch);
+		goto out;
 	}
 	sfc_config_derive(&cfg, dev, &alg);
 	if (cfg.flags & (TC_SFC_F_BOLT | TC_SFC_F_PAUSE) && !alg.rate.bytes_ps)
 		NL_SET_ERR_MSG(extack,
 			       "link speed unknown: no SRC, no BTS, no supply matching; give link or rate");
 	sfc_config_commit(sch, &cfg, &alg, port);
-	goto out;
-
-err_edge:
-	if (cfg.flags & ~q->cfg.flags & TC_SFC_F_EDGE)
-		sfc_switch_count_edge(sch, -1);
 out:
 	sfc_config_forget_keys(&cfg);
 	return err;

@@ -175,8 +175,7 @@ struct sfc_memory {
 struct sfc_switch {
 	u64			until_ns;	/* no pause in @cache lasts longer */
 	struct sfc_cache	*cache;	/* NULL until a port wants it or the estimator */
-	/* how many sfc marked "edge" a device has, by its ifindex */
-	struct xarray		edges;
+	struct xarray		edges;	/* devices with an sfc marked "edge", by ifindex */
 	struct list_head	holds;	/* every sfc_hold; RTNL, read under RCU */
 	struct sfc_memory	mem;
 	/* random number of its clock for other switches: the clock starts anew with the machine */
@@ -190,7 +189,7 @@ struct sfc_switch *sfc_switch_of(const struct net *net);
 void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
 int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg);
-int sfc_switch_count_edge(struct Qdisc *sch, long n);
+void sfc_switch_settle_edge(struct Qdisc *sch);
 void sfc_switch_leave(struct Qdisc *sch);
 
 /* Of a port */

@@ -14,6 +14,7 @@
 #include <net/netns/generic.h>
 
 #include "memory.h"
+#include "port.h"
 
 static unsigned int sfc_switch_id __read_mostly;
 static const u64 sfc_never;
@@ -39,19 +40,15 @@ void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex)
 	return dev && is_vlan_dev(dev) ? xa_load(xa, vlan_dev_real_dev(dev)->ifindex) : NULL;
 }
 
-/* @n ports marked "edge" more, or less.  RTNL; may sleep where there are more. */
-int sfc_switch_count_edge(struct Qdisc *sch, long n)
+/* Unless some sfc on it is marked "edge", the port's device is none any more.  RTNL */
+void sfc_switch_settle_edge(struct Qdisc *sch)
 {
-	struct sfc_switch *sw = sfc_switch_of_port(sch);
-	int ifindex = qdisc_dev(sch)->ifindex;
-	void *entry = xa_load(&sw->edges, ifindex);
+	const struct sfc_sched *q;
 
-	n += entry ? xa_to_value(entry) : 0;
-	if (!n) {
-		xa_erase(&sw->edges, ifindex);
-		return 0;
-	}
-	return xa_err(xa_store(&sw->edges, ifindex, xa_mk_value(n), GFP_KERNEL));
+	list_for_each_entry(q, &sfc_list, list)
+		if (q->cfg.flags & TC_SFC_F_EDGE && qdisc_dev(q->sch) == qdisc_dev(sch))
+			return;
+	xa_erase(&sfc_switch_of_port(sch)->edges, qdisc_dev(sch)->ifindex);
 }
 
 static bool sfc_wants_cache(const struct sfc_config *cfg)
@@ -61,7 +58,7 @@ static bool sfc_wants_cache(const struct sfc_config *cfg)
 
 /*
  * What the switch must have before a port is configured.  RTNL, may sleep.  On success
- * sfc_switch_commit() follows, or sfc_switch_count_edge() takes back that an edge was counted.
+ * sfc_switch_commit() follows, and in any case sfc_switch_settle_edge().
  */
 int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 {
@@ -85,8 +82,8 @@ int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 		if (err)
 			return err;
 	}
-	if (cfg->flags & ~q->cfg.flags & TC_SFC_F_EDGE)
-		return sfc_switch_count_edge(sch, 1);
+	if (cfg->flags & TC_SFC_F_EDGE)
+		return xa_err(xa_store(&sw->edges, qdisc_dev(sch)->ifindex, sw, GFP_KERNEL));
 	return 0;
 }
 
@@ -110,9 +107,8 @@ void sfc_switch_leave(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	if (q->cfg.flags & TC_SFC_F_EDGE)
-		sfc_switch_count_edge(sch, -1);
 	q->cfg.flags &= ~TC_SFC_F_EDGE;
+	sfc_switch_settle_edge(sch);
 	q->cfg.srcc = 0;
 	q->cache = NULL;
 	q->until_ns = &sfc_never;
