@@ -32,6 +32,8 @@
 #include "hold.h"
 #include "packet.h"
 
+#define SFC_HOLD_KEPT	64	/* packets of paused flows that one dequeue moves */
+
 /* --- packets; qdisc locked --- */
 
 /*
@@ -148,17 +150,24 @@ static struct sk_buff *sfc_hold_dequeue(struct Qdisc *sch)
 {
 	struct sfc_hold *h = qdisc_priv(sch);
 	struct sk_buff *skb = NULL;
+	unsigned int kept = 0;
 
 	h->turn = !h->turn;
 	if (h->turn)
 		skb = sfc_hold_release(h);
-	while (!skb && (skb = h->child->dequeue(h->child)))
-		if (sfc_hold_keep(sch, skb))
+	while (!skb && kept < SFC_HOLD_KEPT && (skb = h->child->dequeue(h->child)))
+		if (sfc_hold_keep(sch, skb)) {
 			skb = NULL;
+			kept++;
+		}
 	if (!skb)
 		skb = sfc_hold_release(h);
-	if (!skb)
+	if (!skb) {
+		/* there may be more, but others want the lock */
+		if (kept == SFC_HOLD_KEPT)
+			__netif_schedule(qdisc_root(sch));
 		return NULL;
+	}
 	qdisc_bstats_update(sch, skb);
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;

@@ -297,6 +297,20 @@ def nobody_else():
     h.close()
 
 
+def behind_many():
+    """What waits behind hundreds of packets of a paused flow does not wait for its end"""
+    h = Port(rate="100mbit")
+    h.send()
+    quote = h.left()[-1]
+    h.send(200)
+    h.send(to=2)
+    came = h.bts(9 * MS, quote)
+    poll(lambda: h.left(2, came), "another flow's")
+    expect("in time", h.left(2, came)[0].when < came + 2 * MS, True)
+    expect("all", sorted(h.received(201)), list(range(201)))
+    h.close()
+
+
 def vrf():
     """What comes in by another VRF is about another flow, of the same addresses"""
     h = Port()
@@ -967,7 +981,7 @@ def end_to_end():
     print(f"    # peak of the switch: {peak} bytes; without sfc_hold {without['r']['backlog_peak']}")
 
 
-TESTS = [exact, exact_ipv6, replaced, without_packets, clamped, nobody_else, vrf, fragments, segmented,
+TESTS = [exact, exact_ipv6, replaced, without_packets, clamped, nobody_else, behind_many, vrf, fragments, segmented,
          queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte, forged, without_key, segments, stale,
          watchdog, off, another_child, changed, below, two_ports, taken, shared, goes, end_to_end]
 
