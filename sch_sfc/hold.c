@@ -279,14 +279,10 @@ static int sfc_hold_dump(struct Qdisc *sch, struct sk_buff *skb)
 		return -EMSGSIZE;
 	for (i = 1; i <= TCA_SFC_HOLD_MAX; i++)
 		if (sfc_value_dump(skb, &h->cfg, &sfc_hold_values[i], i))
-			goto cancel;
+			return -EMSGSIZE;
 	if (h->cfg.notagkey && nla_put(skb, TCA_SFC_HOLD_TAGKEY, 0, NULL))
-		goto cancel;
+		return -EMSGSIZE;
 	return nla_nest_end(skb, nest);
-
-cancel:
-	nla_nest_cancel(skb, nest);
-	return -EMSGSIZE;
 }
 
 static int sfc_hold_dump_stats(struct Qdisc *sch, struct gnet_dump *d)

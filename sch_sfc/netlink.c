@@ -210,6 +210,7 @@ out:
 	return err;
 }
 
+/* Where there is no room for it, tc_fill_qdisc() takes back the whole message. */
 int sfc_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
@@ -223,20 +224,16 @@ int sfc_dump(struct Qdisc *sch, struct sk_buff *skb)
 	if (nla_put_bitfield32(skb, TCA_SFC_FLAGS, cfg->flags, TC_SFC_F_ALL) ||
 	    nla_put(skb, TCA_SFC_WEIGHTS, cfg->bands, cfg->weights) ||
 	    nla_put(skb, TCA_SFC_SRCPROB, cfg->bands, cfg->srcprob))
-		goto cancel;
+		return -EMSGSIZE;
 	for (i = 1; i <= TCA_SFC_MAX; i++) {
 		/* no address configured */
 		if ((i == TCA_SFC_ADDR4 && !cfg->addr4) ||
 		    (i == TCA_SFC_ADDR6 && ipv6_addr_any(&cfg->addr6)))
 			continue;
 		if (sfc_value_dump(skb, cfg, &sfc_values[i], i))
-			goto cancel;
+			return -EMSGSIZE;
 	}
 	return nla_nest_end(skb, nest);
-
-cancel:
-	nla_nest_cancel(skb, nest);
-	return -EMSGSIZE;
 }
 
 /*
