@@ -160,13 +160,10 @@ static inline void sfc_limiter_set(struct sfc_limiter *l, u32 per_sec, u64 now)
 
 static inline bool sfc_limiter_take(struct sfc_limiter *l, u64 now)
 {
-	u64 gap = now - l->last_ns;
+	u64 gap = min_t(u64, now - l->last_ns, SFC_LIMITER_IDLE_NS);
 
 	l->last_ns = now;
-	if (gap >= SFC_LIMITER_IDLE_NS)
-		l->credit_ps = l->burst_ps;
-	else
-		l->credit_ps = min_t(u64, l->credit_ps + gap * 1000, l->burst_ps);
+	l->credit_ps = min_t(u64, l->credit_ps + gap * 1000, l->burst_ps);
 	if (l->credit_ps < l->cost_ps)
 		return false;
 	l->credit_ps -= l->cost_ps;
