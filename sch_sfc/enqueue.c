@@ -136,9 +136,10 @@ static __always_inline bool sfc_parse_in_place(const struct sk_buff *skb, struct
 	if (pkt->flags & BOLT_F_DATA &&
 	    (hlen == tot || !get_unaligned_be32(opt + BOLT_TCPOPT_OFF_TX)))
 		return false;
-	pkt->high = hlen == tot &&
-		    (th[13] & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_RST | TCPHDR_ACK)) == TCPHDR_ACK;
-	pkt->band = pkt->high ? SFC_BAND_HIGH : 0;
+	pkt->band = 0;
+	if (hlen == tot &&
+	    (th[13] & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_RST | TCPHDR_ACK)) == TCPHDR_ACK)
+		pkt->band = SFC_BAND_HIGH;
 	return true;
 }
 
@@ -352,9 +353,7 @@ static noinline int sfc_process_slow(struct sk_buff *skb, struct Qdisc *sch, u8 
 	sfc_parse(skb, q->cfg.port, &pkt);
 	if (unlikely(pkt.form == BOLT_OPT_BAD))
 		q->stats.opt_bad++;
-	if (pkt.high)
-		pkt.band = SFC_BAND_HIGH;
-	else if (sfc_has_bands(q))
+	if (sfc_has_bands(q) && pkt.band != SFC_BAND_HIGH)
 		pkt.band = sfc_band_of(q, &pkt, band);
 	q->answered_bytes = 0;
 	return sfc_process(skb, sch, &pkt, false, now, to_free);

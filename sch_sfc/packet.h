@@ -30,11 +30,10 @@ struct sfc_pkt {
 	int			opt_off;
 	u32			t_data_tx;	/* of the option */
 	u8			opts_len;	/* bytes of TCP's options */
-	u8			band;	/* where it queues; not parsed */
+	u8			band;	/* where it queues; parsed: SFC_BAND_HIGH, or not */
 	u8			flags;		/* of the option, 0 without */
 	u8			level;		/* likewise, of data: below TC_SFC_LEVELS */
 	enum bolt_opt_form	form;		/* of the option */
-	bool			high;		/* takes the high band */
 	bool			control;	/* is a control message */
 	bool			pausable;	/* is data of a flow that can be told to pause */
 };
@@ -109,15 +108,6 @@ void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now);
 /* srcc.c */
 void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		      u64 now);
-
-/*
- * The level that the low byte of rq_delay is, of a packet with these flags of the option; one that
- * echoes the @t_data_tx of data has none.
- */
-static inline u8 sfc_level_of(u8 flags, u32 t_data_tx, u8 level)
-{
-	return (flags & BOLT_F_DATA || !t_data_tx) && level <= BOLT_LEVEL_MAX ? level : 0;
-}
 
 /* Can this port send SRC, and does the packet have a t_data_tx to echo? */
 static inline bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)

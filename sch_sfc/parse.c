@@ -100,7 +100,8 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	pkt->flow.sport = th->source;
 	pkt->flow.dport = th->dest;
 	pkt->pausable = hlen != l4_len;
-	pkt->high = th->ack && !th->syn && !th->fin && !th->rst && !pkt->pausable;
+	if (th->ack && !th->syn && !th->fin && !th->rst && !pkt->pausable)
+		pkt->band = SFC_BAND_HIGH;
 
 	opts_len = hlen - sizeof(*th);
 	if (opts_len < BOLT_TCPOPT_LEN_SYN)
@@ -130,7 +131,10 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	pkt->opt_off = pkt->l4_off + sizeof(*th) + off;
 	pkt->flags = opt.flags;
 	pkt->t_data_tx = opt.t_data_tx;
-	pkt->level = sfc_level_of(opt.flags, opt.t_data_tx, opt.rq_delay);
+	/* its low byte, but of what echoes the t_data_tx of data */
+	pkt->level = opt.rq_delay;
+	if ((!(opt.flags & BOLT_F_DATA) && opt.t_data_tx) || pkt->level > BOLT_LEVEL_MAX)
+		pkt->level = 0;
 }
 
 /*
@@ -194,7 +198,8 @@ static void sfc_parse_ports(const struct sk_buff *skb, struct sfc_pkt *pkt, u8 p
 	pkt->flow.dport = ports[1];
 	pkt->control = proto == IPPROTO_UDP && ports[0] == htons(port) && ports[1] == htons(port) &&
 		       l4_len <= sizeof(struct udphdr) + BOLT_CTL_LEN_MAX;
-	pkt->high = pkt->control;
+	if (pkt->control)
+		pkt->band = SFC_BAND_HIGH;
 	pkt->pausable = !pkt->control;
 }
 
@@ -217,7 +222,7 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 		proto = sfc_parse_ip6(skb, pkt, &l4_len);
 		break;
 	case htons(ETH_P_PAUSE):
-		pkt->high = true;
+		pkt->band = SFC_BAND_HIGH;
 		return;
 	default:
 		return;

@@ -224,7 +224,7 @@ static bool same(const struct sfc_pkt *a, const struct sfc_pkt *b)
 	return a->l3_off == b->l3_off && a->l4_off == b->l4_off && a->t_data_tx == b->t_data_tx &&
 	       !memcmp(&a->flow, &b->flow, sizeof(a->flow)) &&
 	       a->flags == b->flags && a->level == b->level && a->form == b->form &&
-	       a->high == b->high && a->control == b->control && a->pausable == b->pausable &&
+	       a->band == b->band && a->control == b->control && a->pausable == b->pausable &&
 	       a->opt_off == b->opt_off;
 }
 
@@ -288,7 +288,7 @@ static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt 
 	CHECK(f->family || !f->proto);
 	quoted(skb, pkt);
 	if (pkt->control) {
-		CHECK(pkt->high && !pkt->pausable && f->proto == IPPROTO_UDP);
+		CHECK(pkt->band == SFC_BAND_HIGH && !pkt->pausable && f->proto == IPPROTO_UDP);
 		verdict = sfc_msg_read(skb, pkt, NULL, &m);
 		CHECK(verdict != SFC_MSG_CACHEABLE);
 		CHECK(verdict == SFC_REFUSED_MALFORMED || sfc_msg_is_form(skb, pkt));
@@ -335,7 +335,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	CHECK(!pkt.flow.proto || (pkt.l4_off >= pkt.l3_off && pkt.l4_off <= (int)skb.len));
 	if (changes < 2)
 		CHECK(!pkt.flow.family || (pkt.l3_off == (int)p.l3 && p.tags <= VLAN_MAX_DEPTH));
-	CHECK(pkt.flow.dscp < 64 && !(pkt.high && pkt.pausable));
+	CHECK(pkt.flow.dscp < 64 && !(pkt.band == SFC_BAND_HIGH && pkt.pausable));
 	cut(&in, &skb, &pkt);
 	read_on(&in, &skb, &pkt);
 	free(skb.data - skb.headroom);

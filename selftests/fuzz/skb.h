@@ -66,6 +66,7 @@ struct sk_buff {
 /* What of the qdisc's own packet.h mentions and parse.c has no use for */
 #define _SFC_H
 #define SFC_SEGS_MAX	4096
+#define SFC_BAND_HIGH	8
 #define TC_SFC_F_SRC	2
 #define skb_is_gso(skb)	false
 #define skb_shinfo(skb)	((struct { u32 gso_segs, gso_size; } *)NULL)

@@ -159,7 +159,7 @@ static void cut(struct kunit *test, const char *name, const u8 *bytes, unsigned 
 		SAME(flags);
 		SAME(level);
 		SAME(form);
-		SAME(high);
+		SAME(band);
 		SAME(control);
 		SAME(pausable);
 #undef SAME
@@ -179,7 +179,7 @@ static void each_is(struct kunit *test, const u8 *plain, unsigned int len, const
 		KUNIT_EXPECT_EQ_MSG(test, pkt.form, v->form, "%s", v->name);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.flow.proto, v->proto, "%s", v->name);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.pausable, v->pausable, "%s", v->name);
-		KUNIT_EXPECT_EQ_MSG(test, pkt.high, v->high, "%s", v->name);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.band == SFC_BAND_HIGH, v->high, "%s", v->name);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.level, v->level, "%s", v->name);
 		if (pkt.form == BOLT_OPT_FULL)
 			KUNIT_EXPECT_EQ_MSG(test, pkt.flags,
