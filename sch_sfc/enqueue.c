@@ -252,10 +252,7 @@ static noinline void sfc_mark(struct sfc_sched *q, struct sk_buff *skb, int l4_o
 
 /* --- admit, and queue --- */
 
-/*
- * Set CE by the instantaneous queue, as a data center switch does, and drop nothing (DCTCP, section
- * 3.1).
- */
+/* By the instantaneous queue, and nothing is dropped (DCTCP, section 3.1) */
 static noinline void sfc_mark_ce(struct sfc_sched *q, struct sk_buff *skb,
 				 const struct sfc_pkt *pkt)
 {

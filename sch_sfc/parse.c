@@ -311,14 +311,9 @@ enum sfc_signal_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc
 }
 
 /*
- * Put @flags into the option and update the TCP checksum (RFC 1624).
- *
- * The checksum sums 16-bit words of the segment, and the option may start at an odd byte: then the
- * flags are the low half of their word.  The other half cancels out and can be left out of
- * both sides.  CHECKSUM_PARTIAL needs nothing, the sum over the final bytes is yet
- * to come; under CHECKSUM_COMPLETE the sum of the whole is as before, since the
- * check field makes up for the flags.
- *
+ * Put @flags into the option and update the TCP checksum (RFC 1624).  In 16-bit words of the segment
+ * they are the high half, or the low one where the option is at an odd byte; the other half cancels
+ * out.  The sum of CHECKSUM_COMPLETE stays, since the check field makes up for the flags.
  * Returns false, packet untouched, when the header cannot be made writable.
  */
 bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags)

@@ -83,17 +83,11 @@ static inline void sfc_pause_thresholds(const struct sfc_rate *r, u32 rtt_ns, u3
 /*
  * Suppression (SFC, sections 3.2 and 4): which flows know already that they have to pause?
  *
- * A table of flows, each with the time of its last BTS and the end of the pause in it.  A flow is
- * notified again after a period since its own last BTS, or if its pause would end later than that
- * by a period and 1/32 of that pause.
- *
- * The paper has a Bloom filter that is emptied every period (section 4, appendix B.2), since a
- * table costs a switching chip too much.  Here it costs memory only; Documentation/sch_sfc.rst has
- * what a filter would cost.
- *
- * The table is bounded.  A flow is looked for in a few consecutive slots from its hash on; if all
- * of them hold other flows, the one notified longest ago is replaced.  So an incast of more flows
- * than there are slots causes too many messages, never too few.
+ * A flow is notified again after a period since its own last BTS, or if its pause would end later
+ * than in that by a period and 1/32 of that pause.  Instead of the paper's Bloom filter (appendix
+ * B.2; Documentation/sch_sfc.rst has what it would cost) there is a table of flows.  In a few slots
+ * from its hash on a new one replaces that notified longest ago: of an incast of more flows than
+ * there are slots some hear too often, none too seldom.
  */
 
 #define SFC_SUPPRESS_SLOTS	1024	/* the paper's worst case: 150 flows in a period */
