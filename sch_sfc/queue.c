@@ -9,17 +9,6 @@
 #include "memory.h"
 #include "port.h"
 
-/*
- * Each band has its share of the limits, so unresponsive traffic cannot lock out other bands: the
- * high band half.  With levels the first may take all: see sfc_qos_set().
- */
-static bool sfc_queue_band_full(const struct sfc_sched *q, unsigned int band, u32 len)
-{
-	const struct sfc_qos_band *b = &q->qos.band[band];
-
-	return b->bytes && sfc_qos_fill(&q->qos, band) + len > b->limit;
-}
-
 static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int band, u32 truesize)
 {
 	const struct sfc_qos_band *b = &q->qos.band[band];
@@ -31,19 +20,22 @@ static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int ba
 }
 
 /*
- * Drop-tail over all bands.  The high band may use an eighth more, because ACKs and control
- * messages drain the data bands.  A packet larger than the limit is queued when it is alone:
+ * Drop-tail over all bands, of which each has its share of the limits, so unresponsive traffic
+ * cannot lock out other bands: the high band half.  With levels the first may take all: see
+ * sfc_qos_set().  The high band may use an eighth more, because ACKs and control messages drain the
+ * data bands.  A packet larger than the limit is queued when it is alone:
  * the MTU may have risen since, and tags, a size table and super-packets are beyond the MTU.
  */
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	const struct sfc_qos_band *b = &q->qos.band[band];
 	u32 len = qdisc_pkt_len(skb);
 	u64 limit = q->cfg.limit;
 
 	if (band == SFC_BAND_HIGH)
 		limit += limit >> 3;
-	if (sfc_queue_band_full(q, band, len))
+	if (b->bytes && sfc_qos_fill(&q->qos, band) + len > b->limit)
 		return false;
 	/* the account of the buffer has no packets that the device has taken */
 	if (q->mem && !sfc_memory_has_room(q, band, sch->qstats.backlog - q->excluded_bytes -
@@ -190,38 +182,9 @@ static __always_inline struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
 	return skb;
 }
 
-/* --- what does not fit any more --- */
-
-/* Does more wait than one packet, and more than a changed limit allows? */
-static bool sfc_queue_exceeds(struct Qdisc *sch)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-
-	return sch->q.qlen > 1 && (sch->qstats.backlog > q->cfg.limit ||
-				   q->memory_used > q->cfg.memory_limit);
-}
-
-/* Index of a data band to drop from: one beyond its limit, else any; -1: none */
-static int sfc_queue_overfull(struct Qdisc *sch)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-	int i;
-
-	/* with levels a band is full because of others, which may be */
-	for (i = 0; !q->qos.ordered && i < q->qos.n; i++)
-		if (q->bands[i].qlen > 1 && (sfc_queue_band_full(q, i, 0) ||
-					     !sfc_queue_band_has_memory(q, i, 0)))
-			return i;
-	if (!sfc_queue_exceeds(sch) &&
-	    (sch->q.qlen <= 1 || q->memory_used - q->qos.band[SFC_BAND_HIGH].memory <=
-				 sfc_queue_memory_limit(&q->cfg, 0)))
-		return -1;
-	return (q->qos.ordered ? fls(q->qos.busy) : ffs(q->qos.busy)) - 1;
-}
-
 /*
- * Drop what exceeds a changed limit; data before ACKs and control messages, which drain the queue.
- * The last packet stays, as sfc_queue_has_room() would have it.
+ * Drop what exceeds a changed limit: of the last band of data that has some, since ACKs and control
+ * messages drain the queue.  The last packet stays, as sfc_queue_has_room() would have it.
  * A packet that a parent has peeked at counts in the backlog, but is not in a band, so the bands
  * may be empty before the limit is met.  Context: tree locked
  */
@@ -231,15 +194,17 @@ void sfc_queue_shrink(struct Qdisc *sch)
 	u32 bytes = sch->qstats.backlog;
 	u32 pkts = sch->q.qlen;
 	struct sk_buff *skb;
-	int i;
+	unsigned int i;
 
-	while ((i = sfc_queue_overfull(sch)) >= 0 &&
-	       (skb = sfc_queue_remove_from(sch, i))) {
+	while (sch->q.qlen > 1 && (sch->qstats.backlog > q->cfg.limit ||
+				   q->memory_used > q->cfg.memory_limit)) {
+		i = q->qos.busy ? __fls(q->qos.busy) : SFC_BAND_HIGH;
+		skb = sfc_queue_remove_from(sch, i);
+		if (!skb)
+			break;
 		q->band_stats[i].qstats.drops++;
 		rtnl_qdisc_drop(skb, sch);
 	}
-	while (sfc_queue_exceeds(sch) && (skb = sfc_queue_remove_from(sch, SFC_BAND_HIGH)))
-		rtnl_qdisc_drop(skb, sch);
 
 	pkts -= sch->q.qlen;
 	bytes -= sch->qstats.backlog;

@@ -333,11 +333,15 @@ test_limit_by_weight() {
 	v4 1 n=5 bflags=none
 	expect_eq "drops" "$(bands drops)" "4 5"
 	counters "$R" r2 drop_data=9 drops=9 qlen=16 backlog=$((16 * PACKET))
-	# another weight, another part: what is too much goes, and is counted
+	# another weight, another part: what waits stays, up to the limit of all
 	expect "weights" tc_ qdisc change dev r2 root sfc weights 1 3
-	expect_eq "waiting" "$(bands qlen)" "4 4"
-	counters "$R" r2 drop_data=9 drops=17 qlen=8 backlog=$((8 * PACKET))
-	expect_eq "drops" "$(bands drops)" "12 5"
+	expect_eq "waiting" "$(bands qlen)" "12 4"
+	v4 1 n=1 bflags=none
+	expect_eq "drops" "$(bands drops)" "5 5"
+	expect "limit" tc_ qdisc change dev r2 root sfc limit $((8 * PACKET))b
+	expect_eq "waiting" "$(bands qlen)" "8 0"
+	counters "$R" r2 drop_data=10 drops=18 qlen=8 backlog=$((8 * PACKET))
+	expect_eq "drops" "$(bands drops)" "9 9"
 	expect "empty the port" tc_ qdisc change dev r2 root sfc rate 0
 	empty
 }

@@ -125,16 +125,15 @@ test_copies() {
 
 # Less than is in use: the surplus goes at once
 test_lowered() {
-	local options before most
+	local options before
 	for options in "bands 1" "bands 2 dscp 0:2"; do
 		# shellcheck disable=SC2086 # words
 		port limit 16mb $options
 		frames 4000 60
 		before=$(column 21: 3)
 		expect "lower" tc_ qdisc change dev d0 root handle 21: sfc memory_limit 1mb
-		most=$((MB * 7 / 8 / ${options:6:1}))
-		expect_le "memory" "$(of 21: memory_used)" "$most"
-		expect_ge "memory" "$(of 21: memory_used)" $((most - 2000))
+		expect_le "memory" "$(of 21: memory_used)" "$MB"
+		expect_ge "memory" "$(of 21: memory_used)" $((MB - 2000))
 		expect_eq "dropped" $(($(column 21: 5) + $(column 21: 3))) "$before"
 		emptied
 		undo
