@@ -193,12 +193,10 @@ static const struct sfc_value sfc_hold_values[TCA_SFC_HOLD_MAX + 1] = {
 	[TCA_SFC_HOLD_PORT]	= SFC_VALUE(struct sfc_hold_config, port),
 };
 
-/* Drop held packets beyond the limit, the oldest of each flow first. */
+/* What is held beyond a lower limit leaves within @maxpause_ns, and nothing more is let in. */
 static void sfc_hold_commit(struct Qdisc *sch, const struct sfc_hold_config *cfg)
 {
 	struct sfc_hold *h = qdisc_priv(sch);
-	u32 pkts = 0, bytes = 0;
-	struct sk_buff *skb;
 
 	sch_tree_lock(sch);
 	spin_lock(&h->lock);
@@ -209,19 +207,7 @@ static void sfc_hold_commit(struct Qdisc *sch, const struct sfc_hold_config *cfg
 		.recovery_ns = SFC_HOLD_INTERVAL_NS,
 		.pct = cfg->share,
 	};
-	while (!list_empty(&h->busy) && sch->q.qlen > 1 &&
-	       !sfc_hold_fits(cfg->limit, sch->q.qlen, sch->qstats.backlog, false)) {
-		skb = sfc_hold_pop(h, list_first_entry(&h->busy, struct sfc_hold_flow, list));
-		bytes += qdisc_pkt_len(skb);
-		pkts++;
-		qdisc_qstats_backlog_dec(sch, skb);
-		sch->q.qlen--;
-		rtnl_kfree_skbs(skb, skb);
-	}
 	spin_unlock(&h->lock);
-	__qdisc_qstats_drop(sch, pkts);
-	if (pkts)
-		qdisc_tree_reduce_backlog(sch, pkts, bytes);
 	sch_tree_unlock(sch);
 }
 

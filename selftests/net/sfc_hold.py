@@ -459,14 +459,16 @@ def limit():
 
 
 def limit_lowered():
+    """What is held stays, nothing more comes in"""
     h = Port("limit 1mb")
     h.send()
     h.bts(9 * MS)
     h.send(20)
     h.change("limit 2000b")
-    h.counters("shrunk", drops=12, qlen=8, held_pkts=8, backlog=8 * (SIZE + 42))
-    expect("the newest of them", h.received(9), [0, *range(13, 21)])
-    h.counters("counters", qlen=0, backlog=0)
+    h.send(5)
+    h.counters("full", drops=5, qlen=20, held_pkts=20, backlog=20 * (SIZE + 42))
+    expect("what was held", h.received(21), list(range(21)))
+    h.counters("counters", qlen=0, backlog=0, drops=5)
     h.close()
 
 
