@@ -176,9 +176,14 @@ static struct sk_buff *sfc_hold_dequeue(struct Qdisc *sch)
 
 /* --- configuration and statistics --- */
 
+static struct netlink_range_validation sfc_hold_maxpause_range = {
+	.min = SFC_RTT_MIN_NS,
+	.max = BOLT_PAUSE_ABSURD_NS,
+};
+
 static const struct nla_policy sfc_hold_policy[TCA_SFC_HOLD_MAX + 1] = {
 	[TCA_SFC_HOLD_LIMIT]	= { .type = NLA_U32 },
-	[TCA_SFC_HOLD_MAXPAUSE]	= NLA_POLICY_MIN(NLA_U32, SFC_RTT_MIN_NS),
+	[TCA_SFC_HOLD_MAXPAUSE]	= NLA_POLICY_FULL_RANGE(NLA_U32, &sfc_hold_maxpause_range),
 	[TCA_SFC_HOLD_SHARE]	= NLA_POLICY_RANGE(NLA_U8, 1, 100),
 	[TCA_SFC_HOLD_MINTTL]	= { .type = NLA_U8 },
 	[TCA_SFC_HOLD_PORT]	= NLA_POLICY_MIN(NLA_U16, 1),

@@ -483,6 +483,7 @@ test_hold() {
 	done <<-'LIST'
 		limit 1513b;Error: limit is below one packet
 		maxpause 999ns;Error: integer out of range
+		maxpause 1001ms;Error: integer out of range
 		limit -1;limit: "-1" is not
 		maxpause soon;maxpause: "soon" is not a time
 		share 0;share: "0" is not a number from 1 to 100

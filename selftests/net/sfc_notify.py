@@ -41,7 +41,7 @@ KINDS = {
     "sfc, worst": WORST,
     # a notification says as well that the device does not know its speed
     "sfc, link unknown": WORST.replace("link 4294gbit", "link 0"),
-    "sfc_hold": f"{STAB}estimator 1sec 8sec sfc_hold limit 4095mb maxpause 4s share 50 minttl 9 tagkey {'5a' * 16}",
+    "sfc_hold": f"{STAB}estimator 1sec 8sec sfc_hold limit 4095mb maxpause 1s share 50 minttl 9 tagkey {'5a' * 16}",
     "fq_codel": "fq_codel",
     "cake": "cake bandwidth 1gbit diffserv8",
     "prio": "prio",
