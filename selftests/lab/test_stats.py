@@ -228,8 +228,8 @@ class Series(unittest.TestCase):
 
 class LinkDevice(unittest.TestCase):
     def blob(self, columns, rows, interval=100):
-        head = lablink.HEADER.pack(lablink.MAGIC, 1, lablink.HEADER.size, len(columns), 16 * len(columns), len(rows), 5000, interval)
-        body = b"".join(lablink.COLUMN.pack(kind, ident, 2, 1, b"s0") for kind, ident in columns)
+        head = lablink.HEADER.pack(lablink.MAGIC, 2, lablink.HEADER.size, len(columns), 16 * len(columns), len(rows), 5000, interval)
+        body = b"".join(lablink.COLUMN.pack(kind, ident) for kind, ident in columns)
         return head + body + b"".join(struct.pack("=QII", *record) for row in rows for record in row)
 
     def test_columns_are_told_apart(self):

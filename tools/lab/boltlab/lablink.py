@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from .guest import RunError
 
 HEADER = struct.Struct("=IHHIIQQQ")
-COLUMN = struct.Struct("=IIII16s")
+COLUMN = struct.Struct("=II")
 SAMPLE_BYTES = 16
 MAGIC = 0x4B4E4C42
 DEVICE, SOCKET = 1, 2
@@ -60,7 +60,7 @@ def parse_samples(blob, device_keys):
     if len(blob) < HEADER.size:
         return queues, socks
     magic, version, header_bytes, ncols, row_bytes, rows, _, interval = HEADER.unpack_from(blob)
-    if magic != MAGIC or version != 1 or row_bytes != ncols * SAMPLE_BYTES:
+    if magic != MAGIC or version != 2 or row_bytes != ncols * SAMPLE_BYTES:
         raise RunError("the samples of the link device have a format this lab does not know (lablink_samples)")
     columns = [COLUMN.unpack_from(blob, header_bytes + i * COLUMN.size) for i in range(ncols)]
     data = memoryview(blob)[header_bytes + ncols * COLUMN.size:]
@@ -68,7 +68,7 @@ def parse_samples(blob, device_keys):
     data = data[:rows * row_bytes]
     wide, narrow = data.cast("Q"), data.cast("I")
     times = range(0, rows * interval, interval) if interval else range(0)
-    for i, (kind, ident, _, _, _) in enumerate(columns):
+    for i, (kind, ident) in enumerate(columns):
         first = wide[2 * i::2 * ncols].tolist()
         second = narrow[4 * i + 2::4 * ncols].tolist()
         if kind == DEVICE:

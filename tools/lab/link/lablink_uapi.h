@@ -17,9 +17,7 @@
 #include <linux/types.h>
 
 #define LABLINK_SAMPLES_MAGIC	0x4b4e4c42	/* "BLNK" */
-#define LABLINK_SAMPLES_VERSION	1
-
-#define LABLINK_NAME_LEN	16
+#define LABLINK_SAMPLES_VERSION	2
 
 enum lablink_column_kind {
 	LABLINK_COLUMN_DEVICE	= 1,	/* a device named by `watch` */
@@ -38,11 +36,8 @@ struct lablink_samples_hdr {
 };
 
 struct lablink_column {
-	__u32 kind;			/* enum lablink_column_kind */
-	__u32 id;			/* device: its link id; socket: the given ID */
-	__u32 ifindex;			/* device only */
-	__u32 netns;			/* device only: inode number of its namespace */
-	char name[LABLINK_NAME_LEN];	/* device only */
+	__u32 kind;		/* enum lablink_column_kind */
+	__u32 id;		/* device: its link id; socket: the given ID */
 };
 
 struct lablink_sample {

@@ -448,13 +448,8 @@ static int lab_samples_alloc(u64 begin_ns, u64 duration_ns, u64 interval_ns)
 
 	column = samples.column;
 	list_for_each_entry(w, &lab_watches, list) {
-		const struct net_device *dev = w->link->dev;
-
 		column->kind = LABLINK_COLUMN_DEVICE;
 		column->id = w->link->id;
-		column->ifindex = dev->ifindex;
-		column->netns = dev_net(dev)->ns.inum;
-		strscpy(column->name, dev->name, sizeof(column->name));
 		column++;
 	}
 	list_for_each_entry(s, &lab_socks, list) {
