@@ -46,6 +46,7 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	/* destroy() runs even when the rest fails */
 	qdisc_watchdog_init(&q->watchdog, sch);
 	list_add(&q->list, &sfc_list);
+	q->sch = sch;
 	q->wait = SFC_WAIT_NOTHING;
 	sfc_forward_init(&q->forward);
 	sfc_config_default(&q->cfg);
@@ -98,7 +99,7 @@ static void sfc_refresh(struct work_struct *work)
 	list_for_each_entry(q, &sfc_list, list)
 		if (q->stale) {
 			q->stale = false;
-			sfc_config_refresh(q->watchdog.qdisc);
+			sfc_config_refresh(q->sch);
 		}
 	rtnl_unlock();
 }
@@ -121,8 +122,8 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 	case NETDEV_UNREGISTER:
 		/* or it leaves the namespace: its qdiscs are detached, but may still exist */
 		list_for_each_entry(q, &sfc_list, list)
-			if (qdisc_dev(q->watchdog.qdisc) == dev)
-				sfc_switch_leave(q->watchdog.qdisc);
+			if (qdisc_dev(q->sch) == dev)
+				sfc_switch_leave(q->sch);
 		sfc_hold_leave(dev);
 		return NOTIFY_DONE;
 	case NETDEV_CHANGEUPPER:
@@ -141,7 +142,7 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 
 	ASSERT_RTNL();
 	list_for_each_entry(q, &sfc_list, list) {
-		own = qdisc_dev(q->watchdog.qdisc);
+		own = qdisc_dev(q->sch);
 		if (own == dev || own == upper || netdev_has_upper_dev(upper, own)) {
 			q->stale = true;
 			schedule_work(&sfc_refresh_work);

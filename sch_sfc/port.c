@@ -163,7 +163,7 @@ struct sfc_port *sfc_port_prepare(struct Qdisc *sch, const struct sfc_config *cf
 	    cfg->flags & TC_SFC_F_PAPER)
 		return NULL;
 	list_for_each_entry(q, &sfc_list, list)
-		if (q->queue.joined && qdisc_dev(q->watchdog.qdisc) == qdisc_dev(sch))
+		if (q->queue.joined && qdisc_dev(q->sch) == qdisc_dev(sch))
 			return q->queue.joined;
 
 	port = kzalloc(sizeof(*port), GFP_KERNEL);
@@ -215,7 +215,7 @@ static void sfc_port_retune(struct sfc_port *port)
 	list_for_each_entry(q, &sfc_list, list) {
 		if (q->queue.joined != port)
 			continue;
-		sch_tree_lock(q->watchdog.qdisc);
+		sch_tree_lock(q->sch);
 		if (port->queues > 1 && !q->queue.port) {
 			/* tokens are reset, as by a change of bands */
 			q->queue.port = port;
@@ -223,10 +223,10 @@ static void sfc_port_retune(struct sfc_port *port)
 			q->queue.share = (struct sfc_share){ };
 			q->qos.band[0].state = (struct sfc_alg_state){ };
 		} else if (port->queues < 2 && q->queue.port) {
-			sfc_port_exit(q->watchdog.qdisc);
+			sfc_port_exit(q->sch);
 		}
-		sfc_port_tune(q->watchdog.qdisc);
-		sch_tree_unlock(q->watchdog.qdisc);
+		sfc_port_tune(q->sch);
+		sch_tree_unlock(q->sch);
 	}
 }
 

@@ -128,6 +128,7 @@ struct sfc_sched {
 	struct list_head	list;		/* on sfc_list; RTNL */
 	bool			stale;		/* sfc_refresh() has to read the device; RTNL */
 	bool			narrow;		/* what sfc_config_narrow() said last; RTNL */
+	struct Qdisc		*sch;
 
 	struct tcf_proto __rcu	*filters;
 	struct tcf_block	*block;

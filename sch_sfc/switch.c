@@ -46,7 +46,7 @@ void sfc_switch_settle_edge(struct Qdisc *sch)
 	const struct sfc_sched *q;
 
 	list_for_each_entry(q, &sfc_list, list)
-		if (q->cfg.flags & TC_SFC_F_EDGE && qdisc_dev(q->watchdog.qdisc) == qdisc_dev(sch))
+		if (q->cfg.flags & TC_SFC_F_EDGE && qdisc_dev(q->sch) == qdisc_dev(sch))
 			return;
 	xa_erase(&sfc_switch_of_port(sch)->edges, qdisc_dev(sch)->ifindex);
 }
