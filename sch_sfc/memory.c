@@ -148,9 +148,9 @@ static int sfc_memory_find_place(const struct sfc_memory *mem, int ifindex)
 	for (i = 1; i <= SFC_PFC_MAX; i++) {
 		const struct sfc_pfc *pfc = mem->pfc[i];
 
-		if (pfc && !pfc->users && pfc->ifindex == ifindex)
+		if (pfc && !pfc->dev && pfc->ifindex == ifindex)
 			return i;
-		if (!place && (!pfc || (!pfc->users && !sfc_memory_counts(pfc))))
+		if (!place && (!pfc || (!pfc->dev && !sfc_memory_counts(pfc))))
 			place = i;
 		if (!pfc)
 			break;
@@ -230,9 +230,10 @@ void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
 
 /*
  * A device with "pfc" has the configuration of one of its sfc: the last one configured that is
- * still there.  A qdisc that the kernel refuses behind its init() is not.  RTNL.
+ * still there.  A qdisc that the kernel refuses behind its init() is not.  Returns false if there is
+ * none.  RTNL.
  */
-void sfc_memory_configure(struct sfc_pfc *pfc)
+bool sfc_memory_configure(struct sfc_pfc *pfc)
 {
 	struct sfc_pfc_config cfg;
 	struct sfc_sched *q;
@@ -244,8 +245,9 @@ void sfc_memory_configure(struct sfc_pfc *pfc)
 		cfg.xon = cfg.xon ?: DIV_ROUND_UP(cfg.xoff, 2);
 		cfg.convert = q->cfg.flags & TC_SFC_F_SFCP;
 		sfc_pfc_configure(pfc, &cfg, q->alg.link_bps);
-		return;
+		return true;
 	}
+	return false;
 }
 
 /*
@@ -256,15 +258,13 @@ void sfc_memory_settle(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_pfc *old = q->pfc_joined;
 
-	if (q->pfc && q->pfc != old && !q->pfc->users++)
+	if (q->pfc && !q->pfc->dev)
 		sfc_pfc_begin(q->pfc, qdisc_dev(sch));
 	q->pfc_joined = q->pfc;
 	if (old && old != q->pfc) {
-		if (!--old->users) {
+		if (!sfc_memory_configure(old)) {
 			xa_erase(&sfc_switch_of_port(sch)->mem.devices, old->ifindex);
 			sfc_pfc_end(old);
-		} else {
-			sfc_memory_configure(old);
 		}
 		/* what waited for the end of a pause waits no more */
 		netif_tx_schedule_all(qdisc_dev(sch));

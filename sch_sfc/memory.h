@@ -18,7 +18,6 @@ struct sfc_pfc {
 	struct net_device	*dev;		/* NULL: deleted, and the slot may be reused */
 	int			ifindex;	/* also when it has gone */
 	u8			slot;	/* in sfc_skb_cb.ingress of packets that came in by it */
-	unsigned int		users;		/* sfc on it with "pfc"; RTNL */
 	struct sfc_pfc_config	cfg;		/* of them; the last one configured */
 	struct sfc_rate		rate;		/* of the link */
 
@@ -49,7 +48,7 @@ struct sfc_pfc {
 int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev);
 void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_memory_settle(struct Qdisc *sch);
-void sfc_memory_configure(struct sfc_pfc *pfc);
+bool sfc_memory_configure(struct sfc_pfc *pfc);
 void sfc_memory_free(struct sfc_memory *mem);
 void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb);
 void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb);
