@@ -307,7 +307,16 @@ void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
 		st->ingress_bytes += atomic_read(&pfc->bytes[i]);
 	st->ingress_peak = READ_ONCE(pfc->peak);
 	spin_lock_bh(&pfc->lock);
-	st->pfc = pfc->stats;
+	st->pfc_xoff = pfc->stats.xoff;
+	st->pfc_refresh = pfc->stats.refresh;
+	st->pfc_xon = pfc->stats.xon;
+	st->pfc_failed = pfc->stats.failed;
+	st->pfc_heard = pfc->stats.heard;
+	st->pfc_refused = pfc->stats.refused;
+	st->pfc_ignored = pfc->stats.ignored;
+	st->pfc_trips = pfc->stats.trips;
+	st->sfcp_asked = pfc->stats.asked;
+	st->sfcp_refused = pfc->stats.ask_refused;
 	spin_unlock_bh(&pfc->lock);
 	st->pfc_paused = READ_ONCE(pfc->paused);
 	st->pfc_unknown = atomic64_read(&mem->unknown);

@@ -34,7 +34,11 @@ struct sfc_pfc {
 	spinlock_t		lock;	/* of what follows, and of writes to @dev and @cfg */
 	struct sfc_told		told[SFC_PFC_PRIOS];	/* PAUSE frames sent */
 	struct sfc_paused	rx[SFC_PFC_PRIOS];	/* PAUSE frames received */
-	struct tc_sfc_pfc	stats;	/* @pfc_unknown and @pfc_paused rest */
+	struct sfc_pfc_stats {
+		u64		xoff, refresh, xon, failed;
+		u64		heard, refused, ignored, trips;
+		u64		asked, ask_refused;
+	}			stats;
 	/* sends frames, because they are triggered with a qdisc locked; @timer sends them again */
 	struct tasklet_struct	task;
 	struct hrtimer		timer;

@@ -56,11 +56,11 @@ static bool sfc_pfc_say(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u
 		f->vector |= BIT(prio);
 		f->quanta[prio] = quanta;
 		if (!quanta)
-			pfc->stats.pfc_xon++;
+			pfc->stats.xon++;
 		else if (was)
-			pfc->stats.pfc_refresh++;
+			pfc->stats.refresh++;
 		else
-			pfc->stats.pfc_xoff++;
+			pfc->stats.xoff++;
 	}
 	return f->vector;
 }
@@ -110,7 +110,7 @@ static void sfc_pfc_task(struct tasklet_struct *t)
 			news = sfc_pfc_say(pfc, &f, now, &again_ns);
 		else
 			again_ns = now + SFC_PFC_RETRY_NS;
-		pfc->stats.pfc_failed += !skb;
+		pfc->stats.failed += !skb;
 		if (again_ns != U64_MAX)
 			hrtimer_start(&pfc->timer, ns_to_ktime(again_ns), HRTIMER_MODE_ABS_SOFT);
 	}
@@ -120,7 +120,7 @@ static void sfc_pfc_task(struct tasklet_struct *t)
 	} else if (!sfc_pfc_xmit(skb, dev, &f)) {
 		/* sfc_pfc_end() waits for this tasklet, so the device exists */
 		spin_lock(&pfc->lock);
-		pfc->stats.pfc_failed++;
+		pfc->stats.failed++;
 		spin_unlock(&pfc->lock);
 	}
 }
@@ -139,7 +139,7 @@ bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
 	spin_lock(&pfc->lock);
 	mine = pfc->dev && pfc->rate.bytes_ps && pfc->cfg.convert && pfc->cfg.prios & BIT(prio);
 	if (mine) {
-		pfc->stats.sfcp_asked++;
+		pfc->stats.asked++;
 		pfc->told[prio].ask_ns = max(pfc->told[prio].ask_ns, now + pause_ns);
 		tasklet_schedule(&pfc->task);
 	}
@@ -158,7 +158,7 @@ bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u6
 	if (left && sfc_pfc_ask(pfc, m->dscp >> 3, left, now))
 		return true;
 	spin_lock(&pfc->lock);
-	pfc->stats.sfcp_refused++;
+	pfc->stats.ask_refused++;
 	spin_unlock(&pfc->lock);
 	return false;
 }
@@ -178,10 +178,10 @@ static bool sfc_pfc_hear(struct sfc_pfc *pfc, const struct sfc_pfc_frame *f, u64
 			continue;
 		if (!(pfc->cfg.prios & BIT(prio)) || !pfc->rate.bytes_ps ||
 		    !sfc_paused_set(p, now, sfc_pfc_quanta_ns(&pfc->rate, f->quanta[prio]))) {
-			pfc->stats.pfc_ignored++;
+			pfc->stats.ignored++;
 			continue;
 		}
-		pfc->stats.pfc_heard++;
+		pfc->stats.heard++;
 		if (f->quanta[prio])
 			set_bit(prio, &pfc->paused);
 		else
@@ -210,7 +210,7 @@ static int sfc_pfc_receive(struct sk_buff *skb, struct net_device *dev, struct p
 	if (skb->pkt_type != PACKET_MULTICAST ||
 	    !ether_addr_equal(eth_hdr(skb)->h_dest, dest) ||
 	    skb_copy_bits(skb, 0, body, sizeof(body)) || !sfc_pfc_parse(body, sizeof(body), &f))
-		pfc->stats.pfc_refused++;
+		pfc->stats.refused++;
 	else if (pfc->dev)
 		on = sfc_pfc_hear(pfc, &f, ktime_get_ns());
 	spin_unlock(&pfc->lock);
@@ -236,7 +236,7 @@ static bool sfc_pfc_must_wait(struct Qdisc *sch, u8 prio, u64 now, u64 *wake_ns)
 		*wake_ns = min(*wake_ns, sfc_paused_wake_ns(p, q->pfc->cfg.stuck_ns));
 		return true;
 	case SFC_PAUSED_TRIPPED:
-		q->pfc->stats.pfc_trips++;
+		q->pfc->stats.trips++;
 		net_warn_ratelimited("sch_sfc: %s: watchdog: priority %u was paused for %u ms\n",
 				     qdisc_dev(sch)->name, prio,
 				     q->pfc->cfg.stuck_ns / (u32)NSEC_PER_MSEC);

@@ -6,7 +6,6 @@
 #ifndef _UAPI_LINUX_PKT_SCH_SFC_H
 #define _UAPI_LINUX_PKT_SCH_SFC_H
 
-#include <linux/stddef.h>
 #include <linux/types.h>
 
 enum {
@@ -204,8 +203,7 @@ struct tc_sfc_xstats {
 	__u64	ingress_bytes;
 	__u64	ingress_peak;	/* most of one priority */
 
-	/* PAUSE frames, a priority each; and SFC-P */
-	__struct_group(tc_sfc_pfc, pfc, /* no attributes */,
+	/* PAUSE frames, a priority each */
 	__u64	pfc_xoff;	/* sent: pause */
 	__u64	pfc_refresh;	/* sent: go on pausing */
 	__u64	pfc_xon;	/* sent: the pause is over */
@@ -216,9 +214,10 @@ struct tc_sfc_xstats {
 	__u64	pfc_unknown;	/* frames that came in by devices without "pfc" */
 	__u64	pfc_trips;	/* watchdog: paused for too long */
 	__u64	pfc_paused;	/* priorities that may have to wait, a bit each, when asked */
+
+	/* SFC-P */
 	__u64	sfcp_asked;	/* pauses that the host was to hear of by PAUSE frames */
 	__u64	sfcp_refused;	/* BTS that went on to it: not in the cache, or no PFC for them */
-	);
 
 	__u64	memory_used;	/* bytes of memory that queued packets take (truesize) */
 	__u64	drop_memory;	/* of drop_data and drop_high: memory_limit */
