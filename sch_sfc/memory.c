@@ -230,8 +230,8 @@ void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
 
 /*
  * A device with "pfc" has the configuration of one of its sfc: the last one configured that is
- * still there.  A qdisc that the kernel refuses behind its init() is not.  Returns false if there is
- * none.  RTNL.
+ * still there.  A qdisc that the kernel refuses behind its init() is not.  Returns false if none
+ * is.  RTNL.
  */
 bool sfc_memory_configure(struct sfc_pfc *pfc)
 {

@@ -311,9 +311,9 @@ enum sfc_signal_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc
 }
 
 /*
- * Put @flags into the option and update the TCP checksum (RFC 1624).  In 16-bit words of the segment
- * they are the high half, or the low one where the option is at an odd byte; the other half cancels
- * out.  The sum of CHECKSUM_COMPLETE stays, since the check field makes up for the flags.
+ * Put @flags into the option and update the TCP checksum (RFC 1624).  In 16-bit words of the
+ * segment they are the high half, or the low one where the option is at an odd byte; the other half
+ * cancels out.  The sum of CHECKSUM_COMPLETE stays, since the check field makes up for the flags.
  * Returns false, packet untouched, when the header cannot be made writable.
  */
 bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags)

@@ -149,9 +149,9 @@ bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
 
 /*
  * The control message @m is about to leave to a sender.  If the cache believes it, @left is what
- * that has of its pause.  Returns true if a PAUSE frame is sent instead.  Not if it does not, because
- * pausing a priority affects all flows of the host: that the destination is paused says nothing of
- * this sender.
+ * that has of its pause.  Returns true if a PAUSE frame is sent instead, which is only for what the
+ * cache believes, because pausing a priority affects all flows of the host: that the destination is
+ * paused says nothing of this sender.
  */
 bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u64 now)
 {
