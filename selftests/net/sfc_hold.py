@@ -757,7 +757,7 @@ def below():
         for words in setup:
             h.tc(words)
         h.tc("qdisc add dev eth0 parent 10:1 handle 1: sfc_hold notagkey")
-        for what in ("released", "shrunk", "deleted"):
+        for what in ("released", "deleted"):
             start = h.next
             h.send()
             came = h.bts(9 * MS)
@@ -768,11 +768,6 @@ def below():
             left = 8
             if what == "released":
                 h.held_until(kind, came + 9 * MS, 7, after=came)
-            elif what == "shrunk":
-                h.tc("qdisc change dev eth0 parent 10:1 handle 1: sfc_hold limit 1514b")
-                expect(f"{kind}: shrunk", h.stat("qlen", kind), 6)
-                left = 7
-                h.tc("qdisc change dev eth0 parent 10:1 handle 1: sfc_hold limit 1mb")
             else:
                 h.tc("qdisc replace dev eth0 parent 10:1 handle 2: pfifo")
                 left = 1

@@ -139,7 +139,8 @@ connect_and_look() {
 		<(in_ns "$R" tc -s qdisc show dev eth1)
 	expect "tc -s has the counters" grep -qE 'src_sent [1-9]' <(in_ns "$R" tc -s qdisc show dev eth1)
 	expect_ge "tc -s -j: data" "$(qdisc "$R" eth1 data)" $((bytes / 1500))
-	expect_eq "SRC sent" "$(qdisc "$R" eth1 src_sent)" "$(bolt_stat "$H1" CtlRx)"
+	# the host's own port may send some as well
+	expect_ge "SRC heard" "$(bolt_stat "$H1" CtlRx)" "$(qdisc "$R" eth1 src_sent)"
 	expect "subrtt stats" busywait grep -qE '^SrcRx +[1-9]' "$tmp/stats"
 	expect "tracepoints: SRC" busywait grep -q "bolt_src: .*\[::ffff:$A2\]:5001" "$tmp/trace"
 	told "$R" qdisc
@@ -150,8 +151,8 @@ connect_and_look() {
 
 sfc_as_well() {
 	local where="Source Flow Control is off until"
-	sudo_lines "$H1" "$where" '# hosts|their own port'
-	sudo_lines "$R" "$where" 'eth1|eth9'
+	sudo_lines "$R" "$where" 'dev eth[19] '
+	sudo_lines "$H1" "$where" 'dev eth0 |net\.bolt'
 	expect_eq "SFC at the host" "$(in_ns "$H1" sysctl -n net.bolt.sfc)" 1
 	expect_eq "hold" "$(in_ns "$H1" tc -j qdisc show dev eth0 | jq -r '.[0].kind')" sfc_hold
 	expect_eq "its key" "$(in_ns "$H1" tc -s -j qdisc show dev eth0 | jq '.[0].tagged')" 1

@@ -11,6 +11,7 @@ says which mechanism is responsible.
 class Judge:
     def __init__(self, known=None):
         self.missed = []
+        self.met = set()
         self.excused = []   # their keys in KNOWN
         self.said = []      # (verdict, text): all of it, for --json
         self.samples = {}   # by goal: one entry a run
@@ -45,4 +46,5 @@ class Judge:
             self.note(text, "KNOWN MISS")
             self.excused.append(key)
         else:
+            self.met |= {key} if meets(limit) else set()
             self.must(meets(limit), text)

@@ -217,7 +217,7 @@ char *replace_module(const char *name, const char *first)
 
 	bc_read_file(tcp ? "/proc/sys/net/ipv4/tcp_congestion_control" :
 		     "/proc/sys/net/core/default_qdisc", now, sizeof(now));
-	if (strcmp(now, "bolt") && strcmp(now, "swift") && strcmp(now, "sfc"))
+	if (strcmp(now, "bolt") && strcmp(now, "swift") && strncmp(now, "sfc", 3))
 		return load;
 	return words("sudo sysctl -w %s=%s; %s; sudo sysctl -w %s=%s", sysctl,
 		     tcp ? "reno" : "pfifo_fast", load, sysctl, now);

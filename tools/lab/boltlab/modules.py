@@ -23,7 +23,7 @@ PARAMETERS = re.compile(r"(.+?):(\w+=[^\s\0]*)")
 
 def parted(value):
     """The path, and parameters as the kernel takes them: of `a=1,b=2,3` the second is an array."""
-    found = PARAMETERS.fullmatch(value)
+    found = None if Path(value).exists() else PARAMETERS.fullmatch(value)
     return (found[1], re.split(r",(?=\w+=)", found[2])) if found else (value, [])
 
 
