@@ -202,7 +202,7 @@ static bool sfc_port_alone(const struct sfc_sched *member)
 
 	list_for_each_entry(q, &sfc_list, list)
 		if (q != member && q->queue.joined == member->queue.joined &&
-		    q->queue.txq == member->queue.txq)
+		    q->sch->dev_queue == member->sch->dev_queue)
 			return false;
 	return true;
 }
@@ -242,7 +242,6 @@ void sfc_port_update(struct Qdisc *sch, struct sfc_port *port)
 	if (old)
 		old->queues -= sfc_port_alone(q);
 	q->queue.joined = port;
-	q->queue.txq = sch->dev_queue;
 	if (port)
 		port->queues += sfc_port_alone(q);
 	if (old) {

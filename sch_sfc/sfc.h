@@ -55,8 +55,6 @@ struct sfc_queue {
 	struct sfc_share	share;		/* tokens; those in hand are of the band */
 	u64			writes;		/* to what the queues share */
 	struct sfc_port		*joined;	/* @port, also while it is alone there; RTNL */
-	/* by which it has joined: an HTB in hardware moves its leaves to others */
-	struct netdev_queue	*txq;
 };
 
 #define SFC_ROUTE_BITS	6
