@@ -165,7 +165,7 @@ static struct sk_buff *sfc_hold_dequeue(struct Qdisc *sch)
 	if (!skb) {
 		/* there may be more, but others want the lock */
 		if (kept == SFC_HOLD_KEPT)
-			__netif_schedule(qdisc_root(sch));
+			__netif_schedule(qdisc_root_bh(sch));
 		return NULL;
 	}
 	qdisc_bstats_update(sch, skb);
@@ -198,7 +198,7 @@ static const struct sfc_value sfc_hold_values[TCA_SFC_HOLD_MAX + 1] = {
 	[TCA_SFC_HOLD_PORT]	= SFC_VALUE(struct sfc_hold_config, port),
 };
 
-/* What is held beyond a lower limit leaves within @maxpause_ns, and nothing more is let in. */
+/* What is held beyond a lower limit stays until its pauses end; nothing is let in meanwhile. */
 static void sfc_hold_commit(struct Qdisc *sch, const struct sfc_hold_config *cfg)
 {
 	struct sfc_hold *h = qdisc_priv(sch);

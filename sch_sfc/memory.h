@@ -18,7 +18,7 @@ struct sfc_pfc {
 	struct net_device	*dev;		/* NULL: deleted, and the slot may be reused */
 	int			ifindex;	/* also when it has gone */
 	u8			slot;	/* in sfc_skb_cb.ingress of packets that came in by it */
-	struct sfc_pfc_config	cfg;		/* of them; the last one configured */
+	struct sfc_pfc_config	cfg;		/* of its sfc: the last one configured */
 	struct sfc_rate		rate;		/* of the link */
 
 	/* queued bytes that came in by this device, by priority */

@@ -106,7 +106,7 @@ int bolt_control_open(struct bolt_net *bn)
 	mutex_lock(&bn->ctl_lock);
 	if (!bn->ctl_open)
 		err = bolt_ctl_open(bn->net, bn->port);
-	WRITE_ONCE(bn->ctl_refused, err);
+	WRITE_ONCE(bn->ctl_retry, err ? (jiffies + HZ) | 1 : 0);
 	if (!err)
 		WRITE_ONCE(bn->ctl_open, true);
 	else
@@ -123,12 +123,16 @@ static void bolt_control_work(struct work_struct *work)
 
 /*
  * Open the port for the first socket that uses bolt; if that fails, since a process has taken the
- * port, a next one tries again, once a second.  Opening sleeps: use a work item.
+ * port, a next one tries again, a second after that at the earliest.  Opening sleeps: use a work
+ * item.
  */
 void bolt_control_want(struct bolt_net *bn)
 {
+	unsigned long at = READ_ONCE(bn->ctl_retry), now = jiffies;
+
 	if (!READ_ONCE(bn->ctl_open))
-		queue_delayed_work(bolt_wq, &bn->open_work, READ_ONCE(bn->ctl_refused) ? HZ : 0);
+		queue_delayed_work(bolt_wq, &bn->open_work,
+				   at && time_before(now, at) ? at - now : 0);
 }
 
 /* net.bolt.port: the new port is open before the old one closes, or nothing changes. */
@@ -142,6 +146,7 @@ int bolt_control_rebind(struct bolt_net *bn, int port)
 		err = bolt_ctl_open(bn->net, port);
 	if (!err) {
 		WRITE_ONCE(bn->port, port);
+		WRITE_ONCE(bn->ctl_retry, 0);
 		if (bn->ctl_open)
 			bolt_ctl_close(bn->net, old);
 	}

@@ -113,8 +113,8 @@ struct bolt_net {
 	atomic_t		rate_gen;	/* changes with rates and settings */
 
 	struct delayed_work	open_work;	/* opens the control sockets */
-	bool			ctl_open;	/* the control port is open */
-	bool			ctl_refused;	/* the newest attempt to open it failed */
+	bool			ctl_open;	/* the port is open, or shall not be again */
+	unsigned long		ctl_retry;	/* jiffies: not before; 0: at once */
 	struct mutex		ctl_lock;	/* protects ctl_open and port */
 
 	struct mutex		hooks_lock;	/* protects hooks, and sfc, which needs them */

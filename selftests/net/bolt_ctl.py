@@ -627,7 +627,7 @@ def port():
 
 
 def taken():
-    """While a process has the port, connections try to open it once a second; as soon as they can, they do"""
+    """While a process has the port, connections try to open it once a second; later ones do at once"""
     ns = Namespace("h")
 
     def connect():
@@ -655,7 +655,8 @@ def taken():
         connect()
     expect("attempts", refused() - before, 1)
     other.close()
-    poll(opened, "the port is open")
+    time.sleep(1.1)
+    expect("opened by the next", opened(), True)
     ns.close()
 
 
