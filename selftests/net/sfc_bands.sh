@@ -392,11 +392,11 @@ test_bands_change_as_leaf() {
 	bands_change "parent 9:1"
 	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 24
 	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" $((24 * PACKET))
-	# a limit of ten packets, in four parts: 20 of the 24 in the first are too many
+	# a band keeps what is beyond its new share, but all together are within the limit
 	expect "limit" tc_ qdisc change dev r2 parent 9:1 sfc limit $((16 * PACKET))b
-	counters "$R" r2 qlen=4 drop_data=0 drops=20
-	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 4
-	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" $((4 * PACKET))
+	counters "$R" r2 qlen=16 drop_data=0 drops=8
+	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 16
+	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" $((16 * PACKET))
 	expect "delete" tc_ qdisc del dev r2 parent 9:1
 	expect_eq "parent's qlen" "$(qdisc "$R" r2 qlen prio)" 0
 	expect_eq "parent's backlog" "$(qdisc "$R" r2 backlog prio)" 0
