@@ -106,12 +106,13 @@ int bolt_control_open(struct bolt_net *bn)
 	mutex_lock(&bn->ctl_lock);
 	if (!bn->ctl_open)
 		err = bolt_ctl_open(bn->net, bn->port);
-	WRITE_ONCE(bn->ctl_retry, err ? (jiffies + HZ) | 1 : 0);
-	if (!err)
+	if (!err) {
 		WRITE_ONCE(bn->ctl_open, true);
-	else
+	} else {
+		WRITE_ONCE(bn->ctl_retry, jiffies + HZ);
 		net_warn_ratelimited("tcp_bolt: control port %d cannot be opened (%d): nothing will be heard from switches\n",
 				     bn->port, err);
+	}
 	mutex_unlock(&bn->ctl_lock);
 	return err;
 }
@@ -128,11 +129,11 @@ static void bolt_control_work(struct work_struct *work)
  */
 void bolt_control_want(struct bolt_net *bn)
 {
-	unsigned long at = READ_ONCE(bn->ctl_retry), now = jiffies;
+	unsigned long wait = READ_ONCE(bn->ctl_retry) - jiffies;
 
+	/* more than a second: that time has passed, however long ago */
 	if (!READ_ONCE(bn->ctl_open))
-		queue_delayed_work(bolt_wq, &bn->open_work,
-				   at && time_before(now, at) ? at - now : 0);
+		queue_delayed_work(bolt_wq, &bn->open_work, wait <= HZ ? wait : 0);
 }
 
 /* net.bolt.port: the new port is open before the old one closes, or nothing changes. */
@@ -146,7 +147,7 @@ int bolt_control_rebind(struct bolt_net *bn, int port)
 		err = bolt_ctl_open(bn->net, port);
 	if (!err) {
 		WRITE_ONCE(bn->port, port);
-		WRITE_ONCE(bn->ctl_retry, 0);
+		WRITE_ONCE(bn->ctl_retry, jiffies);
 		if (bn->ctl_open)
 			bolt_ctl_close(bn->net, old);
 	}

@@ -114,7 +114,7 @@ struct bolt_net {
 
 	struct delayed_work	open_work;	/* opens the control sockets */
 	bool			ctl_open;	/* the port is open, or shall not be again */
-	unsigned long		ctl_retry;	/* jiffies: not before; 0: at once */
+	unsigned long		ctl_retry;	/* jiffies: no attempt to open it before */
 	struct mutex		ctl_lock;	/* protects ctl_open and port */
 
 	struct mutex		hooks_lock;	/* protects hooks, and sfc, which needs them */

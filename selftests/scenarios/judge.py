@@ -46,5 +46,6 @@ class Judge:
             self.note(text, "KNOWN MISS")
             self.excused.append(key)
         else:
-            self.met |= {key} if meets(limit) else set()
+            if meets(limit):
+                self.met.add(key)
             self.must(meets(limit), text)
