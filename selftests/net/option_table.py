@@ -518,6 +518,11 @@ class Row:
     def do_release(self, _):
         self.undo.pop()()
 
+    def do_any(self, _):
+        """What comes out is not compared: newer kernels answer an ACK of what they have not sent"""
+        while self.host.receive(0):
+            pass
+
     def do_program(self, _):
         """One of this machine selects cubic when a connection is established, which is before init()"""
         program, where = load(SOCK_OPS, *SELECT_CUBIC), tempfile.mkdtemp()
