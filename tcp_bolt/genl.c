@@ -96,7 +96,8 @@ static __no_kcsan int bolt_put_swift(struct sk_buff *skb, const struct swift *s)
 
 static __no_kcsan int bolt_put_object(struct sk_buff *skb, const struct bolt_flow *f, u64 now_ns)
 {
-	if (bolt_put_window(skb, BOLT_A_FLOW_WINDOW, f->core.cwnd_q32) ||
+	if ((f->speaks && nla_put_flag(skb, BOLT_A_FLOW_OPTION)) ||
+	    bolt_put_window(skb, BOLT_A_FLOW_WINDOW, f->core.cwnd_q32) ||
 	    nla_put_u32(skb, BOLT_A_FLOW_MAX_CWND, f->max_cwnd) ||
 	    nla_put_u32(skb, BOLT_A_FLOW_INIT_CWND, f->init_cwnd) ||
 	    nla_put_u32(skb, BOLT_A_FLOW_NIC_RATE, f->nic_kbps) ||
@@ -131,24 +132,15 @@ static __no_kcsan int bolt_put_pause(struct sk_buff *skb, const struct bolt_paus
 /* Context: RCU */
 static __no_kcsan int bolt_put_flow(struct sk_buff *skb, struct bolt_flow *f)
 {
-	const struct bolt_pause_clock *clock = &f->pause.clock;
-	const struct bolt_controller *ctl;
 	struct sock *sk = f->sk;
-	u32 flags = 0, kbps = 0;
+	u32 kbps = 0;
 	u64 now_ns;
 	int err;
 
 	spin_lock_bh(&sk->sk_lock.slock);
 	now_ns = ktime_get_ns();
-	ctl = bolt_flow_controller(f);
-	if (ctl)
-		flags = f->speaks ? BOLT_FLOW_FLAG_OPTION : BOLT_FLOW_FLAG_PLAIN;
-	if (bolt_pause_active(clock, now_ns))
-		flags |= BOLT_FLOW_FLAG_PAUSED;
-	if (clock->ignore_until_ns > now_ns)
-		flags |= BOLT_FLOW_FLAG_IGNORING;
-	err = bolt_put_id(skb, sk) ?: nla_put_u32(skb, BOLT_A_FLOW_FLAGS, flags);
-	if (!err && ctl)
+	err = bolt_put_id(skb, sk);
+	if (!err && bolt_flow_controller(f))
 		err = bolt_put_object(skb, f, now_ns);
 	if (!err && f->pause.begun)
 		err = bolt_put_pause(skb, &f->pause, now_ns);

@@ -214,7 +214,7 @@ class Syzkaller(unittest.TestCase):
         """Each list has all that its enum has"""
         flags = [n for n in sorted(self.known) if n.startswith("TC_SFC_F_") and n != "TC_SFC_F_ALL"]
         self.assertEqual(sorted(self.d.lists["sfc_flags"]), flags)
-        for name in ("tc_sfc_bts", "tc_sfc_srcc", "bolt_flow_flag", "bolt_src_verdict"):
+        for name in ("tc_sfc_bts", "tc_sfc_srcc", "bolt_src_verdict"):
             self.assertEqual(self.d.lists[name], self.enums[name])
 
     def test_commands(self):

@@ -64,10 +64,7 @@ class Spec:
             if d["type"] == "const":
                 self.consts[d["name"]] = d["value"]
                 continue
-            values = range(len(d["entries"]))
-            if d["type"] == "flags":
-                values = [1 << i for i in values]
-            self.enums[d["name"]] = dict(zip((e["name"] for e in d["entries"]), values))
+            self.enums[d["name"]] = {e["name"]: value for value, e in enumerate(d["entries"])}
         for s in self.yaml["attribute-sets"]:
             if "subset-of" in s:
                 whole = self.sets[s["subset-of"]]
@@ -114,8 +111,6 @@ class Spec:
             if "enum" not in a:
                 return value
             names = self.enums[a["enum"]]
-            if a.get("enum-as-flags"):
-                return {name for name, bit in names.items() if value & bit}
             return next(name for name, number in names.items() if number == value)
         if a["type"] == "string":
             if payload[-1:] != b"\0":

@@ -18,8 +18,6 @@ static const char *const src_verdicts[] = {
 	NULL
 };
 
-static const char *const flow_flags[] = { "option", "plain", "paused", "ignoring", NULL };
-
 #define A(_type, _name, _kind, ...) \
 	{ .type = _type, .name = _name, .kind = AT_##_kind, ##__VA_ARGS__ }
 
@@ -58,7 +56,7 @@ static const struct attr_name bolt_flow_names[] = {
 	A(BOLT_A_FLOW_CONGESTION,	"congestion", STR),
 	A(BOLT_A_FLOW_IFINDEX,		"ifindex", NUM),
 	A(BOLT_A_FLOW_STATE,		"state", STATE),
-	A(BOLT_A_FLOW_FLAGS,		"flags", BITS, .names = flow_flags),
+	A(BOLT_A_FLOW_OPTION,		"option", FLAG),
 	A(BOLT_A_FLOW_CWND,		"cwnd", NUM),
 	A(BOLT_A_FLOW_WINDOW,		"window", Q32),
 	A(BOLT_A_FLOW_MAX_CWND,		"max_cwnd", NUM),
@@ -149,15 +147,6 @@ static void json_addr(const char *name, const struct nlattr *a)
 				       sizeof(s)));
 }
 
-static void json_bits(const char *name, const char *const *names, uint64_t v)
-{
-	js_begin(name, '[');
-	for (; *names; names++, v >>= 1)
-		if (v & 1)
-			js_str(NULL, *names);
-	js_end(']');
-}
-
 static void json_attr(const struct attr_name *n, const struct nlattr *a)
 {
 	struct nlattr *tb[ATTRS_MAX + 1];
@@ -180,9 +169,6 @@ static void json_attr(const struct attr_name *n, const struct nlattr *a)
 		break;
 	case AT_ENUM:
 		js_str(n->name, name_of(n->names, at_num(a)));
-		break;
-	case AT_BITS:
-		json_bits(n->name, n->names, at_num(a));
 		break;
 	case AT_STATE:
 		js_str(n->name, diag_state(at_num(a)));

@@ -18,7 +18,6 @@ enum attr_kind {
 	AT_FLAG,	/* there or not */
 	AT_Q32,		/* 32 fractional bits */
 	AT_ENUM,	/* @names */
-	AT_BITS,	/* @names, of bit 0 and on */
 	AT_STATE,	/* of a TCP socket */
 	AT_NEST,	/* @nest */
 };

@@ -92,6 +92,21 @@ static bool in_prefix(const struct prefix *p, const struct nlattr *a)
 	       (!rest || !((addr[whole] ^ p->addr[whole]) >> (8 - rest)));
 }
 
+static void nest(struct nlattr **tb, const struct nlattr *a, const struct attr_set *set)
+{
+	memset(tb, 0, (ATTRS_MAX + 1) * sizeof(*tb));
+	if (a)
+		nla_parse_nested(tb, set->max, (struct nlattr *)a, NULL);
+}
+
+static bool is_paused(const struct nlattr *pause)
+{
+	struct nlattr *tb[ATTRS_MAX + 1];
+
+	nest(tb, pause, &bolt_pause_set);
+	return at_num(tb[BOLT_A_PAUSE_REMAINING_NS]);
+}
+
 static bool matches(struct nlattr **tb)
 {
 	struct nlattr *local = tb[BOLT_A_FLOW_LOCAL_ADDR], *remote = tb[BOLT_A_FLOW_REMOTE_ADDR];
@@ -107,7 +122,7 @@ static bool matches(struct nlattr **tb)
 	       (!want.cc || !strcmp(want.cc, at_str(tb[BOLT_A_FLOW_CONGESTION]))) &&
 	       (!want.family || want.family == (int)at_num(tb[BOLT_A_FLOW_FAMILY])) &&
 	       (!want.ifindex || want.ifindex == at_num(tb[BOLT_A_FLOW_IFINDEX])) &&
-	       (!want.paused || (at_num(tb[BOLT_A_FLOW_FLAGS]) & BOLT_FLOW_FLAG_PAUSED));
+	       (!want.paused || is_paused(tb[BOLT_A_FLOW_PAUSE]));
 }
 
 /* --- asking --- */
@@ -189,8 +204,7 @@ static int read_flows(bool quietly)
 
 static void gist_of(struct flow_gist *g, struct nlattr **tb, const struct diag_sock *s)
 {
-	struct nlattr *pause[ATTRS_MAX + 1] = { NULL };
-	uint32_t flags = at_num(tb[BOLT_A_FLOW_FLAGS]);
+	struct nlattr *pause[ATTRS_MAX + 1];
 
 	memset(g, 0, sizeof(*g));
 	g->cookie = at_num(tb[BOLT_A_FLOW_COOKIE]);
@@ -203,11 +217,10 @@ static void gist_of(struct flow_gist *g, struct nlattr **tb, const struct diag_s
 	g->window = tb[BOLT_A_FLOW_WINDOW] ? at_num(tb[BOLT_A_FLOW_WINDOW]) : g->cwnd << 32;
 	g->srtt_ns = at_num(tb[BOLT_A_FLOW_SRTT_NS]);
 	g->min_rtt_ns = at_num(tb[BOLT_A_FLOW_MIN_RTT_NS]);
-	g->paused = flags & BOLT_FLOW_FLAG_PAUSED;
-	g->option = flags & BOLT_FLOW_FLAG_OPTION;
-	if (tb[BOLT_A_FLOW_PAUSE] &&
-	    !nla_parse_nested(pause, bolt_pause_set.max, tb[BOLT_A_FLOW_PAUSE], NULL))
-		g->pauses = at_num(pause[BOLT_A_PAUSE_BEGUN]);
+	g->option = tb[BOLT_A_FLOW_OPTION];
+	nest(pause, tb[BOLT_A_FLOW_PAUSE], &bolt_pause_set);
+	g->paused = at_num(pause[BOLT_A_PAUSE_REMAINING_NS]);
+	g->pauses = at_num(pause[BOLT_A_PAUSE_BEGUN]);
 	if (s && s->info_len) {
 		g->acked = tcpinfo_number("bytes_acked", s->info, s->info_len);
 		g->retransmits = tcpinfo_number("retrans_total", s->info, s->info_len);
@@ -249,19 +262,10 @@ static void print_json(struct nlattr **tb, const struct diag_sock *s)
 	js_end('}');
 }
 
-static void nest(struct nlattr **tb, const struct nlattr *a, const struct attr_set *set)
-{
-	memset(tb, 0, (ATTRS_MAX + 1) * sizeof(*tb));
-	if (a)
-		nla_parse_nested(tb, set->max, (struct nlattr *)a, NULL);
-}
-
 static void print_windows(struct nlattr **tb)
 {
-	uint32_t flags = at_num(tb[BOLT_A_FLOW_FLAGS]);
-
 	printf("\t %s", at_str(tb[BOLT_A_FLOW_CONGESTION]));
-	if (!(flags & BOLT_FLOW_FLAG_OPTION))
+	if (!tb[BOLT_A_FLOW_OPTION])
 		printf(" no_option");
 	printf(" cwnd:%llu", (unsigned long long)at_num(tb[BOLT_A_FLOW_CWND]));
 	if (tb[BOLT_A_FLOW_WINDOW])

@@ -22,20 +22,6 @@ enum bolt_src_verdict {
 	BOLT_SRC_VERDICT_FLOOR,
 };
 
-/**
- * enum bolt_flow_flag - state of a flow
- * @BOLT_FLOW_FLAG_OPTION: The connection carries the option
- * @BOLT_FLOW_FLAG_PLAIN: It does not; swift goes by TCP's RTT
- * @BOLT_FLOW_FLAG_PAUSED: A BTS pauses it at the moment
- * @BOLT_FLOW_FLAG_IGNORING: The watchdog has tripped and has not recovered
- */
-enum bolt_flow_flag {
-	BOLT_FLOW_FLAG_OPTION = 1,
-	BOLT_FLOW_FLAG_PLAIN = 2,
-	BOLT_FLOW_FLAG_PAUSED = 4,
-	BOLT_FLOW_FLAG_IGNORING = 8,
-};
-
 enum {
 	BOLT_A_FLOW_COOKIE = 1,	/* u64 */
 	BOLT_A_FLOW_LOCAL_ADDR,	/* bytes */
@@ -47,7 +33,7 @@ enum {
 	BOLT_A_FLOW_IFINDEX,	/* u32 */
 	BOLT_A_FLOW_PAD,
 	BOLT_A_FLOW_STATE,	/* u8 */
-	BOLT_A_FLOW_FLAGS,	/* u32, flags of enum bolt_flow_flag */
+	BOLT_A_FLOW_OPTION,	/* flag */
 	BOLT_A_FLOW_CWND,	/* u32 */
 	BOLT_A_FLOW_WINDOW,	/* u64 */
 	BOLT_A_FLOW_MAX_CWND,	/* u32 */
