@@ -2,6 +2,7 @@
 """The command: one line on stderr and an exit status for whatever is wrong before anything runs."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -251,6 +252,19 @@ class Readme(unittest.TestCase):
             while row < len(self.lines) and self.lines[row].startswith("|"):
                 self.assertEqual(columns(self.lines[row]), columns(self.lines[i]), self.lines[row])
                 row += 1
+
+    def test_the_picture_is_of_the_tables_run(self):
+        svg = (context.TREE / "Documentation/images/fct-star-slowdown.svg").read_text()
+        tick = {int(n): float(y) - 4 for y, n in re.findall(r'y="([\d.]+)" text-anchor="end">(\d+)<', svg)}
+        per = (tick[1] - tick[10]) / math.log(10)
+        drawn = {name: [math.exp((tick[1] - float(p.split(",")[1])) / per) for p in points.split()]
+                 for name, points in zip(re.findall(r">([a-z ]+ p\d\d)</text>", svg), re.findall(r'points="([^"]*)"', svg))}
+        at = next(i for i, line in enumerate(self.lines) if line.startswith("| message size"))
+        names = [name.strip() for name in self.lines[at].split("|")[2:-1]]
+        for row, line in enumerate(self.lines[at + 2:at + 9]):
+            for name, cell in zip(names, line.split("|")[2:-1]):
+                for p, said in zip(("p50", "p99"), map(float, cell.split("/"))):
+                    self.assertLess(abs(drawn[f"{name} {p}"][row] - said), 0.05 + 0.003 * said, (line, name, p))
 
 
 if __name__ == "__main__":

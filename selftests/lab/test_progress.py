@@ -181,7 +181,8 @@ class Tests(unittest.TestCase):
 
     def test_a_group_that_begins_at_the_end_ends(self):
         out = tempfile.mkdtemp(prefix="lab-test-")
-        with mock.patch.object(self.check, "GROUPS", {"x": self.check.Group(["/bin/sleep", "600"], 1)}):
+        with mock.patch.object(self.check, "GROUPS", {"x": self.check.Group(["/bin/sleep", "600"], 1)}), \
+             mock.patch.object(self.check, "RESULTS", os.path.join(out, "check.json")):
             check = self.check.Check(types.SimpleNamespace(out=out, groups=["x"]))
             check.stop()
             thread = threading.Thread(target=check.run, args=("x",), daemon=True)
@@ -199,6 +200,7 @@ class Tests(unittest.TestCase):
             import test_progress
             check = test_progress.load_check()
             check.GROUPS, check.GATE = {"x": check.Group([sys.argv[1]], 1)}, ["x"]
+            check.RESULTS = sys.argv[1] + ".json"
             check.Check.install = lambda *args: None
             sys.argv = ["check", "--out", sys.argv[1] + ".out"]
             sys.exit(check.main())"""

@@ -187,6 +187,43 @@ test_rollover() {
 	expect_eq "CtlTag" "$(bolt_stat "$H1" CtlTag)" 0
 }
 
+# ingress_port NS DEV: what arrives at DEV goes through a port on ifb0
+ingress_port() {
+	ip -n "$1" link add ifb0 type ifb
+	ip -n "$1" link set ifb0 up
+	in_ns "$1" tc qdisc add dev "$2" clsact
+	in_ns "$1" tc filter add dev "$2" ingress matchall action mirred egress redirect dev ifb0
+	in_ns "$1" tc qdisc add dev ifb0 root sfc rate 1gbit
+}
+
+# SRC enter the stack on the ifb, which leads nowhere: a martian with rp_filter
+test_ifb() {
+	setup_router
+	ingress_port "$R" r1
+	in_ns "$R" sysctl -qw net.ipv4.conf.all.rp_filter=1
+	loop "$A2"
+	expect_ge "SRC sent" "$(qdisc "$R" ifb0 src_sent)" 10
+	expect_eq "CtlRx" "$(bolt_stat "$H1" CtlRx)" 0
+}
+
+test_ifb_without_rp_filter() {
+	setup_router
+	ingress_port "$R" r1
+	in_ns "$R" sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.ifb0.rp_filter=0
+	loop "$A2"
+	heard "$R" ifb0
+}
+
+# Of the receiver, whose own address is the source of its SRC
+test_ifb_at_receiver() {
+	setup_router
+	ingress_port "$H2" eth0
+	in_ns "$H2" sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.ifb0.rp_filter=0 \
+		net.ipv4.conf.ifb0.accept_local=1 net.ipv4.conf.ifb0.forwarding=1
+	loop "$A2"
+	heard "$H2" ifb0
+}
+
 # The receiver counts INC as the port granted them
 test_inc_counted() {
 	routed
@@ -196,4 +233,4 @@ test_inc_counted() {
 }
 
 run_tests ipv4 ipv6 no_offloads strict_rp_filter conntrack vlan bridge own_port tag wrong_tag rollover \
-	inc_counted
+	ifb ifb_without_rp_filter ifb_at_receiver inc_counted
