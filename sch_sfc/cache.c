@@ -100,7 +100,7 @@ u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now)
 
 /*
  * Line 6: cache and count @m, which a switch has sent.  @left is what the cache then has of its
- * pause.  Returns false if that is over.
+ * pause, or if it is full, what is left of this one.  Returns false if that is over.
  */
 static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
 			    const struct bolt_msg *m, u64 now, u32 *left)
@@ -122,7 +122,7 @@ static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
 		write_seqcount_begin(&b->seq);
 		put = sfc_ways_put(b->ways, &key, end_ns, now);
 		write_seqcount_end(&b->seq);
-		*left = sfc_ways_find(b->ways, &key, now);
+		*left = put ? sfc_ways_find(b->ways, &key, now) : pause_ns - age_ns;
 		q->stats.cache_learned += put;
 		q->stats.cache_full += !put;
 		/* torn on 32 bits: a lookup too many or too few, either is harmless */

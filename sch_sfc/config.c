@@ -366,7 +366,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_limiter_set(&q->msg_limiter, cfg->msgrate, now);
 	if (cfg->rate_bps != q->cfg.rate_bps) {
 		/* what the old rate has left on the wire may be hours of it */
-		q->next_ns = 0;
+		q->next_ns = now;
 		q->next_frac = 0;
 		if (sch->q.qlen)
 			qdisc_watchdog_schedule_ns(&q->watchdog, now);

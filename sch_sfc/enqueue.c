@@ -29,13 +29,12 @@
  * Packets wait for a CPU: one that runs the qdisc, or since 6.19 the one that enqueues a batch of
  * other CPUs' packets before any is dequeued.  A leaf of a classful qdisc waits for its parent.
  */
-static bool sfc_waits_for_cpu(struct Qdisc *sch)
+static bool sfc_waits_for_cpu(const struct Qdisc *sch, struct Qdisc *root)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 
-	if (q->wait == SFC_WAIT_BATCH)
-		return rcu_access_pointer(sch->dev_queue->qdisc) == sch;
-	return q->wait == SFC_WAIT_UNKNOWN && qdisc_is_running(sch);
+	return root && (q->wait == SFC_WAIT_BATCH ||
+			(q->wait == SFC_WAIT_UNKNOWN && qdisc_is_running(root)));
 }
 
 /*
@@ -49,13 +48,14 @@ static bool sfc_waits_for_cpu(struct Qdisc *sch)
 static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	struct Qdisc *root = sfc_port_root(sch);
 	u64 len = qdisc_pkt_len(skb);
 
 	sfc_port_find_ring(sch, now);
-	if (q->alg.paper || !skb_queue_empty(&sch->gso_skb) ||
+	if (q->alg.paper || !skb_queue_empty(&(root ?: sch)->gso_skb) ||
 	    netif_xmit_frozen_or_stopped(skb_get_tx_queue(qdisc_dev(sch), skb)))
 		q->wait = SFC_WAIT_LINK;
-	else if (!q->cfg.rate_bps && sfc_waits_for_cpu(sch))
+	else if (!q->cfg.rate_bps && sfc_waits_for_cpu(sch, root))
 		q->wait = SFC_WAIT_CPU;
 	return q->wait == SFC_WAIT_CPU && sfc_backlog(sch) + len <= q->uncongested_bytes &&
 	       sch->qstats.backlog + len <= q->qos.band[SFC_BAND_HIGH].limit;

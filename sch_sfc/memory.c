@@ -182,7 +182,8 @@ int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
 			return -ENOMEM;
 		sfc_pfc_init(pfc);
 		pfc->slot = i;
-		WRITE_ONCE(mem->pfc[i], pfc);
+		/* sfc_srcc_count_ports() reads it from here */
+		smp_store_release(&mem->pfc[i], pfc);
 	}
 	pfc->ifindex = dev->ifindex;
 	err = xa_err(xa_store(&mem->devices, dev->ifindex, pfc, GFP_KERNEL));
@@ -291,6 +292,7 @@ void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
 {
 	struct sfc_pfc *pfc = q->pfc;
 	struct sfc_memory *mem = q->mem;
+	u64 now;
 	int i;
 
 	if (!mem)
@@ -307,6 +309,11 @@ void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
 		st->ingress_bytes += atomic_read(&pfc->bytes[i]);
 	st->ingress_peak = READ_ONCE(pfc->peak);
 	spin_lock_bh(&pfc->lock);
+	now = ktime_get_ns();
+	/* the bit of a priority that has nothing to send stays set behind the pause */
+	for (i = 0; i < SFC_PFC_PRIOS; i++)
+		if (test_bit(i, &pfc->paused) && now < pfc->rx[i].until_ns)
+			st->pfc_paused |= BIT(i);
 	st->pfc_xoff = pfc->stats.xoff;
 	st->pfc_refresh = pfc->stats.refresh;
 	st->pfc_xon = pfc->stats.xon;
@@ -318,6 +325,5 @@ void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
 	st->sfcp_asked = pfc->stats.asked;
 	st->sfcp_refused = pfc->stats.ask_refused;
 	spin_unlock_bh(&pfc->lock);
-	st->pfc_paused = READ_ONCE(pfc->paused);
 	st->pfc_unknown = atomic64_read(&mem->unknown);
 }

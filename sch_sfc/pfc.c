@@ -15,8 +15,8 @@
  * A PAUSE frame does not prove its sender.  Only a device configured with "pfc" obeys it, for the
  * priorities configured, and a watchdog, that of SONiC (pfcwd), bounds what it can do.
  *
- * PAUSE frames that a NIC handles itself do not get here, nor do those to a bridge or a team, which
- * drop them.
+ * PAUSE frames that a NIC handles itself do not get here, nor do those to a port of a bridge or of
+ * Open vSwitch, which drop them.  Those to a link of a bond or a team count as the latter's.
  */
 #include <linux/etherdevice.h>
 #include <linux/netdevice.h>
@@ -300,7 +300,7 @@ void sfc_pfc_init(struct sfc_pfc *pfc)
 	hrtimer_setup(&pfc->timer, sfc_pfc_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Packets read the first three without the lock. */
+/* Packets read these without the lock, but for the watchdog's times. */
 static void sfc_pfc_set(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg)
 {
 	WRITE_ONCE(pfc->cfg.prios, cfg->prios);
@@ -308,7 +308,7 @@ static void sfc_pfc_set(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg)
 	WRITE_ONCE(pfc->cfg.xon, cfg->xon);
 	pfc->cfg.stuck_ns = cfg->stuck_ns;
 	pfc->cfg.ignore_ns = cfg->ignore_ns;
-	pfc->cfg.convert = cfg->convert;
+	WRITE_ONCE(pfc->cfg.convert, cfg->convert);
 }
 
 /* Check the queued bytes against the new thresholds. */
@@ -321,9 +321,10 @@ void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 	sfc_pfc_set(pfc, cfg);
 	sfc_rate_set(&pfc->rate, link_bps);
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
+		if (!cfg->convert || !(cfg->prios & BIT(prio)))
+			pfc->told[prio].ask_ns = 0;
 		if (!(cfg->prios & BIT(prio))) {
 			pfc->rx[prio] = (struct sfc_paused){ };
-			pfc->told[prio].ask_ns = 0;
 		} else if ((u32)atomic_read(&pfc->bytes[prio]) > cfg->xoff) {
 			set_bit(prio, &pfc->full);
 		}

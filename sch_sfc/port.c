@@ -123,7 +123,7 @@ void sfc_port_look_below(struct Qdisc *sch, u64 now)
 	queued = sfc_ring_read(sch->dev_queue, &completed);
 	held = sfc_ring_held(&q->ring, &q->alg.rate, queued, completed, now);
 	/* it may have become the leaf of another qdisc */
-	if (rcu_access_pointer(sch->dev_queue->qdisc) != sch)
+	if (!sfc_port_root(sch))
 		held = 0;
 	q->ring.bytes = held - min(held, q->alg.mtu);
 	sfc_port_look(q);
@@ -136,14 +136,14 @@ void sfc_port_look_below(struct Qdisc *sch, u64 now)
  */
 void sfc_port_find_ring(struct Qdisc *sch, u64 now)
 {
+	const struct Qdisc *root = sfc_port_root(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 completed;
 
 	if (q->ring.on || !sfc_ring_read(sch->dev_queue, &completed))
 		return;
 	if (q->cfg.rate_bps || sfc_has_bands(q) || !q->alg.rate.bytes_ps ||
-	    !(sch->flags & TCQ_F_ONETXQUEUE) ||
-	    rcu_access_pointer(sch->dev_queue->qdisc) != sch)
+	    !root || !(root->flags & TCQ_F_ONETXQUEUE))
 		return;
 	q->ring.on = true;
 	q->looks = true;

@@ -39,6 +39,18 @@ void sfc_port_settle(struct sfc_sched *q, u32 segs, u64 now);
 u32 sfc_port_pru_take(struct sfc_sched *q, u32 pkts);
 u32 sfc_port_pru_add(struct sfc_sched *q, u32 pkts);
 
+/*
+ * The root of the transmit queue if nothing but the link delays @sch: itself, or an sfc_hold right
+ * above.  NULL if it is the leaf of a qdisc that schedules.
+ */
+static inline struct Qdisc *sfc_port_root(const struct Qdisc *sch)
+{
+	struct Qdisc *root = rcu_dereference_bh(sch->dev_queue->qdisc);
+
+	return root == sch || (root->ops == &sfc_hold_qdisc_ops &&
+			       root->handle == TC_H_MAJ(sch->parent)) ? root : NULL;
+}
+
 /* Read the backlog of the other queues and the device, which sfc_backlog() then includes. */
 static inline void sfc_port_look(struct sfc_sched *q)
 {

@@ -310,8 +310,11 @@ static noinline struct sk_buff *sfc_depart(struct Qdisc *sch)
 
 	if (q->looks)
 		now = sfc_departure_ns(sch);
-	if (now == SFC_NOT_YET)
+	if (now == SFC_NOT_YET) {
+		/* "rate" may have come while packets waited for a CPU */
+		q->wait = SFC_WAIT_LINK;
 		return NULL;
+	}
 	skb = q->pfc && READ_ONCE(q->pfc->paused) ? sfc_remove_unpaused(sch) :
 						    sfc_queue_remove(sch);
 	if (!skb) {

@@ -253,6 +253,11 @@ test_rate() {
 		160kbit 20000
 		40kbit 5000
 	LIST
+	# nor is there credit for the time before: a second would leave with SFC_CATCHUP_NS of it
+	before=$(state)
+	expect "rate 100mbit" tc_ qdisc change dev r2 root sfc rate 100mbit
+	expect "rate 40kbit again" tc_ qdisc change dev r2 root sfc rate 40kbit
+	gains "rate 100mbit" "$before" packets=2
 	# 100 bytes more are 20 ms more each; half of one of before is left
 	change "overhead 100" overhead=100 mtu=1614
 	departs 10 $((10 * 1614 / 5))

@@ -394,6 +394,7 @@ def expired():
     r = Router(None, "rate 1gbit link 1gbit pfc prio 0x28 xoff 1mb watchdog off")
     r.told(1, prios=(5,))
     time.sleep(0.001)
+    r.counters("over, with nothing to send", "r2", pfc_paused=0)
     r.send(1)
     r.drained()
     r.counters("over", "r2", pfc_paused=0, pfc_heard=1)
@@ -477,6 +478,13 @@ def sfc_p():
     near("all in all", frames[-1][0] + last * 512 // 10 - frames[0][0], 20 * MS)
     for (a, said), (b, _) in zip(frames, frames[1:]):
         expect_that("in time", b - a < struct.unpack_from("!H", said, 24)[0] * 512 // 10, b - a)
+    # without SFC-P nothing is said again
+    r.one.frames.clear()
+    r.send(6)
+    poll(r.one.pauses, "another PAUSE frame")
+    r.change("r1", "nosfc-p")
+    r.drained()
+    expect("frames before", len(r.one.pauses()), 1)
     r.close()
 
 
@@ -525,6 +533,13 @@ def sfc_p_replayed():
             poll(lambda want=want: sum(told()) == sum(want), f"{what}: has passed")
             expect(f"{what}: by PFC, not", told(), want)
         poll(lambda: len(r.one.messages()) == 2, "two go on")
+        # for each of more destinations than the cache has room for
+        for n in range(1500):
+            quote = udp(tos=96)[:16] + struct.pack("!I", 0x0a000000 + n) + udp(tos=96)[20:28]
+            bts(0)
+        poll(lambda: sum(told()) == 1504, "all have passed")
+        expect("by PFC, all of them", told(), (1502, 2))
+        expect_that("some did not fit", r.stats("r1")["cache_full"] > 0, r.stats("r1"))
     r.close()
 
 

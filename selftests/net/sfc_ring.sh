@@ -23,8 +23,10 @@ link() {
 	exec {r}<&- {h}<&-
 }
 
+parent=10:1	# of the sfc
+
 leaf() {
-	expect "sfc" tc_ qdisc replace dev d0 parent 10:1 handle 21: sfc "$@"
+	expect "sfc" tc_ qdisc replace dev d0 parent $parent handle 21: sfc "$@"
 }
 
 of() {
@@ -78,6 +80,19 @@ test_counts() {
 	expect_eq "nothing is there any more" "$(of congested)" 1
 }
 
+# ... and below an sfc_hold, which delays nothing that has left the sfc
+test_counts_below_hold() {
+	setup_queues
+	limits
+	expect "slow" link rate 100000
+	expect "sfc_hold" tc_ qdisc replace dev d0 parent 10:1 handle 30: sfc_hold notagkey
+	parent=30:1 leaf link 100kbit
+	send n=14 bflags=none
+	send n=1
+	expect_eq "congested" "$(of congested)" 1
+	expect_ge "seen" "$(of backlog_peak)" $((12 * PLAIN))
+}
+
 # A shared buffer has no account of what the device has taken: the port has room, whatever is there
 test_buffer() {
 	setup_queues
@@ -118,4 +133,4 @@ test_shapes() {
 	expect_ge "seen" "$(of backlog_peak)" $((12 * PLAIN))
 }
 
-run_tests counts buffer without_limits shapes
+run_tests counts counts_below_hold buffer without_limits shapes

@@ -481,6 +481,13 @@ test_devices() {
 	doctor
 	finds pfc note '^eth0 is in a VRF'
 	ip -n "$H1" link del red
+	ip -n "$H1" link add bond0 type bond mode active-backup
+	ip -n "$H1" link set eth0 down
+	ip -n "$H1" link set eth0 master bond0
+	ip -n "$H1" link set eth0 up
+	doctor
+	finds pfc note '^eth0 is a link of a bond'
+	ip -n "$H1" link del bond0
 	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_PAUSE=1"
 	doctor
 	finds pfc note '^eth0: the NIC may answer PAUSE frames itself'

@@ -101,15 +101,15 @@ static bool is_bridge_port(const char *dev)
 	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0;
 }
 
-static bool is_in_vrf(const char *dev)
+/* Is its master, whose what comes in then is, of a kind in @drivers? */
+static bool has_master(const char *dev, const char * const *drivers)
 {
-	static const char * const vrf[] = { "vrf", NULL };
 	char path[64], s[32], name[IF_NAMESIZE];
 	int sys = bc_sysfs();
 
 	snprintf(path, sizeof(path), "class/net/%s/master/ifindex", dev);
 	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0 &&
-	       if_indextoname(strtoul(s, NULL, 10), name) && driver_is(name, vrf);
+	       if_indextoname(strtoul(s, NULL, 10), name) && driver_is(name, drivers);
 }
 
 /*
@@ -118,11 +118,18 @@ static bool is_in_vrf(const char *dev)
  */
 static void check_pfc(const struct qdisc_port *p)
 {
+	static const char * const vrf[] = { "vrf", NULL }, * const lag[] = { "bonding", "team", NULL };
 	struct ethtool_pauseparam pause = { .cmd = ETHTOOL_GPAUSEPARAM };
 
 	if (!p->pfc)
 		return;
-	if (is_in_vrf(p->dev))
+	if (has_master(p->dev, lag)) {
+		found(D_NOTE, "pfc", NULL,
+		      "%s is a link of a bond or a team, whose all is that comes in by it: pfc neither asks its neighbour to pause nor hears it",
+		      p->dev);
+		return;
+	}
+	if (has_master(p->dev, vrf))
 		found(D_NOTE, "pfc", NULL,
 		      "%s is in a VRF: what came in by it has no ingress, so pfc does not ask its neighbour to pause",
 		      p->dev);
