@@ -15,8 +15,6 @@
 #include "flow.h"
 #include "net.h"
 
-extern struct workqueue_struct *bolt_wq;
-
 /* The RTT sample of an ACK, from the option */
 struct bolt_rtt {
 	u32	ns;		/* 0: there is none */
@@ -192,6 +190,10 @@ void bolt_fallback_init(struct bolt_net *bn);
 void bolt_fallback_exit(struct bolt_net *bn);
 int bolt_fallback_module_init(void);
 void bolt_fallback_module_exit(void);
+
+/* hooks.c */
+int bolt_hooks_set(struct bolt_net *bn, int on);
+int bolt_sfc_set(struct bolt_net *bn, int on);
 
 /* sysctl.c, mib.c, genl.c */
 int bolt_sysctl_init(struct bolt_net *bn);

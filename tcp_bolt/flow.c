@@ -26,6 +26,7 @@
 #include "bolt.h"
 
 struct rhashtable bolt_flows;
+struct workqueue_struct *bolt_wq;
 
 static const struct rhashtable_params bolt_flow_params = {
 	.key_len	= sizeof(struct sock *),

@@ -167,6 +167,7 @@ struct bolt_flow {
 
 /* flow.c: the per-socket object */
 extern struct rhashtable bolt_flows;
+extern struct workqueue_struct *bolt_wq;
 
 void bolt_flow_exit(struct bolt_net *bn);
 int bolt_flow_module_init(void);

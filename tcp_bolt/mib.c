@@ -10,6 +10,8 @@
 
 #include "bolt.h"
 
+unsigned int bolt_net_id __read_mostly;
+
 #define BOLT_MIB_NAME(name)	#name,
 const char * const bolt_mib_names[] = { BOLT_MIB_LIST(BOLT_MIB_NAME) };
 

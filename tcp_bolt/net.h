@@ -158,9 +158,6 @@ static inline struct bolt_net *bolt_net(const struct net *net)
 	return net_generic(net, bolt_net_id);
 }
 
-int bolt_hooks_set(struct bolt_net *bn, int on);
-int bolt_sfc_set(struct bolt_net *bn, int on);
-
 #define BOLT_INC_STATS(bn, item)	this_cpu_inc((bn)->mib->v[BOLT_MIB_##item])
 #define BOLT_ADD_STATS(bn, item, n)	this_cpu_add((bn)->mib->v[BOLT_MIB_##item], n)
 
