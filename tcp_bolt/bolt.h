@@ -122,6 +122,7 @@ void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 			const struct bolt_rtt *rtt);
 
 /* departure.c.  Context: socket locked, or its spinlock held while no user owns it */
+struct sk_buff *bolt_sent_segment(const struct sock *sk, u32 seq);
 u32 bolt_wire_bytes(const struct sk_buff *skb, u32 link_bytes);
 void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb);
 void bolt_move_gap(struct sock *sk, struct bolt_flow *f, u64 end_ns);
@@ -139,14 +140,13 @@ void bolt_tx_bypass_pause(struct sock *sk, const struct bolt_flow *f, struct sk_
 
 /* feedback.c: verify control messages.  Context: socket locked, or its spinlock held */
 struct bolt_msg;
+void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
+		 enum bolt_mib_item item);
 void bolt_deferred_run(struct bolt_flow *f, struct sock *sk);
 void bolt_deferred_drop(struct bolt_flow *f);
-struct sk_buff *bolt_sent_segment(const struct sock *sk, u32 seq);
 enum bolt_mib_item bolt_feedback(struct sock *sk, const struct bolt_msg *m);
 
 /* control.c: the UDP sockets on which SRC, BTS and CNM arrive */
-void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
-		 enum bolt_mib_item item);
 void bolt_control_init(struct bolt_net *bn);
 void bolt_control_want(struct bolt_net *bn);
 int bolt_control_open(struct bolt_net *bn);

@@ -13,7 +13,6 @@
 #include <bolt_ctl.h>
 #include "bolt.h"
 #include "bolt_msg.h"
-#include "trace.h"
 
 /* Without a configured key all messages pass, as not verified. */
 static bool bolt_tag_ok(const struct bolt_net *bn, const u8 *p, unsigned int len,
@@ -66,15 +65,6 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 	ret = bolt_feedback(sk, &m);
 	bh_unlock_sock(sk);
 	return ret;
-}
-
-/* Count and trace a message that was refused; @skb is NULL if it was deferred before. */
-void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
-		 enum bolt_mib_item item)
-{
-	this_cpu_inc(bn->mib->v[item]);
-	if (item != BOLT_MIB_CtlDeferred)
-		trace_bolt_refusal(bn->net, sk, skb, item);
 }
 
 /* A bolt_ctl_receive.  Ignores a port that only sfc_hold has opened. */

@@ -29,6 +29,21 @@
 
 #include "bolt.h"
 
+/* The segment in flight that holds @seq, or NULL */
+struct sk_buff *bolt_sent_segment(const struct sock *sk, u32 seq)
+{
+	struct rb_node *node = sk->tcp_rtx_queue.rb_node;
+	struct sk_buff *skb;
+
+	while (node) {
+		skb = rb_to_skb(node);
+		if (!before(seq, TCP_SKB_CB(skb)->seq) && before(seq, TCP_SKB_CB(skb)->end_seq))
+			return skb;
+		node = before(seq, TCP_SKB_CB(skb)->seq) ? node->rb_left : node->rb_right;
+	}
+	return NULL;
+}
+
 /* --- packets that are not delayed by a gap or a pause (ACKs, retransmits) --- */
 
 /* A timestamp in the unit of this connection's TSval */

@@ -38,21 +38,6 @@ struct bolt_deferred_msg {
 
 /* --- verification.  Context: socket locked, or its spinlock held while no user owns it --- */
 
-/* The segment in flight that holds @seq, or NULL */
-struct sk_buff *bolt_sent_segment(const struct sock *sk, u32 seq)
-{
-	struct rb_node *node = sk->tcp_rtx_queue.rb_node;
-	struct sk_buff *skb;
-
-	while (node) {
-		skb = rb_to_skb(node);
-		if (!before(seq, TCP_SKB_CB(skb)->seq) && before(seq, TCP_SKB_CB(skb)->end_seq))
-			return skb;
-		node = before(seq, TCP_SKB_CB(skb)->seq) ? node->rb_left : node->rb_right;
-	}
-	return NULL;
-}
-
 static bool bolt_echoes(const struct sock *sk, const struct bolt_flow *f,
 			const struct sk_buff *skb, const struct bolt_msg *m)
 {
@@ -226,6 +211,15 @@ static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_m
 	atomic_inc(&f->deferred_len);
 	llist_add(&d->node, &f->deferred);
 	return BOLT_MIB_CtlDeferred;
+}
+
+/* Count and trace a message that was refused; @skb is NULL if it was deferred before. */
+void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
+		 enum bolt_mib_item item)
+{
+	this_cpu_inc(bn->mib->v[item]);
+	if (item != BOLT_MIB_CtlDeferred)
+		trace_bolt_refusal(bn->net, sk, skb, item);
 }
 
 /* Apply the deferred messages in the order of arrival.  Context: socket locked */
