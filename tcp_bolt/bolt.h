@@ -72,6 +72,8 @@ struct bolt_rx {
 	u8		ttl;
 };
 
+void bolt_rx_data(struct bolt_flow *f, const struct bolt_rx *rx);
+
 /* handshake.c: what one softirq passes from LOCAL_IN to LOCAL_OUT or to CC init */
 enum bolt_hs { BOLT_HS_NONE, BOLT_HS_SYN, BOLT_HS_ESTABLISHED };
 
@@ -92,10 +94,7 @@ static inline bool bolt_mss_has_room(const struct net *net, u32 mss)
 /* option_tx.c, option_rx.c: the netfilter hooks */
 unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
-void bolt_rx_data(struct bolt_flow *f, const struct bolt_rx *rx);
 int bolt_thoff(const struct sk_buff *skb);
-struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *saddr, __be16 sport,
-			    const void *daddr, __be16 dport, bool ip6);
 
 /* option_push.c: header space for the option */
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);

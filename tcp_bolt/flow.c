@@ -22,6 +22,7 @@
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <net/inet6_hashtables.h>
 
 #include "bolt.h"
 
@@ -34,6 +35,19 @@ static const struct rhashtable_params bolt_flow_params = {
 	.head_offset	= offsetof(struct bolt_flow, node),
 	.automatic_shrinking = true,
 };
+
+/* The connection from peer @saddr to local @daddr, on the device by which @skb came in */
+struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *saddr, __be16 sport,
+			    const void *daddr, __be16 dport, bool ip6)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (ip6)
+		return bolt_lookup(__inet6_lookup_established, net, saddr, sport, daddr,
+				   ntohs(dport), skb->dev->ifindex, inet6_sdif(skb));
+#endif
+	return bolt_lookup(__inet_lookup_established, net, *(__be32 *)saddr, sport,
+			   *(__be32 *)daddr, ntohs(dport), skb->dev->ifindex, inet_sdif(skb));
+}
 
 /* The object of @sk, for any user.  Context: RCU */
 struct bolt_flow *bolt_flow_find(const struct sock *sk)
@@ -147,6 +161,25 @@ static void bolt_flow_work(struct work_struct *work)
 		queue_delayed_work(bolt_wq, &f->work, wait);
 	/* unloading flushes the workqueue, so it waits for the end of this function */
 	bolt_flow_left(leaving);
+}
+
+/* Section 3.2: if it is data, count INC, and store what the next ACK echoes. */
+void bolt_rx_data(struct bolt_flow *f, const struct bolt_rx *rx)
+{
+	bool dec = rx->opt.flags & BOLT_F_DEC;
+
+	if (!(rx->opt.flags & BOLT_F_DATA) || !rx->payload)
+		return;
+	if (rx->opt.flags & BOLT_F_INC) {
+		atomic_add(rx->segs, &f->rx_inc);
+		BOLT_ADD_STATS(f->bn, IncRx, rx->segs);
+	}
+	if (dec)
+		BOLT_ADD_STATS(f->bn, DecRx, rx->segs);
+	WRITE_ONCE(f->rx_dec, dec);
+	WRITE_ONCE(f->rx_hops, bolt_hops_of_ttl(rx->ttl));
+	WRITE_ONCE(f->rx_at, (u32)rx->at_ns);
+	WRITE_ONCE(f->rx_t_data_tx, rx->opt.t_data_tx);
 }
 
 /* The memory control group of @sk, with a reference.  A child has its listener's. */

@@ -172,6 +172,8 @@ extern struct workqueue_struct *bolt_wq;
 void bolt_flow_exit(struct bolt_net *bn);
 int bolt_flow_module_init(void);
 void bolt_flow_module_exit(void);
+struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *saddr, __be16 sport,
+			    const void *daddr, __be16 dport, bool ip6);
 struct bolt_flow *bolt_flow_find(const struct sock *sk);
 struct bolt_flow *bolt_flow_lookup(const struct sock *sk);
 struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user);
