@@ -46,16 +46,14 @@ struct bolt_controller {
 
 extern struct bolt_controller bolt_cc_bolt, bolt_cc_swift;
 
-BOLT_CONG_CONTROL(bolt_cong_control, sk, rs);
-
 /*
  * The controller of a socket, NULL if the socket uses another congestion control.
  * Context: RCU.  Without the socket lock the answer may be out of date at once.
  */
 static inline struct bolt_controller *bolt_controller_of(const struct tcp_congestion_ops *ops)
 {
-	return ops->cong_control == bolt_cong_control ?
-	       container_of((struct tcp_congestion_ops *)ops, struct bolt_controller, tcp) : NULL;
+	return ops == &bolt_cc_bolt.tcp ? &bolt_cc_bolt :
+	       ops == &bolt_cc_swift.tcp ? &bolt_cc_swift : NULL;
 }
 
 static inline struct bolt_controller *bolt_sk_controller(const struct sock *sk)
@@ -106,14 +104,17 @@ u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int need);
 /* attach.c: common to the controllers.  Context: socket locked */
 int bolt_controllers_register(void);
 void bolt_controllers_unregister(void);
-bool bolt_route_speaks(const struct dst_entry *dst);
 void bolt_detach(struct sock *sk, struct bolt_flow *f);
+
+/* window.c: TCP's window and its limits, RTT samples.  Context: socket locked */
 u32 bolt_clamp_cwnd(const struct sock *sk, const struct bolt_flow *f, u32 cwnd);
+void bolt_reduction_begin(const struct sock *sk, struct bolt_flow *f);
+void bolt_write_cwnd(struct sock *sk, struct bolt_flow *f, u32 cwnd);
 void bolt_set_window(struct sock *sk, struct bolt_flow *f, u32 cwnd, u32 gap_ns);
+void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f);
 void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *dev);
-bool bolt_more_to_come(const struct sock *sk);
-void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
 u32 bolt_rtt_of_tcp(const struct rate_sample *rs);
+void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
 
 /* cc.c, swift.c: Bolt's flags, Swift's cap on Bolt's window.  Context: socket locked */
 u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns);

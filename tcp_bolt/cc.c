@@ -59,6 +59,22 @@ static bool bolt_is_cwnd_limited(const struct sock *sk, const struct bolt_flow *
 }
 
 /*
+ * Will the application write more?  It is blocked for send buffer space, has set TCP_CORK or
+ * MSG_MORE, or is in the middle of a write: TCP sets PSH at the end of each, except before a FIN.
+ */
+static bool bolt_more_to_come(const struct sock *sk)
+{
+	const struct socket *sock = READ_ONCE(sk->sk_socket);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (tp->nonagle & TCP_NAGLE_CORK)
+		return true;
+	if (tp->pushed_seq != tp->write_seq && !(sk->sk_shutdown & SEND_SHUTDOWN))
+		return true;
+	return sock && test_bit(SOCK_NOSPACE, &sock->flags);
+}
+
+/*
  * Algorithm 2 lines 10-11, for all ACKs since the last call: inc_count is cumulative.
  *
  * A receiver that overstates inc_count would grow its window without bound.  So grant at most one

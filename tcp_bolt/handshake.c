@@ -165,6 +165,13 @@ static bool bolt_hs_append(struct bolt_net *bn, struct sk_buff *skb)
 	return p;
 }
 
+static bool bolt_route_speaks(const struct dst_entry *dst)
+{
+	u32 key = dst_metric(dst, RTAX_CC_ALGO);
+
+	return key == bolt_cc_bolt.tcp.key || key == bolt_cc_swift.tcp.key;
+}
+
 /*
  * Will the connection have bolt or swift?  As tcp_ca_openreq_child() chooses: the route's, what the
  * listener was told by setsockopt, or else the namespace's default by then, whatever it was when
