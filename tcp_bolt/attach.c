@@ -96,6 +96,38 @@ static bool bolt_peer_silent(const struct sock *sk, struct bolt_flow *f)
 	return ++f->ack_missing >= BOLT_ACK_MISSING_MAX;
 }
 
+/* Undo bolt_attach().  The next congestion control gets the window, not what recovery allows */
+static void bolt_detach(struct sock *sk, struct bolt_flow *f)
+{
+	struct dst_entry *dst = __sk_dst_get(sk);
+
+	if (f->recovery) {
+		f->recovery = 0;
+		bolt_write_cwnd(sk, f, f->cwnd);
+	}
+	bolt_pacing_end(sk, f);
+	if (dst)
+		sk->sk_gso_max_segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
+	bolt_unreserve(sk, f);
+}
+
+/* The congestion control's release(), which TCP calls once per assignment */
+void bolt_flow_release(struct sock *sk)
+{
+	struct bolt_flow *f;
+
+	bolt_flow_set_locked(sk, NULL);
+	rcu_read_lock();
+	f = bolt_flow_lookup(sk);
+	if (f) {
+		WRITE_ONCE(f->ctl, NULL);
+		bolt_detach(sk, f);
+		bolt_flow_drop(f);
+	}
+	rcu_read_unlock();
+}
+EXPORT_SYMBOL_GPL(bolt_flow_release);
+
 /* Without memory the socket keeps its window, and the next ACK tries again. */
 static void bolt_fall_back(struct sock *sk, enum bolt_mib_item why)
 {
@@ -155,21 +187,6 @@ static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 		bolt_go_without_option(sk, f);
 	}
 	f->core.cwnd_q32 = (u64)f->cwnd << 32;
-}
-
-/* Undo bolt_attach().  The next congestion control gets the window, not what recovery allows */
-void bolt_detach(struct sock *sk, struct bolt_flow *f)
-{
-	struct dst_entry *dst = __sk_dst_get(sk);
-
-	if (f->recovery) {
-		f->recovery = 0;
-		bolt_write_cwnd(sk, f, f->cwnd);
-	}
-	bolt_pacing_end(sk, f);
-	if (dst)
-		sk->sk_gso_max_segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
-	bolt_unreserve(sk, f);
 }
 
 static void bolt_init(struct sock *sk)

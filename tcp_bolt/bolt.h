@@ -104,7 +104,11 @@ u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int need);
 /* attach.c: common to the controllers.  Context: socket locked */
 int bolt_controllers_register(void);
 void bolt_controllers_unregister(void);
-void bolt_detach(struct sock *sk, struct bolt_flow *f);
+void bolt_flow_release(struct sock *sk);
+
+/* held.c: the end of BOLT_FLOW_HELD */
+void bolt_flow_work(struct work_struct *work);
+void bolt_flow_exit(struct bolt_net *bn);
 
 /* window.c: TCP's window and its limits, RTT samples.  Context: socket locked */
 u32 bolt_clamp_cwnd(const struct sock *sk, const struct bolt_flow *f, u32 cwnd);

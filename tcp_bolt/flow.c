@@ -28,6 +28,7 @@
 
 struct rhashtable bolt_flows;
 struct workqueue_struct *bolt_wq;
+static work_func_t bolt_held_work __ro_after_init;	/* held.c */
 
 static const struct rhashtable_params bolt_flow_params = {
 	.key_len	= sizeof(struct sock *),
@@ -65,7 +66,7 @@ struct bolt_flow *bolt_flow_lookup(const struct sock *sk)
 }
 
 /* Remove users, and free the object after the last one.  Context: bn->flow_lock held */
-static void bolt_flow_put(struct bolt_flow *f, u8 user)
+void bolt_flow_put(struct bolt_flow *f, u8 user)
 {
 	user &= f->users;
 	if (user & BOLT_FLOW_CC)
@@ -79,88 +80,12 @@ static void bolt_flow_put(struct bolt_flow *f, u8 user)
 	}
 }
 
-/*
- * Remove BOLT_FLOW_HELD.  Returns false if bolt_flow_exit() does it, after which the namespace may
- * be gone.
- * Context: socket's spinlock held
- */
-static bool bolt_flow_unhold(struct bolt_flow *f)
-{
-	struct bolt_net *bn = f->bn;
-	bool linked;
-
-	spin_lock(&bn->flow_lock);
-	linked = !list_empty(&f->list);
-	if (linked) {
-		list_del_init(&f->list);
-		bolt_flow_put(f, BOLT_FLOW_HELD | BOLT_FLOW_BTS);
-	}
-	spin_unlock(&bn->flow_lock);
-	return linked;
-}
-
 /* What release() does for BOLT_FLOW_CC.  Context: BH off */
-static void bolt_flow_drop(struct bolt_flow *f)
+void bolt_flow_drop(struct bolt_flow *f)
 {
 	spin_lock_bh(&f->bn->flow_lock);
 	bolt_flow_put(f, BOLT_FLOW_CC);
 	spin_unlock_bh(&f->bn->flow_lock);
-}
-
-/*
- * Likewise where it was not called, see bolt_flow_await_init().  A closed socket does not hold the
- * module of its operations, so do not look into them.  Context: socket's spinlock held
- */
-static void bolt_flow_drop_unreleased(struct bolt_flow *f)
-{
-	const struct tcp_congestion_ops *ops = READ_ONCE(inet_csk(f->sk)->icsk_ca_ops);
-
-	if (f->users & BOLT_FLOW_CC && !f->ctl && ops != &bolt_cc_bolt.tcp &&
-	    ops != &bolt_cc_swift.tcp)
-		bolt_flow_drop(f);
-}
-
-/* Put the references of bolt_fall_back(). */
-static void bolt_flow_left(unsigned int leaving)
-{
-	while (leaving--)
-		module_put(THIS_MODULE);
-}
-
-/*
- * Run deferred messages if the owner sent nothing and no ACK arrived, and end the pause.  Never
- * wait for the owner: a user may own the socket for ever, while a page fault is not resolved.
- */
-static void bolt_flow_work(struct work_struct *work)
-{
-	struct bolt_flow *f = container_of(to_delayed_work(work), struct bolt_flow, work);
-	unsigned long wait = HZ;	/* while a user owns the socket; his packets do it too */
-	struct sock *sk = f->sk;
-	unsigned int leaving = 0;
-	bool over = false;
-	u64 keep_ns;
-
-	spin_lock_bh(&sk->sk_lock.slock);
-	if (!bolt_sk_is_owned(sk)) {
-		bolt_deferred_run(f, sk);
-		bolt_flow_drop_unreleased(f);
-		swap(leaving, f->leaving);
-		keep_ns = bolt_pause_left(sk, f);
-		wait = nsecs_to_jiffies(keep_ns) + 1;
-		if (!keep_ns) {
-			bolt_pause_end(sk, f);
-			/* queued again while this one ran */
-			cancel_delayed_work(&f->work);
-			over = bolt_flow_unhold(f);
-		}
-	}
-	spin_unlock_bh(&sk->sk_lock.slock);
-	if (over)
-		sock_put(sk);
-	else
-		queue_delayed_work(bolt_wq, &f->work, wait);
-	/* unloading flushes the workqueue, so it waits for the end of this function */
-	bolt_flow_left(leaving);
 }
 
 /* Section 3.2: if it is data, count INC, and store what the next ACK echoes. */
@@ -216,7 +141,7 @@ static struct bolt_flow *bolt_flow_alloc(struct bolt_net *bn, struct sock *sk)
 	f->sk = sk;
 	f->bn = bn;
 	f->clock_offset = get_random_u32();
-	INIT_DELAYED_WORK(&f->work, bolt_flow_work);
+	INIT_DELAYED_WORK(&f->work, bolt_held_work);
 	if (rhashtable_lookup_insert_fast(&bolt_flows, &f->node, bolt_flow_params)) {
 		kfree(f);
 		return NULL;
@@ -275,54 +200,9 @@ void bolt_flow_await_init(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* The congestion control's release(), which TCP calls once per assignment */
-void bolt_flow_release(struct sock *sk)
+int bolt_flow_module_init(work_func_t work)
 {
-	struct bolt_flow *f;
-
-	bolt_flow_set_locked(sk, NULL);
-	rcu_read_lock();
-	f = bolt_flow_lookup(sk);
-	if (f) {
-		WRITE_ONCE(f->ctl, NULL);
-		bolt_detach(sk, f);
-		bolt_flow_drop(f);
-	}
-	rcu_read_unlock();
-}
-EXPORT_SYMBOL_GPL(bolt_flow_release);
-
-/* Paused flows resume at once.  No message arrives any more, and no packet passes LOCAL_OUT. */
-void bolt_flow_exit(struct bolt_net *bn)
-{
-	struct bolt_flow *f;
-	struct sock *sk;
-
-	for (;;) {
-		spin_lock_bh(&bn->flow_lock);
-		f = list_first_entry_or_null(&bn->held, struct bolt_flow, list);
-		if (f)
-			list_del_init(&f->list);
-		spin_unlock_bh(&bn->flow_lock);
-		if (!f)
-			return;
-		cancel_delayed_work_sync(&f->work);
-		sk = f->sk;
-		spin_lock_bh(&sk->sk_lock.slock);
-		bolt_pause_end(sk, f);
-		bolt_deferred_drop(f);
-		bolt_flow_drop_unreleased(f);
-		bolt_flow_left(f->leaving);
-		spin_lock(&bn->flow_lock);
-		bolt_flow_put(f, BOLT_FLOW_HELD | BOLT_FLOW_BTS);
-		spin_unlock(&bn->flow_lock);
-		spin_unlock_bh(&sk->sk_lock.slock);
-		sock_put(sk);
-	}
-}
-
-int bolt_flow_module_init(void)
-{
+	bolt_held_work = work;
 	return rhashtable_init(&bolt_flows, &bolt_flow_params);
 }
 

@@ -169,8 +169,7 @@ struct bolt_flow {
 extern struct rhashtable bolt_flows;
 extern struct workqueue_struct *bolt_wq;
 
-void bolt_flow_exit(struct bolt_net *bn);
-int bolt_flow_module_init(void);
+int bolt_flow_module_init(work_func_t work);
 void bolt_flow_module_exit(void);
 struct sock *bolt_find_sock(struct net *net, struct sk_buff *skb, const void *saddr, __be16 sport,
 			    const void *daddr, __be16 dport, bool ip6);
@@ -179,7 +178,8 @@ struct bolt_flow *bolt_flow_lookup(const struct sock *sk);
 struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user);
 void *bolt_sk_zalloc(struct sock *sk, size_t size);
 void bolt_flow_await_init(struct sock *sk);
-void bolt_flow_release(struct sock *sk);
+void bolt_flow_put(struct bolt_flow *f, u8 user);
+void bolt_flow_drop(struct bolt_flow *f);
 
 /* Our clock as sent in t_data_tx of this connection; never 0, which means "no timestamp" */
 static inline u32 bolt_wire_clock(const struct bolt_flow *f, u64 ns)

@@ -121,7 +121,7 @@ static int __init bolt_module_init(void)
 	bolt_wq = alloc_workqueue("tcp_bolt", WQ_UNBOUND, 0);
 	if (!bolt_wq)
 		return -ENOMEM;
-	err = bolt_flow_module_init();
+	err = bolt_flow_module_init(bolt_flow_work);
 	if (err)
 		goto err_wq;
 	err = bolt_fallback_module_init();
