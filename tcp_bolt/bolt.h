@@ -162,7 +162,8 @@ void bolt_control_exit(struct bolt_net *bn);
 
 /* pause.c: SFC's pause and SRCC's limit, of any TCP socket */
 bool bolt_pause_sends(const struct sock *sk);
-unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr *th);
+unsigned int bolt_pause_out(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
+			    struct tcphdr *th);
 enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m,
 				  u64 now_ns);
 void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m, u64 now_ns);

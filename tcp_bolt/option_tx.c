@@ -169,6 +169,18 @@ static struct tcphdr *bolt_out_th(const struct sk_buff *skb)
 	return skb_tcp_all_headers(skb) <= skb_headlen(skb) ? th : NULL;
 }
 
+/* A packet of a socket that may be paused */
+static unsigned int bolt_out_pause(struct sk_buff *skb, struct sock *sk, struct tcphdr *th)
+{
+	struct bolt_flow *f = bolt_flow_find(sk);
+
+	if (!f)
+		return NF_ACCEPT;
+	if (!th->syn)
+		bolt_deferred_run(f, sk);
+	return bolt_pause_out(sk, f, skb, th);
+}
+
 /* The answer to a SYN: @sk is a listener, a request, or NULL */
 static unsigned int bolt_out_reply(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 {
@@ -197,7 +209,7 @@ static noinline unsigned int bolt_out_flow(struct bolt_net *bn, struct sk_buff *
 	if (!th)
 		return NF_ACCEPT;
 	if (bolt_pause_any(bn)) {
-		verdict = bolt_pause_out(skb, sk, th);
+		verdict = bolt_out_pause(skb, sk, th);
 		if (verdict != NF_ACCEPT)
 			return verdict;
 	}
@@ -238,5 +250,5 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 		return bolt_out_flow(bn, skb, sk);
 	/* other congestion controls: only a pause matters.  Noref: see bolt_out_flow() */
 	th = bolt_pause_any(bn) && skb_dst_is_noref(skb) ? bolt_out_th(skb) : NULL;
-	return th ? bolt_pause_out(skb, sk, th) : NF_ACCEPT;
+	return th ? bolt_out_pause(skb, sk, th) : NF_ACCEPT;
 }

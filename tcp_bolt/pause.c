@@ -149,17 +149,14 @@ static void bolt_pause_forget(struct sock *sk, struct bolt_flow *f, struct sk_bu
  * user owned the socket, fq has set sk_pacing_status to FQ (as it does with each packet that it
  * does not delay), or it is an MTU probe.  An error verdict leaves it at the head of TCP's queue.
  */
-unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr *th)
+unsigned int bolt_pause_out(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
+			    struct tcphdr *th)
 {
 	bool data = th->fin || (u8 *)th + th->doff * 4 < skb->data + skb->len;
 	const struct tcp_sock *tp = tcp_sk(sk);
-	struct bolt_flow *f = bolt_flow_find(sk);
-	struct bolt_pause *p;
+	struct bolt_pause *p = &f->pause;
 	u32 acked;
 
-	if (!f)
-		return NF_ACCEPT;
-	p = &f->pause;
 	if (th->syn) {
 		if (!th->ack)
 			bolt_pause_forget(sk, f, skb, th);
@@ -167,7 +164,6 @@ unsigned int bolt_pause_out(struct sk_buff *skb, struct sock *sk, struct tcphdr 
 	}
 	acked = p->acked;
 	p->acked = ntohl(th->ack_seq);
-	bolt_deferred_run(f, sk);
 	bolt_pause_apply(sk, f);
 	if (!p->edt.armed || p->edt.until_ns <= tp->tcp_clock_cache) {
 		if (data) {
