@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declarations shared by the files of tcp_bolt, by the file that defines them.  The per-socket
- * object is in flow.h, the per-namespace object in net.h.
+ * Declarations shared by the files of tcp_bolt, by the file that defines them; each file uses only
+ * those before it.  The per-socket object is in flow.h, the per-namespace object in net.h.
  */
 #ifndef _TCP_BOLT_H
 #define _TCP_BOLT_H
@@ -70,60 +70,28 @@ struct bolt_rx {
 	u8		ttl;
 };
 
+/* flow.c, and flow.h */
 void bolt_rx_data(struct bolt_flow *f, const struct bolt_rx *rx);
 
-/* handshake.c: what one softirq passes from LOCAL_IN to LOCAL_OUT or to CC init */
-enum bolt_hs { BOLT_HS_NONE, BOLT_HS_SYN, BOLT_HS_ESTABLISHED };
+/* mib.c */
+extern const char * const bolt_mib_names[];
 
-void bolt_hs_note_packet(enum bolt_hs what, const struct bolt_net *bn, const struct tcphdr *th,
-			 const struct bolt_rx *rx);
-void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
-void bolt_hs_accept(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
-bool bolt_is_fastopen(const struct sock *sk);
-struct bolt_flow *bolt_negotiated(struct sock *sk);
-void bolt_hs_forget(void);
+int bolt_mib_init(struct bolt_net *bn);
+void bolt_mib_exit(struct bolt_net *bn);
 
-/* TCP sends no smaller segments than min_snd_mss: with the option they would exceed the MSS */
-static inline bool bolt_mss_has_room(const struct net *net, u32 mss)
-{
-	return mss >= READ_ONCE(net->ipv4.sysctl_tcp_min_snd_mss) + BOLT_TCPOPT_LEN;
-}
+/* Without BPF congestion controls nothing defines their owner: use a value no module has. */
+#ifndef BPF_MODULE_OWNER
+#define BPF_MODULE_OWNER	ERR_PTR(-ENOENT)
+#endif
 
-/* option_tx.c, option_rx.c: the netfilter hooks */
-unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
-unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
-int bolt_thoff(const struct sk_buff *skb);
-
-/* option_push.c: header space for the option */
-void bolt_reserve(struct sock *sk, struct bolt_flow *f);
-bool bolt_reserve_lost(const struct sock *sk);
-void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
-u8 *bolt_grow(struct sk_buff *skb, int delta, unsigned int stay);
-u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int need);
-
-/* attach.c: common to the controllers.  Context: socket locked */
-int bolt_controllers_register(void);
-void bolt_controllers_unregister(void);
-void bolt_flow_release(struct sock *sk);
-
-/* held.c: the end of BOLT_FLOW_HELD */
-void bolt_flow_work(struct work_struct *work);
-void bolt_flow_exit(struct bolt_net *bn);
-
-/* window.c: TCP's window and its limits, RTT samples.  Context: socket locked */
-u32 bolt_clamp_cwnd(const struct sock *sk, const struct bolt_flow *f, u32 cwnd);
-void bolt_reduction_begin(const struct sock *sk, struct bolt_flow *f);
-void bolt_write_cwnd(struct sock *sk, struct bolt_flow *f, u32 cwnd);
-void bolt_set_window(struct sock *sk, struct bolt_flow *f, u32 cwnd, u32 gap_ns);
-void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f);
-void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *dev);
-u32 bolt_rtt_of_tcp(const struct rate_sample *rs);
-void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
-
-/* cc.c, swift.c: Bolt's flags, Swift's cap on Bolt's window.  Context: socket locked */
-u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns);
-void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
-			const struct bolt_rtt *rtt);
+/* fallback.c: the congestion control of connections without the option */
+void bolt_fallback_begin(struct sock *sk);
+int bolt_fallback_set(struct bolt_net *bn, char *name);
+void bolt_fallback_name(struct bolt_net *bn, char *name);
+void bolt_fallback_init(struct bolt_net *bn);
+void bolt_fallback_exit(struct bolt_net *bn);
+int bolt_fallback_module_init(void);
+void bolt_fallback_module_exit(void);
 
 /* departure.c.  Context: socket locked, or its spinlock held while no user owns it */
 struct sk_buff *bolt_sent_segment(const struct sock *sk, u32 seq);
@@ -142,8 +110,45 @@ void bolt_pause_edt_release(struct sock *sk, struct bolt_pause_edt *e);
 void bolt_tx_bypass_pause(struct sock *sk, const struct bolt_flow *f, struct sk_buff *skb,
 			  struct tcphdr *th, bool data);
 
-/* feedback.c: verify control messages.  Context: socket locked, or its spinlock held */
+/* rate.c: link speeds of devices */
+void bolt_rate_module_init(void);
+void bolt_rate_module_exit(void);
+void bolt_rate_work(struct work_struct *work);
+u32 bolt_rate_kbps(struct bolt_net *bn, int ifindex);
+
+/* window.c: TCP's window and its limits, RTT samples.  Context: socket locked */
+u32 bolt_clamp_cwnd(const struct sock *sk, const struct bolt_flow *f, u32 cwnd);
+void bolt_reduction_begin(const struct sock *sk, struct bolt_flow *f);
+void bolt_write_cwnd(struct sock *sk, struct bolt_flow *f, u32 cwnd);
+void bolt_set_window(struct sock *sk, struct bolt_flow *f, u32 cwnd, u32 gap_ns);
+void bolt_update_max_cwnd(struct sock *sk, struct bolt_flow *f);
+void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *dev);
+u32 bolt_rtt_of_tcp(const struct rate_sample *rs);
+void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
+
+/* cc.c, swift.c: Bolt's flags, Swift's cap on Bolt's window.  Context: socket locked */
+u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns);
+void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
+			const struct bolt_rtt *rtt);
+
+/* pause.c: SFC's pause and SRCC's limit, of any TCP socket */
 struct bolt_msg;
+bool bolt_pause_sends(const struct sock *sk);
+unsigned int bolt_pause_out(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
+			    struct tcphdr *th);
+enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m,
+				  u64 now_ns);
+void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m, u64 now_ns);
+u64 bolt_pause_left(struct sock *sk, struct bolt_flow *f);
+void bolt_pause_end(struct sock *sk, struct bolt_flow *f);
+
+/* Is any socket of the namespace paused or limited?  One load per packet while none is. */
+static inline bool bolt_pause_any(const struct bolt_net *bn)
+{
+	return unlikely(READ_ONCE(bn->bts_count));
+}
+
+/* feedback.c: verify control messages.  Context: socket locked, or its spinlock held */
 void bolt_refuse(struct bolt_net *bn, const struct sk_buff *skb, struct sock *sk,
 		 enum bolt_mib_item item);
 void bolt_deferred_run(struct bolt_flow *f, struct sock *sk);
@@ -160,52 +165,51 @@ bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb, const 
 void bolt_control_pre_exit(struct bolt_net *bn);
 void bolt_control_exit(struct bolt_net *bn);
 
-/* pause.c: SFC's pause and SRCC's limit, of any TCP socket */
-bool bolt_pause_sends(const struct sock *sk);
-unsigned int bolt_pause_out(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
-			    struct tcphdr *th);
-enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m,
-				  u64 now_ns);
-void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m, u64 now_ns);
-u64 bolt_pause_left(struct sock *sk, struct bolt_flow *f);
-void bolt_pause_end(struct sock *sk, struct bolt_flow *f);
+/* option_push.c: header space for the option */
+void bolt_reserve(struct sock *sk, struct bolt_flow *f);
+bool bolt_reserve_lost(const struct sock *sk);
+void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
+u8 *bolt_grow(struct sk_buff *skb, int delta, unsigned int stay);
+u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int need);
 
-/* Is any socket of the namespace paused or limited?  One load per packet while none is. */
-static inline bool bolt_pause_any(const struct bolt_net *bn)
+/* handshake.c: what one softirq passes from LOCAL_IN to LOCAL_OUT or to CC init */
+enum bolt_hs { BOLT_HS_NONE, BOLT_HS_SYN, BOLT_HS_ESTABLISHED };
+
+void bolt_hs_note_packet(enum bolt_hs what, const struct bolt_net *bn, const struct tcphdr *th,
+			 const struct bolt_rx *rx);
+void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
+void bolt_hs_accept(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
+bool bolt_is_fastopen(const struct sock *sk);
+struct bolt_flow *bolt_negotiated(struct sock *sk);
+void bolt_hs_forget(void);
+
+/* TCP sends no smaller segments than min_snd_mss: with the option they would exceed the MSS */
+static inline bool bolt_mss_has_room(const struct net *net, u32 mss)
 {
-	return unlikely(READ_ONCE(bn->bts_count));
+	return mss >= READ_ONCE(net->ipv4.sysctl_tcp_min_snd_mss) + BOLT_TCPOPT_LEN;
 }
 
-/* rate.c: link speeds of devices */
-void bolt_rate_module_init(void);
-void bolt_rate_module_exit(void);
-void bolt_rate_work(struct work_struct *work);
-u32 bolt_rate_kbps(struct bolt_net *bn, int ifindex);
+/* attach.c: common to the controllers.  Context: socket locked */
+int bolt_controllers_register(void);
+void bolt_controllers_unregister(void);
+void bolt_flow_release(struct sock *sk);
 
-/* Without BPF congestion controls nothing defines their owner: use a value no module has. */
-#ifndef BPF_MODULE_OWNER
-#define BPF_MODULE_OWNER	ERR_PTR(-ENOENT)
-#endif
+/* held.c: the end of BOLT_FLOW_HELD */
+void bolt_flow_work(struct work_struct *work);
+void bolt_flow_exit(struct bolt_net *bn);
 
-/* fallback.c: the congestion control of connections without the option */
-void bolt_fallback_begin(struct sock *sk);
-int bolt_fallback_set(struct bolt_net *bn, char *name);
-void bolt_fallback_name(struct bolt_net *bn, char *name);
-void bolt_fallback_init(struct bolt_net *bn);
-void bolt_fallback_exit(struct bolt_net *bn);
-int bolt_fallback_module_init(void);
-void bolt_fallback_module_exit(void);
+/* option_rx.c, option_tx.c: the netfilter hooks */
+int bolt_thoff(const struct sk_buff *skb);
+unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
+unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hook_state *state);
 
 /* hooks.c */
 int bolt_hooks_set(struct bolt_net *bn, int on);
 int bolt_sfc_set(struct bolt_net *bn, int on);
 
-/* sysctl.c, mib.c, genl.c */
+/* sysctl.c, genl.c */
 int bolt_sysctl_init(struct bolt_net *bn);
 void bolt_sysctl_exit(struct bolt_net *bn);
-int bolt_mib_init(struct bolt_net *bn);
-void bolt_mib_exit(struct bolt_net *bn);
-extern const char * const bolt_mib_names[];
 extern struct genl_family bolt_genl_family;
 
 /*
