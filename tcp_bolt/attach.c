@@ -5,6 +5,8 @@
  * the option.  The rest of a controller is in its struct bolt_controller.
  */
 
+#include <linux/inet_diag.h>
+
 #include "bolt.h"
 #include "trace.h"
 
@@ -335,6 +337,41 @@ static u32 bolt_undo_cwnd(struct sock *sk)
 	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
+/*
+ * ss -ti knows no form of ours: BBR's has the rate and the minimum RTT.  The values may be of
+ * different packets.  Not by icsk_ca_priv: a user may be changing the congestion control.
+ * Context: any
+ */
+static __no_kcsan size_t bolt_get_info(struct sock *sk, u32 ext, int *attr,
+				       union tcp_cc_info *info)
+{
+	const u32 asked = 1 << (INET_DIAG_BBRINFO - 1) | 1 << (INET_DIAG_VEGASINFO - 1);
+	const struct bolt_flow *f;
+	u64 q32, bytes_per_s = 0;
+	size_t len = 0;
+	u32 srtt_ns;
+
+	rcu_read_lock();
+	f = bolt_flow_lookup(sk);
+	if (ext & asked && bolt_flow_controller(f)) {
+		q32 = min(f->core.cwnd_q32, (u64)f->cwnd << 32);
+		srtt_ns = READ_ONCE(f->core.srtt_ns);
+		if (srtt_ns)
+			bytes_per_s = mul_u64_u64_shr(q32, div_u64((u64)NSEC_PER_SEC *
+								   tcp_sk(sk)->mss_cache,
+								   srtt_ns), 32);
+		info->bbr = (struct tcp_bbr_info){
+			.bbr_bw_lo = bytes_per_s,
+			.bbr_bw_hi = bytes_per_s >> 32,
+			.bbr_min_rtt = f->core.min_rtt_ns / NSEC_PER_USEC,
+		};
+		*attr = INET_DIAG_BBRINFO;
+		len = sizeof(info->bbr);
+	}
+	rcu_read_unlock();
+	return len;
+}
+
 static const struct tcp_congestion_ops bolt_tcp_ops = {
 	.flags		= TCP_CONG_NON_RESTRICTED,
 	.init		= bolt_init,
@@ -343,6 +380,7 @@ static const struct tcp_congestion_ops bolt_tcp_ops = {
 	.ssthresh	= bolt_ssthresh,
 	.set_state	= bolt_set_state,
 	.undo_cwnd	= bolt_undo_cwnd,
+	.get_info	= bolt_get_info,
 	.owner		= THIS_MODULE,
 };
 

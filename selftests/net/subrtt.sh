@@ -387,6 +387,35 @@ test_signals() {
 		"$(($(qdisc "$R" r2 src_sent) + $(qdisc "$R" r2 bts_sent) + 1))"
 }
 
+# ss -ti has the rate, window * MSS / smoothed RTT, and the minimum RTT in ms, both as flows has them
+test_ss() {
+	local cc
+	setup_pair
+	in_ns "$H1" tc qdisc add dev eth0 root netem delay 1ms
+	for cc in bolt swift; do
+		server "$H2" cc bolt listen "$A2" 5001 recv-eof
+		spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+			cc "$cc" connect "$A2" 5001 send 60000 wait "$tmp/go"
+		expect "$cc: acknowledged" busywait acked 60001
+		ctl -j -n "$H1" flows -p 5001
+		in_ns "$H1" ss -Htni 'dport = :5001' >"$tmp/ss"
+		expect_eq "$cc: as flows ($(<"$tmp/ss"))" "$(sed -n \
+			's/.* bbr:(bw:\([0-9]*\)bps,mrtt:\([0-9.]*\)).*/\1 \2/p' "$tmp/ss" |
+			awk -v want="$(json '.[0] | "\(8e9 * ([.window, .cwnd] | min) * .tcp.mss / .srtt_ns)
+				\(.min_rtt_ns / 1e6)"' | paste -sd' ')" '{
+				split(want, w, " ")
+				print int(1000 * $1 / w[1] + 0.5), int(100 * $2 / w[2] + 0.5)
+			}')" "1000 100"
+		touch "$tmp/go"
+		wait "$CLIENT" "$SERVER" || fail "$cc: a transfer failed"
+		rm "$tmp/go"
+	done
+}
+
+acked() {
+	in_ns "$H1" ss -Htni 'dport = :5001' | grep -q " bytes_acked:$1 "
+}
+
 # --- counters ---
 
 test_stats() {
