@@ -16,6 +16,8 @@
 #include "memory.h"
 #include "port.h"
 
+static const u64 sfc_never;
+
 void sfc_config_default(struct sfc_config *cfg)
 {
 	*cfg = (struct sfc_config){
@@ -348,9 +350,56 @@ void sfc_config_refresh(struct Qdisc *sch)
 		sfc_memory_configure(q->pfc);
 }
 
+static bool sfc_config_wants_cache(const struct sfc_config *cfg)
+{
+	return cfg->flags & TC_SFC_F_PAUSE && cfg->flags & TC_SFC_F_CACHE;
+}
+
+/*
+ * What the switch must have before a port is configured.  RTNL, may sleep.  On success
+ * sfc_config_commit() follows, and in any case sfc_switch_settle_edge().
+ */
+int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
+{
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
+	struct sfc_sched *q = qdisc_priv(sch);
+	int err;
+
+	ASSERT_RTNL();
+	if (cfg->srcc && !q->srcc) {
+		q->srcc = kvzalloc(sizeof(*q->srcc), GFP_KERNEL);
+		if (!q->srcc)
+			return -ENOMEM;
+	}
+	if ((sfc_config_wants_cache(cfg) || cfg->tau_ns) && !sw->cache) {
+		sw->cache = sfc_cache_alloc();
+		if (!sw->cache)
+			return -ENOMEM;
+	}
+	if (cfg->pfc.prios) {
+		err = sfc_memory_place(&sw->mem, qdisc_dev(sch));
+		if (err)
+			return err;
+	}
+	if (cfg->flags & TC_SFC_F_EDGE)
+		return xa_err(xa_store(&sw->edges, qdisc_dev(sch)->ifindex, sw, GFP_KERNEL));
+	return 0;
+}
+
+/* What the port uses of the switch with the configuration @cfg.  Context: tree locked */
+static void sfc_config_set_switch(struct Qdisc *sch, const struct sfc_config *cfg)
+{
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	q->cache = sfc_config_wants_cache(cfg) ? sw->cache : NULL;
+	sfc_memory_set(sch, cfg);
+	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? &sw->until_ns : &sfc_never;
+}
+
 /*
  * A new configuration, which has been checked, with what sfc_config_derive() and sfc_port_prepare()
- * made of it.  RTNL, behind sfc_switch_prepare().
+ * made of it.  RTNL, behind sfc_config_prepare().
  */
 void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 		       const struct sfc_alg_cfg *alg, struct sfc_port *port)
@@ -362,7 +411,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	/* the last one configured is the first: sfc_memory_configure() */
 	list_move(&q->list, &sfc_list);
 	sch_tree_lock(sch);
-	sfc_switch_commit(sch, cfg);
+	sfc_config_set_switch(sch, cfg);
 	sfc_limiter_set(&q->msg_limiter, cfg->msgrate, now);
 	if (cfg->rate_bps != q->cfg.rate_bps) {
 		/* what the old rate has left on the wire may be hours of it */
@@ -387,4 +436,22 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_memory_settle(sch);
 	sfc_port_update(sch, port);
 	sfc_switch_settle_edge(sch);
+}
+
+/*
+ * The port is destroyed, or its device is about to leave the namespace.  A filter that is being
+ * configured may hold the qdisc beyond that, to another namespace: it is no port of a switch any
+ * more, and no packet comes.  RTNL.
+ */
+void sfc_config_leave(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	q->cfg.flags &= ~TC_SFC_F_EDGE;
+	sfc_switch_settle_edge(sch);
+	q->cfg.srcc = 0;
+	q->cache = NULL;
+	q->until_ns = &sfc_never;
+	sfc_memory_set(sch, NULL);
+	sfc_memory_settle(sch);
 }

@@ -92,8 +92,10 @@ void sfc_config_forget_keys(struct sfc_config *cfg);
 const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev, bool room);
 void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 		       struct sfc_alg_cfg *alg);
+int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 		       const struct sfc_alg_cfg *alg, struct sfc_port *port);
+void sfc_config_leave(struct Qdisc *sch);
 void sfc_config_refresh(struct Qdisc *sch);
 
 /* Where an option that is a number, or bytes, is in a configuration */

@@ -66,7 +66,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	sfc_port_update(sch, NULL);
-	sfc_switch_leave(sch);
+	sfc_config_leave(sch);
 	tcf_block_put(q->block);
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_forward_exit(&q->forward);
@@ -123,7 +123,7 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 		/* or it leaves the namespace: its qdiscs are detached, but may still exist */
 		list_for_each_entry(q, &sfc_list, list)
 			if (qdisc_dev(q->sch) == dev)
-				sfc_switch_leave(q->sch);
+				sfc_config_leave(q->sch);
 		sfc_hold_leave(dev);
 		return NOTIFY_DONE;
 	case NETDEV_CHANGEUPPER:
@@ -153,6 +153,35 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 
 static struct notifier_block sfc_netdev_notifier = {
 	.notifier_call	= sfc_netdev_event,
+};
+
+static int __net_init sfc_switch_init(struct net *net)
+{
+	struct sfc_switch *sw = sfc_switch_of(net);
+
+	xa_init(&sw->edges);
+	xa_init(&sw->mem.devices);
+	sw->mem.grain = 1;
+	INIT_LIST_HEAD(&sw->holds);
+	sw->clock = get_random_u32();
+	return 0;
+}
+
+static void __net_exit sfc_switch_exit(struct net *net)
+{
+	struct sfc_switch *sw = sfc_switch_of(net);
+
+	xa_destroy(&sw->edges);
+	sfc_memory_free(&sw->mem);
+	kvfree(sw->cache);
+}
+
+/* A subsystem: its exit runs after that of the devices, so after the last port has gone. */
+static struct pernet_operations sfc_switch_ops = {
+	.init	= sfc_switch_init,
+	.exit	= sfc_switch_exit,
+	.id	= &sfc_switch_id,
+	.size	= sizeof(struct sfc_switch),
 };
 
 static int __init sfc_module_init(void)

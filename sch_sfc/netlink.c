@@ -189,7 +189,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 		goto out;
 	}
 
-	err = sfc_switch_prepare(sch, &cfg);
+	err = sfc_config_prepare(sch, &cfg);
 	if (err == -ENOSPC)
 		NL_SET_ERR_MSG(extack, "pfc: as many devices of the namespace have it as can");
 	if (err)

@@ -181,14 +181,11 @@ struct sfc_switch {
 };
 
 /* switch.c */
-extern struct pernet_operations sfc_switch_ops;
+extern unsigned int sfc_switch_id;
 
 struct sfc_switch *sfc_switch_of(const struct net *net);
 void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
-int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg);
-void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg);
 void sfc_switch_settle_edge(struct Qdisc *sch);
-void sfc_switch_leave(struct Qdisc *sch);
 
 /* Of a port */
 static inline struct sfc_switch *sfc_switch_of_port(const struct Qdisc *sch)

@@ -8,16 +8,12 @@
  */
 #include <linux/if_vlan.h>
 #include <linux/netdevice.h>
-#include <linux/random.h>
-#include <linux/rtnetlink.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
-#include "memory.h"
 #include "port.h"
 
-static unsigned int sfc_switch_id __read_mostly;
-static const u64 sfc_never;
+unsigned int sfc_switch_id __read_mostly;
 
 struct sfc_switch *sfc_switch_of(const struct net *net)
 {
@@ -50,97 +46,3 @@ void sfc_switch_settle_edge(struct Qdisc *sch)
 			return;
 	xa_erase(&sfc_switch_of_port(sch)->edges, qdisc_dev(sch)->ifindex);
 }
-
-static bool sfc_wants_cache(const struct sfc_config *cfg)
-{
-	return cfg->flags & TC_SFC_F_PAUSE && cfg->flags & TC_SFC_F_CACHE;
-}
-
-/*
- * What the switch must have before a port is configured.  RTNL, may sleep.  On success
- * sfc_switch_commit() follows, and in any case sfc_switch_settle_edge().
- */
-int sfc_switch_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
-{
-	struct sfc_switch *sw = sfc_switch_of_port(sch);
-	struct sfc_sched *q = qdisc_priv(sch);
-	int err;
-
-	ASSERT_RTNL();
-	if (cfg->srcc && !q->srcc) {
-		q->srcc = kvzalloc(sizeof(*q->srcc), GFP_KERNEL);
-		if (!q->srcc)
-			return -ENOMEM;
-	}
-	if ((sfc_wants_cache(cfg) || cfg->tau_ns) && !sw->cache) {
-		sw->cache = sfc_cache_alloc();
-		if (!sw->cache)
-			return -ENOMEM;
-	}
-	if (cfg->pfc.prios) {
-		err = sfc_memory_place(&sw->mem, qdisc_dev(sch));
-		if (err)
-			return err;
-	}
-	if (cfg->flags & TC_SFC_F_EDGE)
-		return xa_err(xa_store(&sw->edges, qdisc_dev(sch)->ifindex, sw, GFP_KERNEL));
-	return 0;
-}
-
-/* The port gets the configuration @cfg.  Context: tree locked */
-void sfc_switch_commit(struct Qdisc *sch, const struct sfc_config *cfg)
-{
-	struct sfc_switch *sw = sfc_switch_of_port(sch);
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	q->cache = sfc_wants_cache(cfg) ? sw->cache : NULL;
-	sfc_memory_set(sch, cfg);
-	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? &sw->until_ns : &sfc_never;
-}
-
-/*
- * The port is destroyed, or its device is about to leave the namespace.  A filter that is being
- * configured may hold the qdisc beyond that, to another namespace: it is no port of a switch any
- * more, and no packet comes.  RTNL.
- */
-void sfc_switch_leave(struct Qdisc *sch)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	q->cfg.flags &= ~TC_SFC_F_EDGE;
-	sfc_switch_settle_edge(sch);
-	q->cfg.srcc = 0;
-	q->cache = NULL;
-	q->until_ns = &sfc_never;
-	sfc_memory_set(sch, NULL);
-	sfc_memory_settle(sch);
-}
-
-static int __net_init sfc_switch_init(struct net *net)
-{
-	struct sfc_switch *sw = sfc_switch_of(net);
-
-	xa_init(&sw->edges);
-	xa_init(&sw->mem.devices);
-	sw->mem.grain = 1;
-	INIT_LIST_HEAD(&sw->holds);
-	sw->clock = get_random_u32();
-	return 0;
-}
-
-static void __net_exit sfc_switch_exit(struct net *net)
-{
-	struct sfc_switch *sw = sfc_switch_of(net);
-
-	xa_destroy(&sw->edges);
-	sfc_memory_free(&sw->mem);
-	kvfree(sw->cache);
-}
-
-/* A subsystem: its exit runs after that of the devices, so after the last port has gone. */
-struct pernet_operations sfc_switch_ops = {
-	.init	= sfc_switch_init,
-	.exit	= sfc_switch_exit,
-	.id	= &sfc_switch_id,
-	.size	= sizeof(struct sfc_switch),
-};
