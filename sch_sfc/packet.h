@@ -115,6 +115,14 @@ static inline bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *
 	return q->cfg.flags & TC_SFC_F_SRC && q->alg.rate.kbps && pkt->t_data_tx;
 }
 
+/* The band of a data packet by its DSCP alone, or the default */
+static inline unsigned int sfc_band_of_dscp(const struct sfc_sched *q, const struct sfc_pkt *pkt)
+{
+	if (pkt->flow.family && q->cfg.dscp[pkt->flow.dscp])
+		return q->cfg.dscp[pkt->flow.dscp] - 1;
+	return q->cfg.defband - 1;
+}
+
 /* Packets on the wire; a super-packet from an untrusted source may not have been counted. */
 static inline u32 sfc_segs(const struct sk_buff *skb)
 {

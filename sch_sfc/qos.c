@@ -51,14 +51,6 @@ int sfc_filter(struct sk_buff *skb, struct Qdisc *sch)
 	return SFC_BAND_HIGH;
 }
 
-/* The band of a data packet by its DSCP alone, or the default */
-unsigned int sfc_band_of_dscp(const struct sfc_sched *q, const struct sfc_pkt *pkt)
-{
-	if (pkt->flow.family && q->cfg.dscp[pkt->flow.dscp])
-		return q->cfg.dscp[pkt->flow.dscp] - 1;
-	return q->cfg.defband - 1;
-}
-
 /* The band of a data packet; @band is the result of sfc_filter(). */
 unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u8 band)
 {

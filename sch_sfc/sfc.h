@@ -212,7 +212,6 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *
 /* qos.c */
 extern const struct Qdisc_class_ops sfc_class_ops;
 int sfc_filter(struct sk_buff *skb, struct Qdisc *sch);
-unsigned int sfc_band_of_dscp(const struct sfc_sched *q, const struct sfc_pkt *pkt);
 unsigned int sfc_band_of(const struct sfc_sched *q, const struct sfc_pkt *pkt, u8 band);
 void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu);
 
