@@ -15,6 +15,7 @@
 
 #include "memory.h"
 #include "port.h"
+#include "queue.h"
 
 static const u64 sfc_never;
 

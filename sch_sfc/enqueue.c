@@ -22,8 +22,10 @@
 #include <net/pkt_cls.h>
 #include <net/tcp.h>
 
+#include "backlog.h"
 #include "memory.h"
 #include "port.h"
+#include "queue.h"
 
 /*
  * Packets wait for a CPU: one that runs the qdisc, or since 6.19 the one that enqueues a batch of

@@ -13,6 +13,7 @@
 #include <bolt_ctl.h>
 #include "memory.h"
 #include "port.h"
+#include "queue.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"

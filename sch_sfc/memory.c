@@ -20,7 +20,6 @@
 
 #include "memory.h"
 #include "port.h"
-#include "queue.h"
 
 /* What the port holds has changed by @bytes. */
 static void sfc_buffer_change(struct sfc_sched *q, u32 bytes)

@@ -17,9 +17,9 @@
 #include <linux/siphash.h>
 
 #include <bolt_msg.h>
+#include "backlog.h"
 #include "memory.h"
 #include "nat.h"
-#include "queue.h"
 #include "trace.h"
 
 /*

@@ -24,7 +24,6 @@
 
 #include <bolt_msg.h>
 #include "memory.h"
-#include "queue.h"
 
 /* --- PAUSE frames to the neighbour --- */
 

@@ -27,6 +27,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 
+#include "backlog.h"
 #include "port.h"
 
 LIST_HEAD(sfc_list);

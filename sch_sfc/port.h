@@ -7,7 +7,7 @@
 #include <linux/cache.h>
 #include <linux/spinlock.h>
 
-#include "queue.h"
+#include "sfc.h"
 
 /* A link with several transmit queues: in cache lines by how often packets read and write it */
 struct sfc_port {

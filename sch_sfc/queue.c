@@ -6,8 +6,10 @@
  */
 #include <linux/rtnetlink.h>
 
+#include "backlog.h"
 #include "memory.h"
 #include "port.h"
+#include "queue.h"
 
 static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int band, u32 truesize)
 {

@@ -15,8 +15,8 @@
 #include <linux/ipv6.h>
 
 #include <bolt_msg.h>
+#include "backlog.h"
 #include "memory.h"
-#include "queue.h"
 #include "trace.h"
 
 /* Links between this switch and the sender; 0: it is the sender */
