@@ -15,9 +15,6 @@
 #include "port.h"
 #include "queue.h"
 
-#define CREATE_TRACE_POINTS
-#include "trace.h"
-
 static void sfc_reset(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
