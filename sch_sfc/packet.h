@@ -96,6 +96,9 @@ enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now);
 bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 		  const struct sfc_pkt *pkt, u32 queue, u8 flags, u64 now);
+
+/* forward.c */
+bool sfc_forward(struct sfc_forward *f, struct sk_buff *n, struct net_device *dev);
 void sfc_forward_init(struct sfc_forward *f);
 void sfc_forward_exit(struct sfc_forward *f);
 
