@@ -427,7 +427,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	q->cfg = *cfg;
 	q->narrow = sfc_config_narrow(cfg, qdisc_dev(sch));
 	q->ecn = cfg->ecn ?: SFC_QUEUE_NEVER;
-	sfc_forget_told(q);
+	sfc_forget_notified(q);
 	sfc_config_apply(sch, alg);
 	sfc_queue_shrink(sch);
 	q->stats.backlog_peak = sch->qstats.backlog - q->excluded_bytes;

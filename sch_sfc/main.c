@@ -26,7 +26,7 @@ static void sfc_reset(struct Qdisc *sch)
 		sfc_pfc_unstick(q->pfc, GENMASK(SFC_PFC_PRIOS - 1, 0));
 	sfc_port_reset(sch);
 	sfc_qos_reset(&q->qos);
-	sfc_forget_told(q);
+	sfc_forget_notified(q);
 	q->next_ns = 0;
 	q->next_frac = 0;
 	q->high_ahead = 0;

@@ -251,7 +251,8 @@ bool sfc_memory_configure(struct sfc_pfc *pfc)
 }
 
 /*
- * Behind sfc_memory_set(), with the tree unlocked: the port's neighbour is told, or no more.  RTNL.
+ * Behind sfc_memory_set(), with the tree unlocked: PAUSE frames to the port's neighbour begin, or
+ * end.  RTNL.
  */
 void sfc_memory_settle(struct Qdisc *sch)
 {

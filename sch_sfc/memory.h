@@ -32,7 +32,7 @@ struct sfc_pfc {
 	/* priorities that may have to wait */
 	unsigned long		paused ____cacheline_aligned_in_smp;
 	spinlock_t		lock;	/* of what follows, and of writes to @dev and @cfg */
-	struct sfc_told		told[SFC_PFC_PRIOS];	/* PAUSE frames sent */
+	struct sfc_xoff		tx[SFC_PFC_PRIOS];	/* PAUSE frames sent */
 	struct sfc_paused	rx[SFC_PFC_PRIOS];	/* PAUSE frames received */
 	struct sfc_pfc_stats {
 		u64		xoff, refresh, xon, failed;

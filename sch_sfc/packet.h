@@ -35,7 +35,7 @@ struct sfc_pkt {
 	u8			level;		/* likewise, of data: below TC_SFC_LEVELS */
 	enum bolt_opt_form	form;		/* of the option */
 	bool			control;	/* is a control message */
-	bool			pausable;	/* is data of a flow that can be told to pause */
+	bool			pausable;	/* is data of a flow that can be asked to pause */
 };
 
 /* Write an address of a flow as IPv6, IPv4 as ::ffff:a.b.c.d */

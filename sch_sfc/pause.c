@@ -12,7 +12,7 @@
  * The paper's pipeline asks at the ingress for the depth of the egress queue.  A Linux
  * router has no ingress pipeline that knows the egress; enqueue is the first place that does,
  * and it is still before the packet joins the queue, which is what counts: N senders
- * that arrive at once are told at once, not one per departure (section 2.3).
+ * that arrive at once are notified at once, not one per departure (section 2.3).
  */
 #include <linux/siphash.h>
 
@@ -32,7 +32,7 @@ u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f, u32 vrf)
 	return (siphash(&f, sizeof(f), &q->flow_key) ^ vrf) ?: 1;
 }
 
-/* SFC-P: the NIC of the sender is told, where it is at a port of this switch that does so. */
+/* SFC-P: PAUSE the NIC of the sender, if it is at a port of this switch that converts. */
 static bool sfc_pause_by_pfc(struct Qdisc *sch, const struct sk_buff *skb,
 			     const struct sfc_pkt *pkt, u32 pause_ns, u64 now)
 {

@@ -94,7 +94,7 @@ static inline void sfc_pause_thresholds(const struct sfc_rate *r, u32 rtt_ns, u3
 #define SFC_SUPPRESS_PROBES	16
 #define SFC_SUPPRESS_SLACK_SHIFT 5	/* of a pause, 1/32 */
 
-/* A flow that was told to pause */
+/* A flow that was notified to pause */
 struct sfc_notified {
 	/* a keyed hash of its addresses and ports, as good in all of its bits; 0: free */
 	u64	flow;

@@ -39,7 +39,7 @@ static bool sfc_pfc_say(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u
 	*f = (struct sfc_pfc_frame){ };
 	*again_ns = U64_MAX;
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
-		struct sfc_told *t = &pfc->told[prio];
+		struct sfc_xoff *t = &pfc->tx[prio];
 		bool was = t->full || t->until_ns > now;
 
 		/* this task is scheduled by each setter of the bit, and by the timer */
@@ -47,7 +47,7 @@ static bool sfc_pfc_say(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u
 		    ((u32)atomic_read(&pfc->bytes[prio]) < pfc->cfg.xon ||
 		     !(pfc->cfg.prios & BIT(prio))))
 			clear_bit(prio, &pfc->full);
-		quanta = sfc_told_next(t, &pfc->rate, test_bit(prio, &pfc->full), now, &again);
+		quanta = sfc_xoff_next(t, &pfc->rate, test_bit(prio, &pfc->full), now, &again);
 		if (again)
 			*again_ns = min(*again_ns, again);
 		if (quanta < 0)
@@ -139,7 +139,7 @@ bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
 	mine = pfc->dev && pfc->rate.bytes_ps && pfc->cfg.convert && pfc->cfg.prios & BIT(prio);
 	if (mine) {
 		pfc->stats.asked++;
-		pfc->told[prio].ask_ns = max(pfc->told[prio].ask_ns, now + pause_ns);
+		pfc->tx[prio].ask_ns = max(pfc->tx[prio].ask_ns, now + pause_ns);
 		tasklet_schedule(&pfc->task);
 	}
 	spin_unlock(&pfc->lock);
@@ -321,7 +321,7 @@ void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 	sfc_rate_set(&pfc->rate, link_bps);
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
 		if (!cfg->convert || !(cfg->prios & BIT(prio)))
-			pfc->told[prio].ask_ns = 0;
+			pfc->tx[prio].ask_ns = 0;
 		if (!(cfg->prios & BIT(prio))) {
 			pfc->rx[prio] = (struct sfc_paused){ };
 		} else if ((u32)atomic_read(&pfc->bytes[prio]) > cfg->xoff) {
@@ -338,7 +338,7 @@ void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev)
 	if (!sfc_pfc_devices++)
 		dev_add_pack(&sfc_pfc_packet_type);
 	spin_lock_bh(&pfc->lock);
-	memset(pfc->told, 0, sizeof(pfc->told));
+	memset(pfc->tx, 0, sizeof(pfc->tx));
 	memset(pfc->rx, 0, sizeof(pfc->rx));
 	memset(&pfc->stats, 0, sizeof(pfc->stats));
 	WRITE_ONCE(pfc->full, 0);

@@ -120,7 +120,7 @@ static inline bool sfc_pfc_parse(const u8 *p, unsigned int len, struct sfc_pfc_f
 /* --- PAUSE frames to a neighbour --- */
 
 /* One priority of a neighbour */
-struct sfc_told {
+struct sfc_xoff {
 	u64	until_ns;	/* end of the pause sent to it; in the past: it may send */
 	u64	ask_ns;		/* SFC-P: end of the pause requested */
 	bool	full;		/* the pause was sent because of bytes queued here */
@@ -132,7 +132,7 @@ struct sfc_told {
  * something changes.  A pause is sent again when the neighbour does not know of half of it, well
  * before it is over.
  */
-static inline int sfc_told_next(struct sfc_told *t, const struct sfc_rate *r, bool full, u64 now,
+static inline int sfc_xoff_next(struct sfc_xoff *t, const struct sfc_rate *r, bool full, u64 now,
 				u64 *again_ns)
 {
 	u64 most = sfc_pfc_quanta_ns(r, SFC_PFC_QUANTA_MAX), end;

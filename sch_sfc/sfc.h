@@ -143,8 +143,8 @@ static inline u32 sfc_mtu(const struct net_device *dev)
 	return min_t(u32, psched_mtu(dev), SFC_MTU_MAX);
 }
 
-/* Forget which flows were told what. */
-static inline void sfc_forget_told(struct sfc_sched *q)
+/* Forget which flows were notified of what. */
+static inline void sfc_forget_notified(struct sfc_sched *q)
 {
 	memset(&q->suppress, 0, sizeof(q->suppress));
 	if (q->srcc)

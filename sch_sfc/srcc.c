@@ -74,8 +74,8 @@ static void sfc_srcc_tell(struct Qdisc *sch, const struct sk_buff *skb, const st
 	if (verdict != SFC_SIGNAL_SENT)
 		return;
 	q->stats.cnm_sent++;
-	f->told_ns = now;
-	f->told_kbps = msg.target_rate;
+	f->notified_ns = now;
+	f->notified_kbps = msg.target_rate;
 }
 
 /* A packet that arrives, before it joins the queue or is dropped; the port has "srcc". */

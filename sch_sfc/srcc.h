@@ -26,7 +26,7 @@
 #define SFC_SRCC_SLOTS		1024
 #define SFC_SRCC_PROBES		16
 #define SFC_SRCC_STAMPS		16	/* in T, of what ports share: writes, counts */
-#define SFC_SRCC_NEWS_SHIFT	4	/* of the rate: less of a change is not told at once */
+#define SFC_SRCC_NEWS_SHIFT	4	/* of the rate: less of a change may wait */
 #define SFC_SRCC_KEEPS		16	/* a part of C is left to the flows always */
 
 /* As configured, with the defaults filled in */
@@ -40,8 +40,8 @@ struct sfc_srcc_cfg {
 /* A flow to this egress; zero: free */
 struct sfc_srcc_flow {
 	u64	hash;
-	u64	told_ns;	/* newest CNM */
-	u32	told_kbps;	/* 0: none */
+	u64	notified_ns;	/* newest CNM */
+	u32	notified_kbps;	/* 0: none */
 	u32	period;		/* in which it was seen */
 };
 
@@ -145,18 +145,18 @@ static inline u32 sfc_srcc_kbps(const struct sfc_srcc *s, const struct sfc_srcc_
 }
 
 /*
- * Does the flow know the rate @kbps?  What it was told holds for T, so it is told again after half
- * of that, or if the rate has moved by a sixteenth, but not sooner than it can hear of it.
+ * Does the flow know the rate @kbps?  A rate holds for T, so the flow is notified again after
+ * half of that, or if the rate has moved by a sixteenth, but not sooner than it can hear of it.
  */
 static inline bool sfc_srcc_knows(const struct sfc_srcc_flow *f, const struct sfc_srcc_cfg *cfg,
 				  u32 kbps, u64 now)
 {
-	u32 moved = max(kbps, f->told_kbps) - min(kbps, f->told_kbps);
-	u64 age = now - f->told_ns;
+	u32 moved = max(kbps, f->notified_kbps) - min(kbps, f->notified_kbps);
+	u64 age = now - f->notified_ns;
 
-	return f->told_kbps &&
+	return f->notified_kbps &&
 	       (age < cfg->delay_ns || (age < cfg->window_ns / 2 &&
-					moved < max(f->told_kbps >> SFC_SRCC_NEWS_SHIFT, 1U)));
+					moved < max(f->notified_kbps >> SFC_SRCC_NEWS_SHIFT, 1U)));
 }
 
 #endif /* _SFC_SRCC_H */

@@ -70,10 +70,10 @@ static void frames(struct input *in)
 }
 
 /* A neighbour that hears each frame at once, and a switch that looks when it asked to */
-static void told(struct input *in)
+static void xoff(struct input *in)
 {
 	u64 now = take_range(in, 1, 1ULL << 60), until = 0, again = 0, ask = 0, most, quantum;
-	struct sfc_told t = { };
+	struct sfc_xoff t = { };
 	struct sfc_rate r;
 	bool full = false;
 	int i, quanta;
@@ -93,7 +93,7 @@ static void told(struct input *in)
 				ask = max_t(u64, ask, now + take_range(in, 0, 1ULL << 32));
 			t.ask_ns = ask;
 		}
-		quanta = sfc_told_next(&t, &r, full, now, &again);
+		quanta = sfc_xoff_next(&t, &r, full, now, &again);
 		CHECK(quanta >= -1 && quanta <= (int)SFC_PFC_QUANTA_MAX);
 		if (quanta >= 0)
 			until = quanta ? now + sfc_pfc_quanta_ns(&r, quanta) : now;
@@ -157,7 +157,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 		frames(&in);
 		break;
 	case 2:
-		told(&in);
+		xoff(&in);
 		break;
 	case 3:
 		heeded(&in);

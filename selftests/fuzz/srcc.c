@@ -42,8 +42,8 @@ static void told(struct sfc_srcc_flow *f, const struct sfc_srcc_cfg *cfg, u32 kb
 {
 	u64 half = max_t(u64, cfg->delay_ns, cfg->window_ns / 2);
 
-	f->told_ns = now;
-	f->told_kbps = kbps;
+	f->notified_ns = now;
+	f->notified_kbps = kbps;
 	CHECK(sfc_srcc_knows(f, cfg, kbps, now));
 	CHECK(sfc_srcc_knows(f, cfg, 1, now + cfg->delay_ns - 1));
 	CHECK(!sfc_srcc_knows(f, cfg, kbps, now + half));

@@ -158,20 +158,20 @@ static void sfc_pfc_quanta_test(struct kunit *test)
 #define NONE	(-1)
 
 /* A look; @again is from then on, 0: none */
-struct told_look {
+struct xoff_look {
 	u64 gap_ns, ask_ns;
 	bool full;
 	int quanta;
 	u64 again;
 };
 
-struct told_case {
+struct xoff_case {
 	const char *name;
 	u32 n;
-	struct told_look looks[6];
+	struct xoff_look looks[6];
 };
 
-static const struct told_case told_cases[] = {
+static const struct xoff_case xoff_cases[] = {
 	{ "nothing waits", 1, { { 0, 0, false, NONE, 0 } } },
 	{ "full, said again after half, XON", 6, {
 		{ 0, 0, true, 65535, LONGEST - LONGEST / 2 },
@@ -205,12 +205,12 @@ static const struct told_case told_cases[] = {
 		{ 1000, 51200, false, 10000, 0 } } },
 };
 
-KUNIT_ARRAY_PARAM_DESC(told, told_cases, name);
+KUNIT_ARRAY_PARAM_DESC(xoff, xoff_cases, name);
 
-static void sfc_told_next_test(struct kunit *test)
+static void sfc_xoff_next_test(struct kunit *test)
 {
-	const struct told_case *c = test->param_value;
-	struct sfc_told t = { };
+	const struct xoff_case *c = test->param_value;
+	struct sfc_xoff t = { };
 	u64 now = 1 * MS, again;
 	struct sfc_rate r;
 	int quanta;
@@ -218,12 +218,12 @@ static void sfc_told_next_test(struct kunit *test)
 
 	sfc_rate_set(&r, 100 * GBPS);
 	for (i = 0; i < c->n; i++) {
-		const struct told_look *l = &c->looks[i];
+		const struct xoff_look *l = &c->looks[i];
 
 		now += l->gap_ns;
 		if (l->ask_ns)
 			t.ask_ns = now + l->ask_ns;
-		quanta = sfc_told_next(&t, &r, l->full, now, &again);
+		quanta = sfc_xoff_next(&t, &r, l->full, now, &again);
 		if (l->quanta > 0 && l->quanta < 65535)
 			KUNIT_EXPECT_LE_MSG(test, abs(quanta - l->quanta), 1, "look %u", i);
 		else
@@ -237,9 +237,9 @@ static void sfc_told_next_test(struct kunit *test)
 }
 
 /* Who is full, and asks as it is told to, never lets a pause end */
-static void sfc_told_gap_test(struct kunit *test)
+static void sfc_xoff_gap_test(struct kunit *test)
 {
-	struct sfc_told t = { };
+	struct sfc_xoff t = { };
 	u64 now = MS, again, known = 0;
 	struct sfc_rate r;
 	u32 i, frames = 0;
@@ -247,7 +247,7 @@ static void sfc_told_gap_test(struct kunit *test)
 
 	sfc_rate_set(&r, 100 * GBPS);
 	for (i = 0; i < 1000; i++) {
-		quanta = sfc_told_next(&t, &r, true, now, &again);
+		quanta = sfc_xoff_next(&t, &r, true, now, &again);
 		if (quanta > 0) {
 			KUNIT_EXPECT_TRUE(test, !known || known - now >= LONGEST / 2 - 2);
 			known = now + sfc_pfc_quanta_ns(&r, quanta);
@@ -307,8 +307,8 @@ static struct kunit_case sfc_pfc_cases[] = {
 	KUNIT_CASE(sfc_buffer_error_test),
 	KUNIT_CASE(sfc_pfc_build_test),
 	KUNIT_CASE_PARAM(sfc_pfc_quanta_test, quanta_gen_params),
-	KUNIT_CASE_PARAM(sfc_told_next_test, told_gen_params),
-	KUNIT_CASE(sfc_told_gap_test),
+	KUNIT_CASE_PARAM(sfc_xoff_next_test, xoff_gen_params),
+	KUNIT_CASE(sfc_xoff_gap_test),
 	KUNIT_CASE(sfc_paused_test),
 	{ }
 };

@@ -59,8 +59,8 @@ static void sfc_srcc_full_test(struct kunit *test)
 	for (i = 1; i <= 10 * SFC_SRCC_SLOTS; i++) {
 		f = sfc_srcc_see(s, &cfg, i * 0x9e3779b97f4a7c15ULL, US);
 		KUNIT_EXPECT_EQ(test, f->hash, i * 0x9e3779b97f4a7c15ULL);
-		KUNIT_EXPECT_EQ(test, f->told_kbps, 0);
-		f->told_kbps = 1;
+		KUNIT_EXPECT_EQ(test, f->notified_kbps, 0);
+		f->notified_kbps = 1;
 	}
 	KUNIT_EXPECT_EQ(test, sfc_srcc_count(s), SFC_SRCC_SLOTS);
 }
@@ -72,13 +72,14 @@ static void sfc_srcc_oldest_test(struct kunit *test)
 	u64 i, t = 1000 * US;
 
 	for (i = 1; i <= SFC_SRCC_PROBES; i++)
-		sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t)->told_kbps = i;
+		sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t)->notified_kbps = i;
 	t += 30 * US;
 	for (i = 2; i <= SFC_SRCC_PROBES; i++)
 		sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t);
 	sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t);
 	for (i = 2; i <= SFC_SRCC_PROBES; i++)
-		KUNIT_EXPECT_EQ(test, sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t)->told_kbps, i);
+		KUNIT_EXPECT_EQ(test, sfc_srcc_see(s, &cfg, i * SFC_SRCC_SLOTS, t)->notified_kbps,
+				i);
 }
 
 /* --- threshold --- */
@@ -200,7 +201,7 @@ KUNIT_ARRAY_PARAM_DESC(knows, knows_cases, name);
 static void sfc_srcc_knows_test(struct kunit *test)
 {
 	const struct knows_case *c = test->param_value;
-	struct sfc_srcc_flow f = { .told_kbps = c->told, .told_ns = 7 * US };
+	struct sfc_srcc_flow f = { .notified_kbps = c->told, .notified_ns = 7 * US };
 
 	KUNIT_EXPECT_EQ(test, sfc_srcc_knows(&f, &cfg, c->kbps, 7 * US + c->after), c->knows);
 }
