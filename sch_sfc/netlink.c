@@ -246,6 +246,7 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	struct tc_sfc_xstats st;
 	int i;
 
+	/* counters and tokens of one moment: they are written under this lock */
 	sch_tree_lock(sch);
 	st = q->stats;
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++) {
