@@ -10,6 +10,7 @@
 #include <net/tcp.h>
 
 #include "bolt_pause.h"
+#include "brownfield.h"
 #include "cap.h"
 #include "core.h"
 #include "echo.h"

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "../../tcp_bolt/swift.h"
+#include "../../tcp_bolt/brownfield.h"
 
 #define STEPS	64
 

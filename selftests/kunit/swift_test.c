@@ -5,7 +5,7 @@
  */
 
 #include "compat.h"
-#include "swift.h"
+#include "brownfield.h"
 
 #define u128 unsigned __int128
 
