@@ -19,53 +19,6 @@
 
 /* --- options --- */
 
-enum kind {
-	RATE, SIZE, SIZE_AUTO, SIZE_OFF, TIME, TIME_OFF, SUPPRESS, BTS, NUMBER, ADDR4, ADDR6, FLAGS,
-	BANDS, ALPHA, PRIOS, SRCC, TIME_AUTO,
-};
-
-static const struct {
-	const char *name;
-	int type;
-	enum kind kind;
-} options[] = {		/* in the order tc prints them */
-	{ "rate",	TCA_SFC_RATE64,		RATE },
-	{ "link",	TCA_SFC_LINK64,		RATE },
-	{ "limit",	TCA_SFC_LIMIT,		SIZE },
-	{ "memory_limit", TCA_SFC_MEMORY_LIMIT,	SIZE },
-	{ "overhead",	TCA_SFC_OVERHEAD,	NUMBER },
-	{ "ccthresh",	TCA_SFC_CCTHRESH,	SIZE_AUTO },
-	{ "pruthresh",	TCA_SFC_PRUTHRESH,	SIZE_AUTO },
-	{ "smcap",	TCA_SFC_SMCAP,		SIZE_AUTO },
-	{ NULL,		TCA_SFC_FLAGS,		FLAGS },
-	{ "bts",	TCA_SFC_BTS,		BTS },
-	{ "rtt",	TCA_SFC_RTT,		TIME },
-	{ "qth",	TCA_SFC_QTH,		SIZE_AUTO },
-	{ "qtg",	TCA_SFC_QTG,		SIZE_AUTO },
-	{ "suppress",	TCA_SFC_SUPPRESS,	SUPPRESS },
-	{ "maxpause",	TCA_SFC_MAXPAUSE,	TIME },
-	{ "estimator",	TCA_SFC_ESTIMATOR,	TIME_OFF },
-	{ "serverrate",	TCA_SFC_SERVERRATE64,	RATE },
-	{ "ecn",	TCA_SFC_ECN,		SIZE_OFF },
-	{ NULL,		TCA_SFC_BANDS,		BANDS },
-	{ "buffer",	TCA_SFC_BUFFER,		SIZE_OFF },
-	{ "alpha",	TCA_SFC_ALPHA,		ALPHA },
-	{ "pfc",	TCA_SFC_PFC,		PRIOS },
-	{ "xoff",	TCA_SFC_XOFF,		SIZE },
-	{ "xon",	TCA_SFC_XON,		SIZE_AUTO },
-	{ "watchdog",	TCA_SFC_PFC_STUCK,	TIME_OFF },
-	{ "ignore",	TCA_SFC_PFC_IGNORE,	TIME },
-	{ "srcc",	TCA_SFC_SRCC,		SRCC },
-	{ "srcc_delay",	TCA_SFC_SRCC_DELAY,	TIME_AUTO },
-	{ "srcc_window", TCA_SFC_SRCC_WINDOW,	TIME_AUTO },
-	{ "switch_id",	TCA_SFC_SWITCH_ID,	NUMBER },
-	{ "msgrate",	TCA_SFC_MSGRATE,	NUMBER },
-	{ "port",	TCA_SFC_PORT,		NUMBER },
-	{ "ttl",	TCA_SFC_TTL,		NUMBER },
-	{ "addr4",	TCA_SFC_ADDR4,		ADDR4 },
-	{ "addr6",	TCA_SFC_ADDR6,		ADDR6 },
-};
-
 static void word(const char *name, const char *value)
 {
 	if (conf.json)
@@ -86,14 +39,18 @@ static void exact(const char *name, uint64_t v, uint64_t step, const char * cons
 		printf(" %s %s", name, s);
 }
 
-static void print_switches(const struct nla_bitfield32 *f)
+static void print_switches(const struct nlattr *a)
 {
+	struct nla_bitfield32 f;
 	unsigned int i;
 
+	if (!a || nla_len(a) < (int)sizeof(f))
+		return;
+	memcpy(&f, nla_data(a), sizeof(f));
 	for (i = 0; i < N_SWITCHES; i++) {
-		bool on = f->value & sfc_switches[i].flag;
+		bool on = f.value & sfc_switches[i].flag;
 
-		if (!(f->selector & sfc_switches[i].flag))
+		if (!(f.selector & sfc_switches[i].flag))
 			continue;
 		if (conf.json)
 			js_bool(sfc_switches[i].json, on);
@@ -102,76 +59,45 @@ static void print_switches(const struct nla_bitfield32 *f)
 	}
 }
 
-static void print_option(const char *name, enum kind kind, const struct nlattr *a)
+static void number(const char *name, uint64_t v)
 {
-	struct nla_bitfield32 flags = { 0 };
-	uint64_t v = at_num(a);
+	if (conf.json)
+		js_u64(name, v);
+	else
+		printf(" %s %llu", name, (unsigned long long)v);
+}
+
+static void print_option(const struct option *o, uint64_t v)
+{
+	if (o->kind == KIND_RATE) {
+		if (v)
+			exact(o->name, v * 8, 1000, sfc_rates, v);
+	} else if (o->kind == KIND_NUMBER) {
+		number(o->name, v);
+	} else if (o->zero && !v) {
+		word(o->name, o->zero);
+	} else if (o->ones && v == UINT32_MAX) {
+		word(o->name, o->ones);
+	} else if (o->twos && v == UINT32_MAX - 1) {
+		word(o->name, o->twos);
+	} else if (o->kind == KIND_BYTES) {
+		exact(o->name, v, 1024, sfc_sizes, v);
+	} else if (o->kind == KIND_TIME) {
+		exact(o->name, v, 1000, sfc_times, v);
+	}
+}
+
+static void print_addr(const char *name, int family, const struct nlattr *a)
+{
 	char s[INET6_ADDRSTRLEN];
 
-	switch (kind) {
-	case FLAGS:
-		if (nla_len(a) >= (int)sizeof(flags))
-			memcpy(&flags, nla_data(a), sizeof(flags));
-		print_switches(&flags);
+	if (!a || nla_len(a) < (family == AF_INET ? 4 : 16))
 		return;
-	case ADDR4:
-	case ADDR6:
-		if (nla_len(a) < (kind == ADDR4 ? 4 : 16))
-			return;
-		inet_ntop(kind == ADDR4 ? AF_INET : AF_INET6, nla_data(a), s, sizeof(s));
-		if (conf.json)
-			js_str(name, s);
-		else
-			printf(" addr %s", s);
-		return;
-	case RATE:
-		if (v)
-			exact(name, v * 8, 1000, sfc_rates, v);
-		return;
-	case SIZE:
-	case SIZE_AUTO:
-	case SIZE_OFF:
-	case SRCC:
-		if (kind == SRCC && v >= TC_SFC_SRCC_MEASURED)
-			word(name, v == TC_SFC_SRCC_MEASURED ? "measured" : "equation");
-		else if (!v && kind != SIZE)
-			word(name, kind == SIZE_AUTO ? "auto" : "off");
-		else
-			exact(name, v, 1024, sfc_sizes, v);
-		return;
-	case SUPPRESS:
-		if (!v || v == TC_SFC_SUPPRESS_OFF)
-			word(name, v ? "off" : "auto");
-		else
-			exact(name, v, 1000, sfc_times, v);
-		return;
-	case TIME:
-	case TIME_OFF:
-	case TIME_AUTO:
-		if (!v && kind != TIME)
-			word(name, kind == TIME_OFF ? "off" : "auto");
-		else
-			exact(name, v, 1000, sfc_times, v);
-		return;
-	case ALPHA:
-		sfc_format_alpha(s, sizeof(s), v);
-		word(name, s);
-		return;
-	case PRIOS:
-		if (conf.json)
-			js_u64(name, v);
-		else
-			printf(" pfc prio 0x%02llx", (unsigned long long)v);
-		return;
-	case BTS:
-		word(name, v < N_BTS ? sfc_bts[v] : "?");
-		return;
-	default:
-		if (conf.json)
-			js_u64(name, v);
-		else
-			printf(" %s %llu", name, (unsigned long long)v);
-	}
+	inet_ntop(family, nla_data(a), s, sizeof(s));
+	if (conf.json)
+		js_str(name, s);
+	else
+		printf(" addr %s", s);
 }
 
 /* --- bands --- */
@@ -263,16 +189,13 @@ static void print_bands(const struct port *p)
 {
 	unsigned int n = at_num(p->tb[TCA_SFC_BANDS]);
 
-	if (conf.json)
-		js_u64("bands", n);
-	else
-		printf(" bands %u", n);
+	number("bands", n);
 	/* the rest says nothing then; tc prints it in JSON all the same */
 	if (n == 1 && !conf.json)
 		return;
 	print_per_band("weights", p->tb[TCA_SFC_WEIGHTS], n);
 	if (p->tb[TCA_SFC_DEFAULT])
-		print_option("default", NUMBER, p->tb[TCA_SFC_DEFAULT]);
+		number("default", at_num(p->tb[TCA_SFC_DEFAULT]));
 	print_dscp(p->tb[TCA_SFC_DSCP]);
 	print_levels(p->tb[TCA_SFC_LEVELS]);
 	print_per_band("srcprob", p->tb[TCA_SFC_SRCPROB], n);
@@ -392,16 +315,46 @@ static bool is_silent(const struct port *p, int type)
 			     at_num(p->tb[TCA_SFC_BUFFER]), at_num(p->tb[TCA_SFC_PFC]));
 }
 
+static bool is_shown(const struct port *p, int type)
+{
+	return p->tb[type] && !is_silent(p, type);
+}
+
+/* As the plugin of tc: what is no number goes before its neighbour. */
+static void print_before(const struct port *p, int type)
+{
+	uint64_t v = at_num(p->tb[TCA_SFC_BTS]);
+	char s[24];
+
+	if (type == TCA_SFC_RTT) {
+		print_switches(p->tb[TCA_SFC_FLAGS]);
+		if (p->tb[TCA_SFC_BTS])
+			word("bts", v < N_BTS ? sfc_bts[v] : "?");
+	}
+	if (type == TCA_SFC_BUFFER && p->tb[TCA_SFC_BANDS])
+		print_bands(p);
+	if (type == TCA_SFC_XOFF && is_shown(p, TCA_SFC_ALPHA)) {
+		sfc_format_alpha(s, sizeof(s), at_num(p->tb[TCA_SFC_ALPHA]));
+		word("alpha", s);
+	}
+	if (type == TCA_SFC_XOFF && is_shown(p, TCA_SFC_PFC)) {
+		v = at_num(p->tb[TCA_SFC_PFC]);
+		if (conf.json)
+			js_u64("pfc", v);
+		else
+			printf(" pfc prio 0x%02llx", (unsigned long long)v);
+	}
+}
+
 void qdisc_options(const struct port *p)
 {
-	unsigned int i;
+	const struct option *o;
 
-	for (i = 0; i < N(options); i++) {
-		if (!p->tb[options[i].type] || is_silent(p, options[i].type))
-			continue;
-		if (options[i].kind == BANDS)
-			print_bands(p);
-		else
-			print_option(options[i].name, options[i].kind, p->tb[options[i].type]);
+	for (o = sfc_options; o < sfc_options + N_SFC_OPTIONS; o++) {
+		print_before(p, o->type);
+		if (is_shown(p, o->type))
+			print_option(o, at_num(p->tb[o->type]));
 	}
+	print_addr("addr4", AF_INET, p->tb[TCA_SFC_ADDR4]);
+	print_addr("addr6", AF_INET6, p->tb[TCA_SFC_ADDR6]);
 }

@@ -105,46 +105,6 @@ static void explain(void)
 		"          Of two keys, the first tags, and either is believed\n");
 }
 
-/* In the order of print */
-static const struct option options[] = {
-	{ "rate",	TCA_SFC_RATE64,		KIND_RATE,	.size = 8 },
-	{ "link",	TCA_SFC_LINK64,		KIND_RATE,	.size = 8 },
-	{ "limit",	TCA_SFC_LIMIT,		KIND_BYTES,	.size = 4 },
-	{ "memory_limit", TCA_SFC_MEMORY_LIMIT,	KIND_BYTES,	.size = 4 },
-	{ "overhead",	TCA_SFC_OVERHEAD,	KIND_NUMBER,	4, .max = TC_SFC_OVERHEAD_MAX },
-	{ "ccthresh",	TCA_SFC_CCTHRESH,	KIND_BYTES,	4, .zero = "auto" },
-	{ "pruthresh",	TCA_SFC_PRUTHRESH,	KIND_BYTES,	4, .zero = "auto" },
-	{ "smcap",	TCA_SFC_SMCAP,		KIND_BYTES,	4, .zero = "auto" },
-	/* SFC's, behind the switches */
-	{ "rtt",	TCA_SFC_RTT,		KIND_TIME,	.size = 4 },
-	{ "qth",	TCA_SFC_QTH,		KIND_BYTES,	4, .zero = "auto" },
-	{ "qtg",	TCA_SFC_QTG,		KIND_BYTES,	4, .zero = "auto" },
-	{ "suppress",	TCA_SFC_SUPPRESS,	KIND_TIME,	4, .zero = "auto", .ones = "off" },
-	{ "maxpause",	TCA_SFC_MAXPAUSE,	KIND_TIME,	.size = 4 },
-	{ "estimator",	TCA_SFC_ESTIMATOR,	KIND_TIME,	4, .zero = "off" },
-	{ "serverrate",	TCA_SFC_SERVERRATE64,	KIND_RATE,	.size = 8 },
-	{ "ecn",	TCA_SFC_ECN,		KIND_BYTES,	4, .zero = "off" },
-	/* the switch's memory, behind the bands */
-	{ "buffer",	TCA_SFC_BUFFER,		KIND_BYTES,	4, .zero = "off" },
-	{ "xoff",	TCA_SFC_XOFF,		KIND_BYTES,	.size = 4 },
-	{ "xon",	TCA_SFC_XON,		KIND_BYTES,	4, .zero = "auto" },
-	{ "watchdog",	TCA_SFC_PFC_STUCK,	KIND_TIME,	4, .zero = "off" },
-	{ "ignore",	TCA_SFC_PFC_IGNORE,	KIND_TIME,	.size = 4 },
-	{ "srcc",	TCA_SFC_SRCC,		KIND_BYTES,	4, .zero = "off",
-	  .ones = "equation", .twos = "measured" },
-	{ "srcc_delay",	TCA_SFC_SRCC_DELAY,	KIND_TIME,	4, .zero = "auto" },
-	{ "srcc_window", TCA_SFC_SRCC_WINDOW,	KIND_TIME,	4, .zero = "auto" },
-	/* messages */
-	{ "switch_id",	TCA_SFC_SWITCH_ID,	KIND_NUMBER,	4, .max = UINT_MAX },
-	{ "msgrate",	TCA_SFC_MSGRATE,	KIND_NUMBER,	4, .min = 1, .max = UINT_MAX },
-	{ "port",	TCA_SFC_PORT,		KIND_NUMBER,	2, .min = 1, .max = 65535 },
-	{ "ttl",	TCA_SFC_TTL,		KIND_NUMBER,	1, .min = 1, .max = 255 },
-	{ "tagkey",	TCA_SFC_TAGKEY,		KIND_KEY,	.size = 16 },
-	{ "switchkey",	TCA_SFC_SWITCHKEY,	KIND_KEY,	.size = 32 },
-};
-
-#define N_OPTIONS	(sizeof(options) / sizeof(options[0]))
-
 /* They are printed with the bands, and only if there are several. */
 static const struct option band_options[] = {
 	{ "bands",	TCA_SFC_BANDS,   KIND_NUMBER, 1, .min = 1, .max = TC_SFC_BANDS_MAX },
@@ -382,7 +342,7 @@ static const struct {
 /* An option with a value.  @arg: NULL: it is missing.  Returns 1 when @word is none. */
 static int parse_value(struct nlmsghdr *n, const char *word, const char *arg)
 {
-	const struct option *o = find_option(options, N_OPTIONS, word) ?:
+	const struct option *o = find_option(sfc_options, N_SFC_OPTIONS, word) ?:
 				 find_option(band_options, 2, word);
 	int (*put)(struct nlmsghdr *n, const char *arg) = NULL;
 	unsigned int i;
@@ -671,7 +631,7 @@ static int sfc_print_opt(struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 	if (!opt)
 		return 0;
 	parse_attrs(tb, TCA_SFC_MAX, opt);
-	for (o = options; o < options + N_OPTIONS; o++) {
+	for (o = sfc_options; o < sfc_options + N_SFC_OPTIONS; o++) {
 		p = o->type == TCA_SFC_RTT ? attr(tb, TCA_SFC_FLAGS, sizeof(flags)) : NULL;
 		if (p) {
 			memcpy(&flags, p, sizeof(flags));

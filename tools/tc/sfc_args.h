@@ -101,32 +101,6 @@ static inline unsigned int get_key(__u8 *key, unsigned int size, const char *arg
 
 /* --- options with one value --- */
 
-enum kind {
-	KIND_NUMBER,
-	KIND_BYTES,
-	KIND_TIME,
-	KIND_RATE,
-	KIND_KEY,
-};
-
-/*
- * struct option - a word, and the attribute that takes its value
- * @size:	bytes of the attribute; of a key, at most
- * @zero:	what 0 is called, or NULL
- * @ones:	what the largest number is called, or NULL; @twos: and the one below it
- * @min, @max:	of a number
- *
- * A rate of 0 is not printed.
- */
-struct option {
-	const char *name;
-	int type;
-	enum kind kind;
-	unsigned int size;
-	const char *zero, *ones, *twos;
-	__u32 min, max;
-};
-
 static inline const struct option *find_option(const struct option *o, unsigned int n,
 					       const char *name)
 {

@@ -3,6 +3,7 @@
 #ifndef SFC_NAMES_H
 #define SFC_NAMES_H
 
+#include <limits.h>
 #include <linux/pkt_sch_sfc.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,6 +35,74 @@ static const char * const sfc_bts[] = {
 };
 
 #define N_BTS		(sizeof(sfc_bts) / sizeof(sfc_bts[0]))
+
+/* --- options with one value --- */
+
+enum kind {
+	KIND_NUMBER,
+	KIND_BYTES,
+	KIND_TIME,
+	KIND_RATE,
+	KIND_KEY,
+};
+
+/*
+ * struct option - a word, and the attribute that takes its value
+ * @size:	bytes of the attribute; of a key, at most
+ * @zero:	what 0 is called, or NULL
+ * @ones:	what the largest number is called, or NULL; @twos: and the one below it
+ * @min, @max:	of a number
+ *
+ * A rate of 0 is not printed.
+ */
+struct option {
+	const char *name;
+	int type;
+	enum kind kind;
+	unsigned int size;
+	const char *zero, *ones, *twos;
+	__u32 min, max;
+};
+
+/* In the order of print */
+static const struct option sfc_options[] = {
+	{ "rate",	TCA_SFC_RATE64,		KIND_RATE,	.size = 8 },
+	{ "link",	TCA_SFC_LINK64,		KIND_RATE,	.size = 8 },
+	{ "limit",	TCA_SFC_LIMIT,		KIND_BYTES,	.size = 4 },
+	{ "memory_limit", TCA_SFC_MEMORY_LIMIT,	KIND_BYTES,	.size = 4 },
+	{ "overhead",	TCA_SFC_OVERHEAD,	KIND_NUMBER,	4, .max = TC_SFC_OVERHEAD_MAX },
+	{ "ccthresh",	TCA_SFC_CCTHRESH,	KIND_BYTES,	4, .zero = "auto" },
+	{ "pruthresh",	TCA_SFC_PRUTHRESH,	KIND_BYTES,	4, .zero = "auto" },
+	{ "smcap",	TCA_SFC_SMCAP,		KIND_BYTES,	4, .zero = "auto" },
+	/* SFC's, behind the switches */
+	{ "rtt",	TCA_SFC_RTT,		KIND_TIME,	.size = 4 },
+	{ "qth",	TCA_SFC_QTH,		KIND_BYTES,	4, .zero = "auto" },
+	{ "qtg",	TCA_SFC_QTG,		KIND_BYTES,	4, .zero = "auto" },
+	{ "suppress",	TCA_SFC_SUPPRESS,	KIND_TIME,	4, .zero = "auto", .ones = "off" },
+	{ "maxpause",	TCA_SFC_MAXPAUSE,	KIND_TIME,	.size = 4 },
+	{ "estimator",	TCA_SFC_ESTIMATOR,	KIND_TIME,	4, .zero = "off" },
+	{ "serverrate",	TCA_SFC_SERVERRATE64,	KIND_RATE,	.size = 8 },
+	{ "ecn",	TCA_SFC_ECN,		KIND_BYTES,	4, .zero = "off" },
+	/* the switch's memory, behind the bands */
+	{ "buffer",	TCA_SFC_BUFFER,		KIND_BYTES,	4, .zero = "off" },
+	{ "xoff",	TCA_SFC_XOFF,		KIND_BYTES,	.size = 4 },
+	{ "xon",	TCA_SFC_XON,		KIND_BYTES,	4, .zero = "auto" },
+	{ "watchdog",	TCA_SFC_PFC_STUCK,	KIND_TIME,	4, .zero = "off" },
+	{ "ignore",	TCA_SFC_PFC_IGNORE,	KIND_TIME,	.size = 4 },
+	{ "srcc",	TCA_SFC_SRCC,		KIND_BYTES,	4, .zero = "off",
+	  .ones = "equation", .twos = "measured" },
+	{ "srcc_delay",	TCA_SFC_SRCC_DELAY,	KIND_TIME,	4, .zero = "auto" },
+	{ "srcc_window", TCA_SFC_SRCC_WINDOW,	KIND_TIME,	4, .zero = "auto" },
+	/* messages */
+	{ "switch_id",	TCA_SFC_SWITCH_ID,	KIND_NUMBER,	4, .max = UINT_MAX },
+	{ "msgrate",	TCA_SFC_MSGRATE,	KIND_NUMBER,	4, .min = 1, .max = UINT_MAX },
+	{ "port",	TCA_SFC_PORT,		KIND_NUMBER,	2, .min = 1, .max = 65535 },
+	{ "ttl",	TCA_SFC_TTL,		KIND_NUMBER,	1, .min = 1, .max = 255 },
+	{ "tagkey",	TCA_SFC_TAGKEY,		KIND_KEY,	.size = 16 },
+	{ "switchkey",	TCA_SFC_SWITCHKEY,	KIND_KEY,	.size = 32 },
+};
+
+#define N_SFC_OPTIONS	(sizeof(sfc_options) / sizeof(sfc_options[0]))
 
 /*
  * Of memory text has what is in use, and what differs from the default: is the number
