@@ -21,7 +21,7 @@ SRC_QUEUE_US = 7                    # 99th percentile of the queue
 INCAST_OVER_IDEAL = 1.01            # the last flow ends within 1 % of ideal
 INCAST_MEDIAN, INCAST_P99 = 0.1e6, 3e6  # of the queue, while the incast lasts
 
-# Messages of many sizes (Figures 16 and 17): slowdown to the last ACK, by size, and its p99 of that of ideal fair sharing of the same messages
+# Messages of many sizes (Figure 17): slowdown to the last ACK, by size, and its p99 of that of ideal fair sharing of the same messages
 MIXED_P99 = {1000: 2.4, 7000: 2.4}
 MIXED_P50 = {1000: 1.2, 7000: 1.2}
 MIXED_OF_FAIR = {62500: 0.45, 125000: 0.6, 300000: 1.0, 1000000: 1.2, "more": 1.2, "all": 0.7}
