@@ -280,7 +280,7 @@ const struct bc_cmd cmd_exporter = {
 "subrtt_up.\n"
 "\n"
 "  -l, --listen [ADDRESS:]PORT   in the namespace that it shows (" DEFAULT_LISTEN ")\n"
-"      --counters                those of stats, too, which want CAP_NET_ADMIN: who may ask sees\n"
+"      --counters                those of stats, too, which need CAP_NET_ADMIN: who may ask sees\n"
 "                                which control messages are believed, so let nobody else\n"
 "      --flows                   each connection, too: as many series as there are\n"
 "      --once                    to stdout, and end, in Prometheus's text format, which is what the\n"

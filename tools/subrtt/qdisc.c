@@ -367,8 +367,8 @@ const struct bc_cmd cmd_qdisc = {
 	.usage = "[--all] [DEVICE...]",
 	.help =
 "Shows the qdisc sfc on every device, or on the named ones: its options as tc accepts them; what\n"
-"it has sent, dropped and queued; and its counters other than 0.  Documentation/sch_sfc.rst explains\n"
-"each counter.\n"
+"it has sent, dropped and queued; and its counters other than 0.  Documentation/sch_sfc.rst (in\n"
+"/usr/share/doc/subrtt-tools of the package) explains each counter.\n"
 "\n"
 "  -a, --all   also show counters that are 0 (JSON always has them)\n"
 "\n"

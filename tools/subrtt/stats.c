@@ -230,7 +230,8 @@ const struct bc_cmd cmd_stats = {
 	.usage = "[--all] [--delta[=SECONDS] [--count N]] [COUNTER...]",
 	.help =
 "Shows the counters of tcp_bolt in this namespace that are not 0.  Each port of a switch has its\n"
-"own counters: subrtt qdisc.  Documentation/counters.rst explains each counter.\n"
+"own counters: subrtt qdisc.  Documentation/counters.rst (in /usr/share/doc/subrtt-tools of the\n"
+"package) explains each counter.\n"
 "\n"
 "  -a, --all               also show counters that are 0 (JSON always has them)\n"
 "  -d, --delta[=SECONDS]   show the increase in each interval, and per second (1)\n"
