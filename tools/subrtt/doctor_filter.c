@@ -8,7 +8,7 @@
  *     where no rule accepts the port.
  *
  * A rule about the port that looks at addresses or devices as well, at another chain or at a named
- * map, may let in just the switches: that is told, and is nothing to fix.  A rule that accepts by
+ * map, may let in just the switches: that is reported, and is nothing to fix.  A rule that accepts by
  * address or device alone is not understood.
  */
 
