@@ -524,6 +524,14 @@ test_devices() {
 	expect "root" in_ns "$H1" tc qdisc replace dev ifb7 root sfc link 1gbit
 	doctor
 	finds mq note '^ifb7 has several transmit queues, but one sfc'
+	i=$(sysctl -n net.core.default_qdisc)
+	ctl -j -n "$H1" doctor
+	how=$(json '[.checks[] | select(.check == "mq").fix][0]')
+	expect "$how" in_ns "$H1" bash -c "${how//sudo /}"
+	expect_eq "each an sfc" "$(in_ns "$H1" tc qdisc show dev ifb7 | cut -d' ' -f2,4,5 | tr '\n' ,)" \
+		"mq root ,sfc parent 1:1,sfc parent 1:2,"
+	expect_eq "default qdisc" "$(sysctl -n net.core.default_qdisc)" "$i"
+	in_ns "$H1" tc qdisc del dev ifb7 root
 	for options in "rate 1gbit" "link 1gbit bands 2" "link 1gbit paper"; do
 		# shellcheck disable=SC2086 # words
 		expect "$options" in_ns "$H1" tc qdisc replace dev ifb7 root sfc $options

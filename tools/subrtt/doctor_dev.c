@@ -218,8 +218,8 @@ static void check_port(const struct qdisc_port *p, void *arg)
 		      p->dev);
 	else if (is_one_of_many(p))
 		found(D_NOTE, "mq",
-		      words("sudo sysctl -w net.core.default_qdisc=sfc; sudo tc qdisc replace dev %s root handle 1: mq   # then give each the options of this one",
-			    p->dev),
+		      words("sudo tc qdisc replace dev %s root handle 1: mq; for q in $(seq $(ls -d /sys/class/net/%s/queues/tx-* | wc -l)); do sudo tc qdisc replace dev %s parent 1:$(printf %%x $q) sfc; done   # with the options of this one",
+			    p->dev, p->dev, p->dev),
 		      "%s has several transmit queues, but one sfc, which all CPUs wait for and which sees none of its rings",
 		      p->dev);
 	check_ring(p);
