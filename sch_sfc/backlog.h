@@ -24,13 +24,13 @@ static inline u32 sfc_backlog_here(struct Qdisc *sch)
 
 /*
  * The queue for the algorithms, bytes: this qdisc's backlog, that of the port's other queues and
- * of the device.  sch->qstats.backlog - excluded_bytes is that sum, modulo 2^32, or more.
+ * of the device.  sch->qstats.backlog + elsewhere_bytes is that sum, or more.
  */
 static inline u32 sfc_backlog(struct Qdisc *sch)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 
-	return sfc_backlog_here(sch) - q->excluded_bytes;
+	return sfc_backlog_here(sch) + q->elsewhere_bytes;
 }
 
 /* ... for a data band: the bytes in that band, and of the high band those that go before */

@@ -40,6 +40,13 @@ void sfc_config_default(struct sfc_config *cfg)
 	memset(cfg->srcprob, 100, sizeof(cfg->srcprob));
 }
 
+/* Clear the keys before the memory is reused. */
+void sfc_config_forget_keys(struct sfc_config *cfg)
+{
+	memzero_explicit(&cfg->tagkey, sizeof(cfg->tagkey));
+	memzero_explicit(&cfg->switchkey, sizeof(cfg->switchkey));
+}
+
 /* Why bands are invalid, or NULL */
 static const char *sfc_config_bands_flaw(const struct sfc_config *cfg)
 {
@@ -107,13 +114,6 @@ static const char *sfc_config_flaw(const struct sfc_config *cfg)
 	     !memcmp(&cfg->tagkey.sign, &cfg->switchkey.other, sizeof(siphash_key_t))))
 		return "switchkey and tagkey must differ: hosts know the tagkey";
 	return NULL;
-}
-
-/* Clear the keys before the memory is reused. */
-void sfc_config_forget_keys(struct sfc_config *cfg)
-{
-	memzero_explicit(&cfg->tagkey, sizeof(cfg->tagkey));
-	memzero_explicit(&cfg->switchkey, sizeof(cfg->switchkey));
 }
 
 /* ... of the switch's memory */
@@ -357,8 +357,8 @@ static bool sfc_config_wants_cache(const struct sfc_config *cfg)
 }
 
 /*
- * What the switch must have before a port is configured.  RTNL, may sleep.  On success
- * sfc_config_commit() follows, and in any case sfc_switch_settle_edge().
+ * What a port and its switch must have before the port is configured.  RTNL, may sleep.  Then
+ * sfc_config_commit() follows, or if the port is refused all the same, sfc_switch_settle_edge().
  */
 int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 {
@@ -367,6 +367,11 @@ int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 	int err;
 
 	ASSERT_RTNL();
+	if (cfg->flags & TC_SFC_F_PAUSE && !q->suppress) {
+		q->suppress = kvzalloc(sizeof(*q->suppress), GFP_KERNEL);
+		if (!q->suppress)
+			return -ENOMEM;
+	}
 	if (cfg->srcc && !q->srcc) {
 		q->srcc = kvzalloc(sizeof(*q->srcc), GFP_KERNEL);
 		if (!q->srcc)
@@ -430,7 +435,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_forget_notified(q);
 	sfc_config_apply(sch, alg);
 	sfc_queue_shrink(sch);
-	q->stats.backlog_peak = sch->qstats.backlog - q->excluded_bytes;
+	q->stats.backlog_peak = sch->qstats.backlog + q->elsewhere_bytes;
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
 		q->qos.band[i].peak = q->qos.band[i].bytes;
 	sch_tree_unlock(sch);

@@ -40,18 +40,17 @@ static bool sfc_waits_for_cpu(const struct Qdisc *sch, struct Qdisc *root)
 }
 
 /*
- * The backlog exceeds @uncongested_bytes.  Do the packets wait for the link, or for a CPU?
+ * Find out whether the packets wait for the link, or for a CPU.
  * Packets that arrive while another CPU runs the qdisc, with the device's queue open, wait for
  * that CPU: this is lock contention, not congestion, and is not signalled.  The backlog counts
  * as the link's as soon as the device's queue is found stopped or a packet was requeued, and
  * from then on until the queue is empty.  A port that shapes, or is the leaf of a classful
  * qdisc, always waits for the link.  The paper has no such distinction.
  */
-static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
+static void sfc_find_wait(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct Qdisc *root = sfc_port_root(sch);
-	u64 len = qdisc_pkt_len(skb);
 
 	sfc_port_find_ring(sch, now);
 	if (q->alg.paper || !skb_queue_empty(&(root ?: sch)->gso_skb) ||
@@ -59,6 +58,15 @@ static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb,
 		q->wait = SFC_WAIT_LINK;
 	else if (!q->cfg.rate_bps && sfc_waits_for_cpu(sch, root))
 		q->wait = SFC_WAIT_CPU;
+}
+
+/* The backlog exceeds @uncongested_bytes.  Does all of it wait for a CPU, and is there room? */
+static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
+{
+	const struct sfc_sched *q = qdisc_priv(sch);
+	u64 len = qdisc_pkt_len(skb);
+
+	sfc_find_wait(sch, skb, now);
 	return q->wait == SFC_WAIT_CPU && sfc_backlog(sch) + len <= q->uncongested_bytes &&
 	       sch->qstats.backlog + len <= q->qos.band[SFC_BAND_HIGH].limit;
 }
@@ -72,7 +80,7 @@ static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct s
 					       u64 now)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
-	u32 queue = sch->qstats.backlog - q->excluded_bytes;
+	u32 queue = sch->qstats.backlog + q->elsewhere_bytes;
 
 	return ((u64)queue + qdisc_pkt_len(skb) <= q->uncongested_bytes ||
 		sfc_contended(sch, skb, now)) &&
@@ -421,7 +429,7 @@ static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8
 	return NET_XMIT_SUCCESS;
 }
 
-/* To a port with filters, or a super-packet */
+/* To a port of several bands, or a super-packet */
 static noinline int sfc_enqueue_special(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 					struct sk_buff **to_free)
 {
@@ -442,7 +450,7 @@ static noinline int sfc_enqueue_special(struct sk_buff *skb, struct Qdisc *sch, 
 				skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST))
 		return sfc_enqueue_split(skb, sch, band, now, to_free);
 	/* there is no fast path to find out whether a backlog is the link's */
-	sfc_contended(sch, skb, now);
+	sfc_find_wait(sch, skb, now);
 	return sfc_process_slow(skb, sch, band, now, to_free);
 }
 

@@ -68,6 +68,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	tcf_block_put(q->block);
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_forward_exit(&q->forward);
+	kvfree(q->suppress);
 	kvfree(q->srcc);
 	sfc_config_forget_keys(&q->cfg);
 	list_del(&q->list);

@@ -105,7 +105,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 	if (sfc_pause_by_pfc(sch, skb, pkt, msg.pause_ns, now))
 		return;
 	if (q->pause.suppress_ns &&
-	    sfc_suppress_knows(&q->suppress, hash, now, now + msg.pause_ns, q->pause.suppress_ns)) {
+	    sfc_suppress_knows(q->suppress, hash, now, now + msg.pause_ns, q->pause.suppress_ns)) {
 		q->stats.bts_suppressed++;
 		trace_sfc_suppressed(sch, pkt, &msg, SFC_SIGNAL_SENT);
 		return;
@@ -119,7 +119,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 	if (msg.flags & BOLT_CTL_F_FROM_CACHE && cached_ns >= local_ns)
 		q->stats.bts_cached++;
 	if (q->pause.suppress_ns)
-		sfc_suppress_add(&q->suppress, hash, now, now + msg.pause_ns);
+		sfc_suppress_add(q->suppress, hash, now, now + msg.pause_ns);
 }
 
 /*

@@ -47,18 +47,18 @@ static inline struct Qdisc *sfc_port_root(const struct Qdisc *sch)
 {
 	struct Qdisc *root = rcu_dereference_bh(sch->dev_queue->qdisc);
 
-	return root == sch || (root->ops == &sfc_hold_qdisc_ops &&
+	/* the only qdisc of this module that has a child */
+	return root == sch || (root->ops->owner == THIS_MODULE &&
 			       root->handle == TC_H_MAJ(sch->parent)) ? root : NULL;
 }
 
 /* Read the backlog of the other queues and the device, which sfc_backlog() then includes. */
 static inline void sfc_port_look(struct sfc_sched *q)
 {
-	u32 elsewhere = q->ring.bytes;
-
+	q->elsewhere_bytes = q->ring.bytes;
 	if (q->queue.port)
-		elsewhere += (u32)atomic_read(&q->queue.port->backlog) - q->queue.published_bytes;
-	q->excluded_bytes = -elsewhere;
+		q->elsewhere_bytes += (u32)atomic_read(&q->queue.port->backlog) -
+				      q->queue.published_bytes;
 }
 
 #endif /* _SFC_PORT_H */

@@ -2,7 +2,7 @@
 /*
  * Data bands with weights: which is served next (deficit round robin), and the supply of each.
  *
- *	              high: ACKs and control, strictly first
+ *	              high: ACKs and control, first within SFC_HIGH_BURST
  *	link <-- { band 1  |----| w_1 }
  *	         { band 2  |----| w_2 }  data, by deficit
  *	         { ...                }

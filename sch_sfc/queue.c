@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The bands and their accounting.  A packet is counted in qlen and backlog while it is in a band;
- * only functions of this file add or remove it.  Then the path of a packet out of the port: the
- * high band, the data bands by weight or in their order, and the shaper.
+ * only functions of this file and of queue.h add or remove it.  Then the path of a packet out of
+ * the port: the high band, the data bands by weight or in their order, and the shaper.
  */
 #include <linux/rtnetlink.h>
 
@@ -40,7 +40,7 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_bu
 	if (b->bytes && sfc_qos_fill(&q->qos, band) + len > b->limit)
 		return false;
 	/* the account of the buffer has no packets that the device has taken */
-	if (q->mem && !sfc_memory_has_room(q, band, sch->qstats.backlog - q->excluded_bytes -
+	if (q->mem && !sfc_memory_has_room(q, band, sch->qstats.backlog + q->elsewhere_bytes -
 						    q->ring.bytes, len)) {
 		q->stats.drop_buffer++;
 		return false;

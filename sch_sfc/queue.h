@@ -36,8 +36,8 @@ static __always_inline void sfc_queue_add(struct Qdisc *sch, unsigned int band,
 	sfc_band_add(q, band, skb);
 	sch->q.qlen++;
 	qdisc_qstats_backlog_inc(sch, skb);
-	if (sch->qstats.backlog - q->excluded_bytes > q->stats.backlog_peak)
-		q->stats.backlog_peak = sch->qstats.backlog - q->excluded_bytes;
+	if (sch->qstats.backlog + q->elsewhere_bytes > q->stats.backlog_peak)
+		q->stats.backlog_peak = sch->qstats.backlog + q->elsewhere_bytes;
 }
 
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb);

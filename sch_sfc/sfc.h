@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The private areas of the qdisc and of a namespace.  Everything is written under the qdisc's lock;
- * @cfg and @list under RTNL as well, so that either suffices to read them.
+ * The private areas of the qdisc and of a namespace.  What packets use is written under the qdisc's
+ * lock; @cfg under RTNL as well, so that either suffices to read it.  What says RTNL is under that
+ * alone.
  */
 #ifndef _SFC_H
 #define _SFC_H
@@ -83,7 +84,7 @@ struct sfc_sched {
 	/* every packet */
 	struct qdisc_skb_head	bands[SFC_BANDS];
 	u32			uncongested_bytes;	/* see sfc_fastpath_check() */
-	u32			excluded_bytes;	/* see sfc_backlog() */
+	u32			elsewhere_bytes;	/* see sfc_backlog() */
 	u32			memory_used;	/* truesize of what is in @bands */
 	u32			high_ahead;	/* sent while data waited, less data */
 	enum sfc_wait		wait;
@@ -134,7 +135,7 @@ struct sfc_sched {
 	struct sfc_band_stats	band_stats[SFC_BANDS];
 	struct sfc_queue	queue;
 	struct sfc_ring		ring;
-	struct sfc_suppress	suppress;
+	struct sfc_suppress	*suppress;	/* NULL until "pause" is configured */
 };
 
 /* Bytes of the largest packet, with its link-layer header: dummy and its like take any MTU */
@@ -146,7 +147,8 @@ static inline u32 sfc_mtu(const struct net_device *dev)
 /* Forget which flows were notified of what. */
 static inline void sfc_forget_notified(struct sfc_sched *q)
 {
-	memset(&q->suppress, 0, sizeof(q->suppress));
+	if (q->suppress)
+		memset(q->suppress, 0, sizeof(*q->suppress));
 	if (q->srcc)
 		memset(q->srcc, 0, sizeof(*q->srcc));
 }

@@ -26,7 +26,7 @@ link() {
 parent=10:1	# of the sfc
 
 leaf() {
-	expect "sfc" tc_ qdisc replace dev d0 parent $parent handle 21: sfc "$@"
+	expect "sfc" tc_ qdisc replace dev d0 parent "$parent" handle 21: sfc "$@"
 }
 
 of() {
