@@ -43,7 +43,7 @@ class Case(unittest.TestCase):
         return path
 
     def command(self, *words, cwd=None, **env):
-        env = {k: v for k, v in os.environ.items() if k not in ("O", "OUT", "MAKEFLAGS", "MAKELEVEL", "BOLT_CHECK_OUT")} | env
+        env = {k: v for k, v in os.environ.items() if k not in ("O", "OUT", "MAKEFLAGS", "MAKELEVEL") and not k.startswith("BOLT_CHECK_")} | env
         return subprocess.run([str(w) for w in words], cwd=cwd or self.top, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
     def refused(self, *words, says="", **options):
@@ -332,6 +332,17 @@ class Check(Case):
         result = self.command(*check, TMPDIR=str(self.top))
         self.assertEqual(result.stdout.splitlines()[-1], "2 passed, 0 failed, 0 skipped")
         self.assertEqual((self.top / "ran").read_text(), "fuzz\n")
+
+    def test_part_of_a_group_is_not_the_group(self):
+        self.program(self.tree / "tools/lab/install-deps", "exit 0")
+        for words in (("init", "-q"), ("add", "-A"), ("-c", "user.name=x", "-c", "user.email=x@example.net", "commit", "-q", "-m", "x")):
+            self.command("git", *words, cwd=self.tree)
+        kept = self.tree / "build/check.json"
+        for name, value in (("BOLT_CHECK_TESTS", "sfc_queue.sh"), ("BOLT_CHECK_KERNEL", "6.1"), ("FUZZ_SECONDS", "1"), ("BOLT_SOAK_MS", "1")):
+            result = self.command(self.tree / "selftests/check", "fuzz", TMPDIR=str(self.top), **{name: value})
+            self.assertEqual((result.returncode, kept.exists()), (0, False), name)
+        self.command(self.tree / "selftests/check", "fuzz", TMPDIR=str(self.top))
+        self.assertTrue(kept.exists())
 
     def test_the_end_of_the_unit_tests_names_each_failure(self):
         lab = self.top / "selftests/lab"
