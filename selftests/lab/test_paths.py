@@ -344,6 +344,12 @@ class Check(Case):
         self.command(self.tree / "selftests/check", "fuzz", TMPDIR=str(self.top))
         self.assertTrue(kept.exists())
 
+    def test_a_group_without_the_test_that_is_named_bails_out(self):
+        for name, *words in (("smp_key.sh", "lab", "kunit", "net"), ("sfc_queue.sh", "smp", "smp"), ("nonesuch.sh", "debug", "net"), ("readme.sh", "lab", "net"),
+                             ("", "lab", "net"), ("readme.sh", "qemu", "net", "smp")):
+            result = self.command(context.TREE / "selftests/groups/guest", *words, BOLT_CHECK_OUT=str(self.top), BOLT_CHECK_TESTS=name)
+            self.assertEqual((result.returncode, result.stdout[:9], len(result.stdout.splitlines())), (1, "Bail out!", 1), (name, result))
+
     def test_the_end_of_the_unit_tests_names_each_failure(self):
         lab = self.top / "selftests/lab"
         lab.mkdir(parents=True)
