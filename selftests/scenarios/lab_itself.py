@@ -131,9 +131,17 @@ def long_round_trip(lab, j):
     j.must(slow is not None and slow <= 1.001, f"600 ms: {slow} of the ideal time (at most 1.001)")
 
 
+def long_message(lab, j):
+    """Of more bytes than half of what 32 bits count: its last byte is acknowledged after it has arrived"""
+    runs, _ = lab.run("idle-path", "--cc", "bolt", "--set", "flow.0.bytes=3GB", "--set", "topology.mtu=9000", "--set", "duration=300ms", "--set", "sample=10us")
+    flow = runs["bolt"].r["flows"][0]
+    j.must(None not in (flow["end_ns"], flow["end_ack_ns"]) and flow["end_ack_ns"] > flow["end_ns"], f"arrived at {flow['end_ns']}, acknowledged at {flow['end_ack_ns']} ns")
+
+
 CHECKS = {
     "tutorial": tutorial,
     "a long round trip": long_round_trip,
+    "a message of 3 GB": long_message,
     "what the option costs": option_cost,
     "flow-join is the same twice": lambda lab, j: same_twice(lab, j, "flow-join", "--cc", "bolt"),
     "incast is the same twice": lambda lab, j: same_twice(lab, j, "incast", "--cc", "bolt"),

@@ -66,7 +66,7 @@
 
 struct msg {
 	uint32_t id, next_tx, next_rx, next_ack;
-	uint32_t last_byte;		/* in the numbers of SOF_TIMESTAMPING_OPT_ID */
+	uint64_t last_byte;		/* numbered as handed_over */
 	int pair, conn;
 	int64_t at_ns;			/* offset from the start of the measurement */
 	int64_t bytes, tx_left, rx_left;
@@ -80,7 +80,8 @@ struct conn {
 	int tx, rx, pair;
 	uint32_t tx_head, rx_head, tail; /* messages, oldest first: one list, two places in it */
 	uint32_t ack_head, ack_tail;	/* those of a known size that are not acknowledged */
-	uint32_t handed_over;		/* bytes, in the numbers of SOF_TIMESTAMPING_OPT_ID */
+	uint64_t handed_over;		/* bytes: SOF_TIMESTAMPING_OPT_ID numbers them mod 2^32 */
+	uint64_t acked;			/* the last byte that the kernel has stamped, likewise */
 	unsigned int pending;		/* messages not yet arrived whole */
 	unsigned int lowat;
 };
@@ -717,10 +718,14 @@ static void await_ack(struct conn *c, struct msg *m)
 /* All up to and including the byte `acked` arrived at `ns`. */
 static void note_ack(struct conn *c, uint32_t acked, uint64_t ns)
 {
+	int32_t more = acked - (uint32_t)c->acked;
+
+	if (more > 0)
+		c->acked += more;
 	while (c->ack_head != NO_MSG) {
 		struct msg *m = &msgs.v[c->ack_head];
 
-		if ((int32_t)(acked - m->last_byte) < 0)
+		if (c->acked < m->last_byte)
 			return;
 		m->end_ack_ns = ns;
 		unacked--;
