@@ -152,6 +152,16 @@ def killed(lab, j):
         j.must(until(lambda: not of_directory(out)), f"{how.name}: {of_directory(out)} are left")
 
 
+def late(lab, j):
+    """The last program that ends the run ends between the window's end and the load's, 10 ns later"""
+    path = scenario(lab, [(["sleep", "0.005"], {"ends_run": True}, None)], "late")
+    runs, _ = lab.run(path, "--cc", "cubic")
+    end = runs["cubic"].r["programs"][0]["end_ns"]
+    runs, _ = lab.run(path, "--cc", "cubic", "--set", f"duration={end - 5}ns")
+    r = runs["cubic"].r
+    j.must((r["programs"][0]["end_ns"], r["sim_ns"]) == (end, end - 5), f"the program ended at {r['programs'][0]['end_ns']} ns, the window at {r['sim_ns']}")
+
+
 def refused(lab, j):
     """Before anything runs, in a line that names the key"""
     for args, word in ((("--set", "program.0.command=no-such-program"), "program.0.command"),
@@ -168,5 +178,6 @@ CHECKS = {
     "multigets of a key-value store": multigets,
     "programs that misbehave": misbehaving,
     "programs of a lab that is killed": killed,
+    "a program that ends just behind the duration": late,
     "programs that cannot be run": refused,
 }

@@ -303,7 +303,7 @@ static int lab_cmd_finish(struct lab_cmd *c)
 	err = lab_finish();
 	rtnl_unlock();
 	if (err)
-		c->why = "no window is open";
+		c->why = "no window has begun";
 	return err;
 }
 

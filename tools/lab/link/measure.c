@@ -517,11 +517,11 @@ int lab_measure(u64 begin_ns, u64 duration_ns, u64 interval_ns)
 	return err;
 }
 
-/* Under RTNL. The window that is open ends now, before its duration has passed. */
+/* Under RTNL. The window that is open ends now, unless its duration has just passed. */
 int lab_finish(void)
 {
 	unsigned long flags;
-	int err = -EINVAL;
+	int err;
 	u64 now;
 
 	raw_spin_lock_irqsave(&lab_lock, flags);
@@ -531,8 +531,8 @@ int lab_finish(void)
 		lab_event_cancel(&end_event);
 		lab_window.end_ns = now;
 		lab_window_end();
-		err = 0;
 	}
+	err = lab_window.state == LAB_DONE ? 0 : -EINVAL;
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
 	return err;
 }
