@@ -80,7 +80,7 @@ class Plans(unittest.TestCase):
 class Results(unittest.TestCase):
     def test_packets_by_number(self):
         s, _, _ = context.one(sets=[*LOSS, "fault.1.do=stop", "fault.1.node=r0", "fault.1.at=1us"])
-        counted = lablink.parse_faults("global state=done\ndev name=a id=3\nfault dev=3 id=0 kind=loss packets=7\ndev name=b id=4\n")
+        _, _, counted = lablink.parse_text("global state=done\ndev name=a id=3\nfault dev=3 id=0 kind=loss packets=7\ndev name=b id=4\n")
         first, second = faults.read(s, counted)
         self.assertEqual(first, {"link": "a-b", "node": None, "at_ns": 10_000, "do": "loss", "share": 0.5, "late_ns": None, "packets": 7})
         self.assertEqual((second["link"], second["node"], second["packets"]), (None, "r0", 0))

@@ -249,7 +249,7 @@ class LinkDevice(unittest.TestCase):
         self.assertEqual(list(queues["a", "b"][1]), [2])
 
     def test_text(self):
-        totals, devices = lablink.parse_text("global state=done trace_hash=0012 max_lateness_ns=0 x=1.5\ndev name=10 id=0 tx_bytes=7\n")
+        totals, devices, _ = lablink.parse_text("global state=done trace_hash=0012 max_lateness_ns=0 x=1.5\ndev name=10 id=0 tx_bytes=7\n")
         self.assertEqual((totals["trace_hash"], totals["max_lateness_ns"], totals["x"]), ("0012", 0, 1.5))
         self.assertEqual((devices[0]["name"], devices[0]["tx_bytes"]), ("10", 7))
 

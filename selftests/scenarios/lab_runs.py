@@ -157,15 +157,18 @@ def jain(shares):
     return total * total / (len(shares) * sum(x * x for x in shares)) if total else 0
 
 
-def acked_between(series, start, end):
+def acked_from(series, start, end):
+    """Bytes that were acknowledged between the samples next to these, and the ns between them"""
     t = series["time_ns"]
-    step = t[1] - t[0]
-    a, b = (max(0, min(len(t) - 1, round((x - t[0]) / step))) for x in (start, end))
-    return series["acked_bytes"][b] - series["acked_bytes"][a]
+    a, b = (max(0, min(len(t) - 1, round((x - t[0]) / (t[1] - t[0])))) for x in (start, end))
+    return series["acked_bytes"][b] - series["acked_bytes"][a], t[b] - t[a]
+
+
+def acked_between(series, start, end):
+    return acked_from(series, start, end)[0]
 
 
 def rate(series, start, end):
     """Bits a second that were acknowledged"""
-    t = series["time_ns"]
-    a, b = (max(0, min(len(t) - 1, round((x - t[0]) / (t[1] - t[0])))) for x in (start, end))
-    return (series["acked_bytes"][b] - series["acked_bytes"][a]) * 8e9 / (t[b] - t[a])
+    got, ns = acked_from(series, start, end)
+    return got * 8e9 / ns

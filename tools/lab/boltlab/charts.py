@@ -24,7 +24,7 @@ class Run:
 
     def __init__(self, label, entry, result, directory):
         self.label, self.entry, self.result, self.directory = label, entry, result, directory
-        self.port = next((p for p in entry["links"] if p["name"] == plots.queue_port(result, entry)), None)
+        self.port = next((p for p in entry["links"] if p["name"] == plots.queue_port(entry)), None)
         self.flows = many.sampled(entry)
         self.colour = self.dash = 0         # numbers of both, as runs_of() gives them
 

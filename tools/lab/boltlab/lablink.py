@@ -35,8 +35,8 @@ def _value(text):
 
 
 def parse_text(text):
-    """(global, [device, ...]) of key=value lines."""
-    totals, devices = {}, []
+    """(global, [device, ...], {number of a fault: packets}) of key=value lines."""
+    totals, devices, faults = {}, [], {}
     for line in text.splitlines():
         kind, *fields = line.split()
         pairs = dict(f.split("=", 1) for f in fields)
@@ -45,13 +45,9 @@ def parse_text(text):
             totals = values
         elif kind == "dev":
             devices.append(values)
-    return totals, devices
-
-
-def parse_faults(text):
-    """{number: packets} of the lines that come behind each device's."""
-    lines = [dict(f.split("=", 1) for f in line.split()[1:]) for line in text.splitlines() if line.startswith("fault ")]
-    return {int(f["id"]): int(f["packets"]) for f in lines}
+        elif kind == "fault":
+            faults[values["id"]] = values["packets"]
+    return totals, devices, faults
 
 
 def parse_samples(blob, device_keys):
@@ -80,8 +76,7 @@ def parse_samples(blob, device_keys):
 
 
 def read(raw, net):
-    text = (raw / "lablink.txt").read_text()
-    totals, devices = parse_text(text)
+    totals, devices, faults = parse_text((raw / "lablink.txt").read_text())
     # devices come in the order of the plan's pairs, A before B
     ends = [port for link in net.links for port in link]
     if len(ends) != len(devices):
@@ -89,7 +84,7 @@ def read(raw, net):
     if totals.get("state") != "done":
         raise RunError(f"the measured window did not end (state {totals.get('state')})")
     keys = {d["id"]: (p.node, p.dev) for p, d in zip(ends, devices)}
-    result = Measured(totals, parse_faults(text), {(p.node, p.dev): d for p, d in zip(ends, devices)})
+    result = Measured(totals, faults, {(p.node, p.dev): d for p, d in zip(ends, devices)})
     result.queues, result.socks = parse_samples((raw / "samples.bin").read_bytes(), keys)
     # delivered to a host: once a packet, however many links it crossed
     totals["delivered"] = sum(d.get("rx_data_packets", 0) for p, d in zip(ends, devices) if p.node in net.host_set)

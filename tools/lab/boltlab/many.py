@@ -23,7 +23,7 @@ def sampled(r):
 
 
 def is_there(f, t):
-    end = f["end_ns"] if f["end_ns"] is not None else f["stopped_ns"]
+    end = stats.ended(f)
     return f["start_ns"] <= t and (end is None or t < end)
 
 

@@ -13,7 +13,6 @@ import subprocess
 import time
 from pathlib import Path
 
-from . import build
 from .build import RunError
 
 OURS = {"bolt_ctl", "lablink", "sch_sfc", "tcp_bolt"}

@@ -125,7 +125,7 @@ def sketch(named):
     if not rows or max(map(len, rows)) > MOST_SWITCHES:
         return ""
     places = {s: (x, EDGE + ROW * (len(rows) - 1 - level)) for level, row in enumerate(rows) for x, s in zip(spread(len(row)), row)}
-    narrow = {plots.queue_port(result, r) for r in result["runs"]}
+    narrow = {plots.queue_port(r) for r in result["runs"]}
     parts, shown = [], []
     bottom = EDGE + ROW * len(rows)
     part = WIDTH / len(rows[0])

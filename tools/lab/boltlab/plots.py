@@ -44,7 +44,7 @@ def views(result, out):
     rate, window = flow_lines(result, out)
     for r in result["runs"]:
         name, cc = run_name(result, r), r["cc"]
-        port = next((p for p in r["links"] if p["name"] == queue_port(result, r)), None)
+        port = next((p for p in r["links"] if p["name"] == queue_port(r)), None)
         if port and port["series"]:
             data = results.read_series(out / port["series"])
             t = data["time_ns"]
@@ -87,7 +87,7 @@ def marks(result):
     return sorted(starts + events + wrong)[:MAX_MARKS]
 
 
-def queue_port(result, r):
+def queue_port(r):
     """The bottleneck of the run, or the longest queue's port where a host's own link is as busy."""
     known = {p["name"]: p for p in r["links"]}
     best = max((p for p in r["links"] if p["queue_bytes"] and p["series"]),
@@ -162,7 +162,7 @@ def make(result, out):
 
 def bdp_levels(result):
     """The BDP of the bottleneck port, where one is for all runs, in KB."""
-    found = {round(bdp_bytes(r, p) / 1000, 3) for r in result["runs"] for p in r["links"] if p["name"] == queue_port(result, r)}
+    found = {round(bdp_bytes(r, p) / 1000, 3) for r in result["runs"] for p in r["links"] if p["name"] == queue_port(r)}
     return [(kb, "BDP") for kb in found] if len(found) == 1 else []
 
 
@@ -266,7 +266,7 @@ def headline(result):
     """The rows of the summary: {what: text} per run, in words for someone new to it."""
     rows = []
     for r in result["runs"]:
-        name = queue_port(result, r)
+        name = queue_port(r)
         port = next((p for p in r["links"] if p["name"] == name), None)
         q = port and port["queue_bytes"]
         done = [f for f in r["flows"] if f["slowdown"] is not None]

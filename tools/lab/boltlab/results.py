@@ -23,7 +23,7 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
     link = lablink.read(raw, net)
     s.duration = link.totals["duration_ns"]     # programs may have ended it before its time
     qdiscs = read_qdiscs(raw, net)
-    flows = read_flows(raw / "flows.txt", s, traffic)
+    flows = read_flows(raw / "flows.txt", traffic)
     for f, bounds in zip(flows, ideal.slowdowns(s, net, traffic)):
         f |= {f"slowdown_{name}": stats.rounded(slowdown) for name, slowdown in bounds.items()}
     data = carried(net, link)
@@ -168,7 +168,7 @@ def _read_series(path, _changed):
     return {name: values[i::len(header)] for i, name in enumerate(header)}
 
 
-def read_flows(path, s, traffic):
+def read_flows(path, traffic):
     measured = {}
     for line in path.read_text().splitlines():
         if line.startswith("#"):

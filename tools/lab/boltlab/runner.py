@@ -108,7 +108,7 @@ def spreads(runs):
     result = []
     for cc in dict.fromkeys(r["cc"] for r in runs):
         mine = [r for r in runs if r["cc"] == cc]
-        ports = [next((p for p in r["links"] if p["name"] == plots.queue_port({}, r)), {}) for r in mine]
+        ports = [next((p for p in r["links"] if p["name"] == plots.queue_port(r)), {}) for r in mine]
         result.append({"cc": cc, "seeds": [r["seed"] for r in mine]} | stats.spread([
             {k: r[k] for k in ("jain", "fct")} | {k: p.get(k) for k in ("utilization", "drops", "queue_bytes")}
             for r, p in zip(mine, ports)]))

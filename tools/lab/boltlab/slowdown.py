@@ -25,11 +25,11 @@ def most(value):
     return value["max"] if isinstance(value, dict) else value
 
 
-def queue_p99(result, entry):
+def queue_p99(entry):
     """Of the bottleneck while it was busy, bytes."""
     queue = entry.get("queue_bytes")
     if queue is None and "links" in entry:
-        name = plots.queue_port(result, entry)
+        name = plots.queue_port(entry)
         queue = next((p["queue_bytes"] for p in entry.get("links", ()) if p["name"] == name), None)
     return median((queue or {}).get("busy_p99"))
 
@@ -48,7 +48,7 @@ def curves(result):
     found, known = [], {}
     for entry in result.get("spread") or result["runs"]:
         fct = entry["fct"].get("kinds", {}).get("workload", entry["fct"])
-        found.append((entry["cc"], curve(fct, "ack"), queue_p99(result, entry), most(fct["unfinished"])))
+        found.append((entry["cc"], curve(fct, "ack"), queue_p99(entry), most(fct["unfinished"])))
         known |= {key: fct for key, _ in BOUNDS.values() if key not in known and all(key in f for _, f in sizes.rows(fct))}
     return found + [(name, curve(known[key], key), None, None) for name, (key, _) in BOUNDS.items() if key in known]
 

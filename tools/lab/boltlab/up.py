@@ -6,7 +6,6 @@ import os
 import select
 import shutil
 import signal
-import sys
 import time
 
 from . import ask, backends, build, frames, guest, modules, plan, programs, runner, serve, state, topology, traffic
