@@ -118,6 +118,25 @@ class Refuses(unittest.TestCase):
         self.refused("topology.edge_delay", "topology.edge_delay=1us", "topology.kind=star", "flow.0.from=h0", "flow.0.to=h1")
         self.refused("topology.edge_delay", "topology.edge_delay=2.1us")
 
+    def test_keys_of_another_kind(self):
+        ends = {"dumbbell": ("s0", "r0"), "star": ("h0", "h1"), "leaf-spine": ("h0", "h7"), "links": ("s0", "r0")}
+        for of, keys in schema.OF_KIND.items():
+            for key in keys:
+                for kind, (src, dst) in ends.items():
+                    sets = [f"topology.kind={kind}", *(f"flow.{i}.{k}={v}" for i in (0, 1) for k, v in (("from", src), ("to", dst))), f"topology.{key}=2"]
+                    if kind == "links":
+                        sets += ["link.0.a=s0", "link.0.b=a", "link.1.a=a", "link.1.b=r0"]
+                    if kind == of:
+                        context.one(sets=sets if key != "hosts_per_leaf" else sets + ["flow.0.to=h3", "flow.1.to=h3"])
+                    else:
+                        self.assertIn(f'belongs to topology.kind "{of}"', self.refused(f"topology.{key}", *sets))
+
+    def test_mtu(self):
+        self.refused("topology.mtu", "topology.mtu=65522")
+        self.refused("topology.mtu", "topology.mtu=1279", "topology.ip=6")
+        for sets in (["topology.mtu=65521"], ["topology.mtu=1280", "topology.ip=6"], ["topology.mtu=1279"]):
+            context.one(sets=sets)
+
     def test_hosts_that_do_not_exist(self):
         self.assertIn("s0, s1", self.refused("flow.0.to", "flow.0.to=r9"))
         self.refused("flow.0.to", "flow.0.to=s0")
@@ -127,6 +146,9 @@ class Refuses(unittest.TestCase):
         self.refused("event.0.flow", "event.0.at=1us", "event.0.do=stop")
         self.refused("event.0.flow", "event.0.at=1us", "event.0.do=stop", "event.0.flow=2")
         self.refused("event.0.at", "event.0.at=2ms", "event.0.do=stop", "event.0.flow=0")
+        self.refused("event.0.at: is before flow 1 starts (100 us)", "event.0.at=99us", "event.0.do=stop", "event.0.flow=1")
+        context.one(sets=["event.0.at=100us", "event.0.do=stop", "event.0.flow=1"])
+        self.refused("event.0.flow", "event.0.at=1us", "event.0.do=set", "event.0.node=a", "event.0.command=tc x", "event.0.flow=0")
         self.assertIn("topology.paths", self.refused("event.0.do", "topology.paths=1", "event.0.at=1us",
                                                       "event.0.do=reroute", "event.0.flow=0"))
         for tool in ("tc", "ip", "sysctl", "ethtool"):

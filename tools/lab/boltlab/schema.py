@@ -24,6 +24,12 @@ class ScenarioError(Exception):
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,11}")
 RESERVED = ("all", "default", "lo", "localhost")
 KINDS = ("dumbbell", "star", "leaf-spine", "links")
+# their own keys, and what these are where the file does not say
+OF_KIND = {
+    "dumbbell": {"senders": 2, "receivers": None, "paths": None},
+    "star": {"hosts": 3},
+    "leaf-spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 4},
+}
 MAX_BYTES = 10**13
 LAST_SEED = 2**32 - 1
 MOST_SEEDS = 10**4       # that a number alone asks for
@@ -231,18 +237,18 @@ def key(parse, default=dataclasses.MISSING, doc=""):
 @dataclass(kw_only=True)
 class Topology:
     kind: str = key(one_of(*KINDS), doc="shape: " + ", ".join(KINDS))
-    senders: int = key(integer(1, 2000), 2, "dumbbell: hosts s0.. on switch a")
+    senders: int = key(integer(1, 2000), None, "dumbbell: hosts s0.. on switch a")
     receivers: int = key(integer(1, 2000), None, "dumbbell: hosts r0.. on switch b; absent: as many as senders")
-    hosts: int = key(integer(2, 2000), 3, "star: hosts h0.. on switch sw")
-    leaves: int = key(integer(1, 64), 2, "leaf-spine: switches l0..")
-    spines: int = key(integer(1, 64), 2, "leaf-spine: switches p0.., each joined to every leaf")
-    hosts_per_leaf: int = key(integer(1, 512), 4, "leaf-spine: hosts h0.., leaf by leaf")
+    hosts: int = key(integer(2, 2000), None, "star: hosts h0.. on switch sw")
+    leaves: int = key(integer(1, 64), None, "leaf-spine: switches l0..")
+    spines: int = key(integer(1, 64), None, "leaf-spine: switches p0.., each joined to every leaf")
+    hosts_per_leaf: int = key(integer(1, 512), None, "leaf-spine: hosts h0.., leaf by leaf")
     paths: int = key(integer(1, 8), None, "dumbbell: parallel links between a and b, the first carries all until a reroute; absent: 1, or 2 with a reroute")
     rate: int = key(link_rate, 100 * 10**9, "every link")
     core_rate: int = key(link_rate, None, "links between switches; absent: rate")
     rtt: int = key(small_time, None, "between the far ends, without serialization; spread evenly over the links; absent: 8us, with kind links as their delays have it")
     edge_delay: int = key(small_time, None, "dumbbell, leaf-spine: one way between host and switch; absent: as the other links")
-    mtu: int = key(integer(576, 65535), 1500, "bytes of IP packet")
+    mtu: int = key(integer(576, 65521), 1500, "bytes of IP packet")
     buffer: int = key(positive(units.size, 10**12, units.format_size), 16 * 10**6, "per switch port, drop-tail beyond")
     ring: int = key(integer(1, 4096), 1, "packets in a port's transmit ring, below the qdisc")
     bql: bool = key(flag, False, "byte queue limits on every port")
@@ -658,10 +664,18 @@ def check(s, where, idle=False):
     t = s.topology
     if s.sample is None:
         s.sample = max(100, s.duration // 100_000) if s.program else 100
+    for kind, keys in OF_KIND.items():
+        for k, absent in keys.items():
+            if getattr(t, k) is None:
+                setattr(t, k, absent)
+            elif t.kind != kind:
+                bad(f"topology.{k}", f"belongs to topology.kind \"{kind}\", which is \"{t.kind}\" here")
     if t.receivers is None:
         t.receivers = t.senders
     if t.paths is None:
         t.paths = 2 if any(e.do == "reroute" for e in s.event) else 1
+    if t.ip == 6 and t.mtu < 1280:
+        bad("topology.mtu", f"must be at least 1280 where topology.ip is 6, not {t.mtu}")
     if t.kind == "links" and not s.link:
         bad("link", "topology.kind is \"links\": write at least one [[link]] with a= and b=")
     if t.kind == "links" and t.rtt is not None:
@@ -701,10 +715,14 @@ def check(s, where, idle=False):
                 bad(f"{k}.flow", f"is missing: which [[flow]] to {e.do}, from 0")
             if e.flow >= len(s.flow):
                 bad(f"{k}.flow", f"{e.flow} is not a flow; there are {len(s.flow)}, from 0")
+            if e.do == "stop" and e.at < s.flow[e.flow].start:
+                bad(f"{k}.at", f"is before flow {e.flow} starts ({units.format_time(s.flow[e.flow].start)})")
             for wrong in ("node", "command"):
                 if getattr(e, wrong) is not None:
                     bad(f"{k}.{wrong}", "belongs to do = \"set\"")
         else:
+            if e.flow is not None:
+                bad(f"{k}.flow", "belongs to do = \"stop\" and \"reroute\"")
             if e.command is None or e.node is None:
                 bad(f"{k}.{'command' if e.command is None else 'node'}", "is missing for do = \"set\"")
             if e.node not in net.nodes:
