@@ -366,6 +366,9 @@ class X(unittest.TestCase):
         last = "\n".join(result.stdout.splitlines()[-6:])
         for part in ("ERROR: test_a", "KeyError: 'this one'", "FAIL: test_b", "AssertionError: 1 != 2"):
             self.assertIn(part, last)
+        # another pattern: Python 3.11 calls none at all a success
+        result = self.command("bash", "-c", f"""eval "$(sed -n '/^python_unit()/,/^}}/p' {unit})"; python_unit 'none*.py' 2>&1""")
+        self.assertNotEqual(result.returncode, 0, result.stdout)
 
 
 class Minimal(Case):
