@@ -350,6 +350,12 @@ class Check(Case):
             result = self.command(context.TREE / "selftests/groups/guest", *words, BOLT_CHECK_OUT=str(self.top), BOLT_CHECK_TESTS=name)
             self.assertEqual((result.returncode, result.stdout[:9], len(result.stdout.splitlines())), (1, "Bail out!", 1), (name, result))
 
+    def test_a_name_that_nothing_has_is_an_error(self):
+        for name in ("scenarios/check_results", "mutate"):
+            result = self.command(context.TREE / "selftests" / name, "nonesuch")
+            self.assertNotEqual(result.returncode, 0, name)
+            self.assertIn("nonesuch", result.stderr)
+
     def test_the_end_of_the_unit_tests_names_each_failure(self):
         lab = self.top / "selftests/lab"
         lab.mkdir(parents=True)
