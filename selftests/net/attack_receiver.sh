@@ -61,7 +61,7 @@ race() {
 	begin=${EPOCHREALTIME/./}
 	client "$H1" cc "$1" connect "$A2" 5001 send "$BYTES" outq info
 	us=$((${EPOCHREALTIME/./} - begin))
-	srtt=$("$TC_LIB_DIR/subrtt" -j -n "$H1" flows -p 5002 | jq '[.. | .srtt_ns? // empty] | max')
+	srtt=$("${TC_LIB_DIR:+$TC_LIB_DIR/}subrtt" -j -n "$H1" flows -p 5002 | jq '[.. | .srtt_ns? // empty] | max')
 	server_done
 	kill "$VICTIM" "$LIAR"
 	kill -TERM "$MBOX"
