@@ -108,7 +108,8 @@ static void bolt_detach(struct sock *sk, struct bolt_flow *f)
 		bolt_write_cwnd(sk, f, f->cwnd);
 	}
 	bolt_pacing_end(sk, f);
-	if (dst)
+	/* a socket that signs, or whose route encrypts in software, sends no super-packets */
+	if (dst && sk_can_gso(sk))
 		sk->sk_gso_max_segs = max_t(u32, READ_ONCE(dst->dev->gso_max_segs), 1);
 	bolt_unreserve(sk, f);
 }

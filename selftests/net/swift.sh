@@ -216,6 +216,18 @@ test_signed() {
 	expect_eq "SwiftPlain" "$(bolt_stat "$H1" SwiftPlain)$(bolt_stat "$H2" SwiftPlain)" 11
 }
 
+# Nor does it send super-packets, which have one signature, when another congestion control takes over
+test_signed_changes() {
+	setup_pair
+	slow
+	in_ns "$H1" ethtool -K eth0 tso off
+	server "$H2" cc swift md5 192.0.2.1 secret listen "$A2" 5001 recv 3050000 recv-eof
+	client "$H1" cc swift md5 192.0.2.2 secret connect "$A2" 5001 send 50000 cc cubic send 3000000 outq
+	server_done
+	expect_eq "wrong signatures" "$(stack "$H2" TcpExtTCPMD5Failure)" 0
+	expect_eq "retransmissions" "$(stack "$H1" TcpRetransSegs)" 0
+}
+
 # The option goes in mid-flow: the peer has changed its congestion control
 test_option_vanishes() {
 	setup_pair
@@ -535,6 +547,6 @@ test_unload() {
 
 # unloading first: of connections that loss has cut, sockets live on until they give up
 run_tests unload setsockopt ipv6 sysctl_selects route_selects with_bolt hops client_without_option \
-	server_without_option path_outgrown plain_reacts signed option_vanishes loss much_loss reorder rto below_one \
+	server_without_option path_outgrown plain_reacts signed signed_changes option_vanishes loss much_loss reorder rto below_one \
 	grows_again holes_below_one below_one_loss below_one_fq changes changes_below_one not_restricted settings \
 	others_untouched
