@@ -222,6 +222,13 @@ static inline void bolt_skb_leaves_now(struct sk_buff *skb)
 	skb_set_delivery_time(skb, 0, 0);
 }
 
+/* When TCP lets the packet leave; 0: now.  TCP_TX_DELAY comes on top, and is in no other stamp. */
+static inline u64 bolt_skb_stamp_ns(const struct sock *sk, const struct sk_buff *skb)
+{
+	return skb->tstamp ? ktime_to_ns(skb->tstamp) -
+			     (u64)tcp_sk(sk)->tcp_tx_delay * NSEC_PER_USEC : 0;
+}
+
 static inline bool bolt_is_ip6(const struct sk_buff *skb)
 {
 	return skb->protocol == htons(ETH_P_IPV6);

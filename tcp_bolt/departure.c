@@ -15,7 +15,8 @@
  * another congestion control may have set since.
  *
  * TCP stamps all packets with this time, also ACKs and retransmits, which are not delayed by a gap
- * or a pause.  A time in the future must then be replaced in three places:
+ * or a pause.  A time in the future must then be replaced in three places (TCP_TX_DELAY comes on
+ * top, only in skb->tstamp):
  *
  *   skb->tstamp  fq would hold the packet
  *   TSval        a later packet may depart earlier, since the window has grown or a shorter pause
@@ -77,7 +78,7 @@ static void bolt_fix_tsval(const struct sock *sk, struct tcphdr *th, u64 stamp_n
 static void bolt_tx_bypass_edt(struct sk_buff *skb, struct sock *sk, struct tcphdr *th, bool data,
 			       u64 now_ns)
 {
-	u64 stamp_ns = ktime_to_ns(skb->tstamp);
+	u64 stamp_ns = bolt_skb_stamp_ns(sk, skb);
 	struct sk_buff *sent;
 
 	/* done already: a VRF calls LOCAL_OUT twice */

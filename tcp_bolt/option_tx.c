@@ -114,7 +114,7 @@ static u64 bolt_stamp_ns(const struct sock *sk, const struct sk_buff *skb)
 	const struct sk_buff *sent;
 
 	if (likely(skb->tstamp))
-		return ktime_to_ns(skb->tstamp);
+		return bolt_skb_stamp_ns(sk, skb);
 	sent = bolt_sent_segment(sk, ntohl(tcp_hdr(skb)->seq));
 	return sent ? sent->skb_mstamp_ns : tcp_sk(sk)->tcp_clock_cache;
 }

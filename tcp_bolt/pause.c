@@ -116,7 +116,7 @@ static void bolt_pause_ack(struct sock *sk)
 /* A data packet leaves: the limit, if there is one, puts a gap behind it. */
 static void bolt_cap_out(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb)
 {
-	u64 now_ns = max_t(u64, tcp_sk(sk)->tcp_clock_cache, ktime_to_ns(skb->tstamp));
+	u64 now_ns = max(tcp_sk(sk)->tcp_clock_cache, bolt_skb_stamp_ns(sk, skb));
 
 	if (!bolt_cap_kbps(&f->pause.cap, now_ns))
 		return;

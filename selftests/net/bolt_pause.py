@@ -9,6 +9,8 @@ import bolt_ctl
 from bolt_ctl import LIBC, expect, failures, poll
 from lib_pause import CCS, MS, PORT, SLACK, Host, nstat, until
 
+TCP_TX_DELAY = 37
+
 
 def exact(cc, qdisc=None, family=4, size=2000000, pauses=(5 * MS, MS, 400000, 9999999), **more):
     """Pauses of several lengths, one after the other, all longer than a round trip: whatever the
@@ -145,8 +147,25 @@ def one_flow_only():
     h.close()
 
 
+def delayed():
+    """TCP_TX_DELAY is in no stamp but the packet's own: the BTS is of what was sent, and no TSval goes back"""
+    for cc in "cubic", "bolt":
+        h = Host()
+        h.stream(cc)
+        h.sock.setsockopt(socket.IPPROTO_TCP, TCP_TX_DELAY, 20000)
+        h.start(h.writer, h.peer)
+        h.start(h.reader, h.sock)
+        h.running(60)
+        came = h.bts(5 * MS)
+        h.paused(cc, came, 5 * MS)
+        h.streamed()
+        expect(f"{cc}: CtlTime", h.stat("CtlTime"), 0)
+        expect(f"{cc}: PAWS", nstat(h.h2, "TcpExtPAWSEstab"), 0)
+        h.close()
+
+
 TESTS = [every_cc, over_pfifo, over_fq, ipv6, bursts, replacing, clamped, connected_again,
-         one_flow_only]
+         one_flow_only, delayed]
 
 
 if __name__ == "__main__":

@@ -187,5 +187,22 @@ test_info() {
 		$(($(info "$tmp/client" data_segs_out) + 1))
 }
 
+# TCP_TX_DELAY is of each packet, not between two of them
+test_tx_delay() {
+	local took
+	setup_pair
+	in_ns "$H1" tc qdisc replace dev eth0 root fq
+	server "$H2" cc bolt listen "$A2" 5001 recv 1000000 send 1 recv-eof
+	took=$(date +%s%N)
+	client "$H1" cc bolt tx-delay 5000 connect "$A2" 5001 send 1000000 recv 1 outq info
+	took=$(($(date +%s%N) - took))
+	server_done
+	undisturbed
+	expect_ge "ns" "$took" 10000000
+	expect_le "ns" "$took" 150000000
+	expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt
+	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
+}
+
 run_tests sendfile splice zerocopy mixed tls tls_sendfile tls_splice passed passed_in_flight cork more \
-	nagle nodelay notsent_lowat pacing_before pacing_after info
+	nagle nodelay notsent_lowat pacing_before pacing_after tx_delay info

@@ -14,6 +14,7 @@
  *	reuseport 0|1		SO_REUSEPORT
  *	priority N		SO_PRIORITY
  *	zerocopy 0|1		SO_ZEROCOPY
+ *	tx-delay US		TCP_TX_DELAY
  *	notsent BYTES		TCP_NOTSENT_LOWAT
  *	ao ADDR KEY		sign with TCP-AO (RFC 5925) towards ADDR
  */
@@ -52,6 +53,7 @@ static const struct option {
 	{ "user-timeout",	IPPROTO_TCP,	TCP_USER_TIMEOUT },
 	{ "notsent",		IPPROTO_TCP,	TCP_NOTSENT_LOWAT },
 	{ "keepalive",		IPPROTO_TCP,	TCP_KEEPIDLE },
+	{ "tx-delay",		IPPROTO_TCP,	TCP_TX_DELAY },
 	{ "sndbuf",		SOL_SOCKET,	SO_SNDBUF },
 	{ "rcvbuf",		SOL_SOCKET,	SO_RCVBUF },
 	{ "pacing",		SOL_SOCKET,	SO_MAX_PACING_RATE },
