@@ -224,6 +224,9 @@ void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 	/* a middlebox may drop SYNs with unknown options */
 	if (inet_csk(sk)->icsk_retransmits >= BOLT_SYN_OFFERS || bolt_sk_is_signed(sk))
 		return;
+	/* selected after connect(): init() was called, and goes on without the option */
+	if (bolt_flow_locked(sk))
+		return;
 	/* LOCAL_IN stores the answer there */
 	if (!bolt_flow_get(sk, BOLT_FLOW_CC)) {
 		BOLT_INC_STATS(bn, NoMem);

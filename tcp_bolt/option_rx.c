@@ -53,8 +53,12 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	struct bolt_flow *f = bolt_flow_lookup(sk);
 	int state = READ_ONCE(sk->sk_state);
 
-	/* it waits for a SYN-ACK: after connect(), or after two SYNs that crossed */
-	if (!f || (state != TCP_SYN_SENT && (state != TCP_SYN_RECV || bolt_is_fastopen(sk))))
+	/*
+	 * It waits for a SYN-ACK: after connect(), or after two SYNs that crossed.  If its congestion
+	 * control was selected since, init() was called, and goes on without the option.
+	 */
+	if (!f || bolt_flow_controller(f) ||
+	    (state != TCP_SYN_SENT && (state != TCP_SYN_RECV || bolt_is_fastopen(sk))))
 		return;
 	/*
 	 * TCP checks the acknowledgment only later (RFC 9293, 3.10.7.3), so reject a blind guess
