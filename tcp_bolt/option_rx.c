@@ -180,8 +180,11 @@ static struct bolt_flow *bolt_rx_flow(struct bolt_net *bn, struct sk_buff *skb,
 		else if (form == BOLT_OPT_FULL &&
 			 !(1 << READ_ONCE(sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE)))
 			BOLT_INC_STATS(bn, OptUnexpected);
-	} else if (form == BOLT_OPT_FULL && (!sk || sk->sk_state == TCP_NEW_SYN_RECV)) {
-		/* a request, or a SYN cookie: TCP creates the child from this packet */
+	} else if (form == BOLT_OPT_FULL) {
+		/*
+		 * TCP creates the child from this packet: of a request, or with a SYN cookie, whose
+		 * listener TPROXY may have looked up.
+		 */
 		rx = bolt_rx_read(skb, th, off);
 		bolt_hs_note_packet(BOLT_HS_ESTABLISHED, bn, th, &rx);
 	}

@@ -108,6 +108,27 @@ test_cookies_ipv6() {
 	cookies 2001:db8::2
 }
 
+# Of the packet with the cookie, TPROXY finds the listener
+test_cookies_tproxy() {
+	setup_pair
+	in_ns "$H2" sysctl -qw net.ipv4.tcp_syncookies=2
+	in_ns "$H2" nft -f - <<-'NFT' || fail "nft"
+		table ip6 t {
+			chain c {
+				type filter hook prerouting priority mangle
+				tcp dport 5001 tproxy to :5001
+			}
+		}
+	NFT
+	server "$H2" cc bolt transparent 1 listen "$B2" 5001 recv 3000 send 3000 recv-eof
+	client "$H1" cc bolt connect "$B2" 5001 send 3000 recv 3000
+	server_done
+	expect_eq "cookies used" "$(stack "$H2" TcpExtSyncookiesRecv)" 1
+	both Negotiated 1
+	both Fallback 0
+	clean
+}
+
 # A socket that connects to itself is a simultaneous open with one side
 test_self() {
 	setup_pair
@@ -140,4 +161,4 @@ test_reuseport() {
 	clean
 }
 
-run_tests fastopen_ipv4 fastopen_ipv6 fastopen_mapped cookies_ipv4 cookies_ipv6 self reuseport
+run_tests fastopen_ipv4 fastopen_ipv6 fastopen_mapped cookies_ipv4 cookies_ipv6 cookies_tproxy self reuseport

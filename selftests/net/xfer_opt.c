@@ -15,6 +15,7 @@
  *	priority N		SO_PRIORITY
  *	zerocopy 0|1		SO_ZEROCOPY
  *	tx-delay US		TCP_TX_DELAY
+ *	transparent 0|1		IP_TRANSPARENT, of IPv6 too
  *	notsent BYTES		TCP_NOTSENT_LOWAT
  *	ao ADDR KEY		sign with TCP-AO (RFC 5925) towards ADDR
  */
@@ -54,6 +55,7 @@ static const struct option {
 	{ "notsent",		IPPROTO_TCP,	TCP_NOTSENT_LOWAT },
 	{ "keepalive",		IPPROTO_TCP,	TCP_KEEPIDLE },
 	{ "tx-delay",		IPPROTO_TCP,	TCP_TX_DELAY },
+	{ "transparent",	IPPROTO_IP,	IP_TRANSPARENT },
 	{ "sndbuf",		SOL_SOCKET,	SO_SNDBUF },
 	{ "rcvbuf",		SOL_SOCKET,	SO_RCVBUF },
 	{ "pacing",		SOL_SOCKET,	SO_MAX_PACING_RATE },
