@@ -181,7 +181,7 @@ void bolt_move_gap(struct sock *sk, struct bolt_flow *f, u64 end_ns)
 	if (likely(!f->pace_ns))
 		return;
 	f->pace_ns = end_ns;
-	bolt_move_departure(sk, f, tcp_send_head(sk));
+	bolt_move_departure(sk, f, sk->sk_state != TCP_CLOSE && tcp_send_head(sk));
 }
 
 /* LOCAL_OUT: any packet during a gap, except data that fq has to hold */
