@@ -169,7 +169,7 @@ static void bolt_attach(struct sock *sk, struct bolt_flow *f, bool speaks)
 	bolt_flow_set_locked(sk, f);
 	WRITE_ONCE(f->speaks, speaks);
 	tcp_sk(sk)->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* the route's initcwnd, or ten */
+	f->init_cwnd = tcp_snd_cwnd(tcp_sk(sk));	/* if new, the route's, or ten */
 	bolt_reduction_begin(sk, f);
 	f->recovery = inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery;
 	bolt_write_cwnd(sk, f, f->init_cwnd);

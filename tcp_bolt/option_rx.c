@@ -2,7 +2,7 @@
 /*
  * LOCAL_IN: read the option of received packets.
  *
- * This runs in softirq, before TCP and without the socket lock.  So it stores what it reads in
+ * This runs with BH off, before TCP and without the socket lock.  So it stores what it reads in
  * single words of the per-socket object, for the next packet sent and the next cong_control().  A
  * packet without options, or with timestamps only, costs one check of the TCP header.
  */
