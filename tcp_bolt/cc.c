@@ -210,6 +210,8 @@ static enum bolt_src_verdict bolt_on_src(struct sock *sk, struct bolt_flow *f, u
 	}
 	BOLT_INC_STATS(f->bn, SrcRx);
 	/* its counters are in the order of the verdicts */
+	BUILD_BUG_ON(BOLT_MIB_SrcFloor - BOLT_MIB_SrcDec !=
+		     BOLT_SRC_VERDICT_FLOOR - BOLT_SRC_VERDICT_DEC);
 	this_cpu_inc(f->bn->mib->v[BOLT_MIB_SrcDec + verdict]);
 	return verdict;
 }

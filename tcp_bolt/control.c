@@ -36,8 +36,10 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 	if (!p)
 		return BOLT_MIB_CtlLength;
 	verdict = bolt_msg_parse(p, len, &m);
+	/* its counters are in the order of the verdicts */
+	BUILD_BUG_ON(BOLT_MIB_CtlQuote - BOLT_MIB_CtlShort != BOLT_MSG_QUOTE - BOLT_MSG_SHORT);
 	if (verdict != BOLT_MSG_OK)
-		return BOLT_MIB_CtlShort + verdict - BOLT_MSG_SHORT;	/* in its order */
+		return BOLT_MIB_CtlShort + verdict - BOLT_MSG_SHORT;
 	if (m.type != BOLT_CTL_SRC && !READ_ONCE(bn->sfc))
 		return BOLT_MIB_BtsOff;
 	if (m.protocol != IPPROTO_TCP)
