@@ -183,12 +183,6 @@ bool bolt_is_fastopen(const struct sock *sk);
 struct bolt_flow *bolt_negotiated(struct sock *sk);
 void bolt_hs_forget(void);
 
-/* TCP sends no smaller segments than min_snd_mss: with the option they would exceed the MSS */
-static inline bool bolt_mss_has_room(const struct net *net, u32 mss)
-{
-	return mss >= READ_ONCE(net->ipv4.sysctl_tcp_min_snd_mss) + BOLT_TCPOPT_LEN;
-}
-
 /* attach.c: common to the controllers.  Context: socket locked */
 int bolt_controllers_register(void);
 void bolt_controllers_unregister(void);

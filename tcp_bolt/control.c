@@ -14,21 +14,12 @@
 #include "bolt.h"
 #include "bolt_msg.h"
 
-/* Without a configured key all messages pass, as not verified. */
-static bool bolt_tag_ok(const struct bolt_net *bn, const u8 *p, unsigned int len,
-			struct bolt_msg *m)
-{
-	const struct bolt_keys *keys = rcu_dereference(bn->tag_key);
-
-	m->verified = keys && bolt_msg_tag_ok(p, len, keys);
-	return !keys || m->verified;
-}
-
 /* *@about is set to the connection that the message is about, with a reference, if one is found */
 static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buff *skb,
 					      const u8 *p, unsigned int len, struct sock **about)
 {
 	enum bolt_msg_verdict verdict;
+	const struct bolt_keys *keys;
 	enum bolt_mib_item ret;
 	struct bolt_msg m;
 	struct sock *sk;
@@ -46,7 +37,10 @@ static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buf
 		return BOLT_MIB_CtlQuote;
 	if (bolt_ctl_ttl(skb) < READ_ONCE(bn->min_ttl))
 		return BOLT_MIB_CtlTtl;
-	if (!bolt_tag_ok(bn, p, len, &m))
+	/* without a key all messages pass, as not verified */
+	keys = rcu_dereference(bn->tag_key);
+	m.verified = keys && bolt_msg_tag_ok(p, len, keys);
+	if (keys && !m.verified)
 		return BOLT_MIB_CtlTag;
 	if (bolt_ctl_is_local(skb))
 		return BOLT_MIB_CtlLocal;

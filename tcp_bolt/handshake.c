@@ -260,7 +260,9 @@ struct bolt_flow *bolt_negotiated(struct sock *sk)
 		BOLT_INC_STATS(bn, NoHooks);
 		return NULL;
 	}
-	if (bolt_sk_is_signed(sk) || !bolt_mss_has_room(sock_net(sk), tcp_sk(sk)->rx_opt.mss_clamp))
+	/* TCP sends no smaller segments than min_snd_mss: with the option they would exceed the MSS */
+	if (bolt_sk_is_signed(sk) || tcp_sk(sk)->rx_opt.mss_clamp <
+	    READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_snd_mss) + BOLT_TCPOPT_LEN)
 		return NULL;
 	rcu_read_lock();
 	f = bolt_flow_lookup(sk);
