@@ -31,7 +31,7 @@
  * Packets wait for a CPU: one that runs the qdisc, or since 6.19 the one that enqueues a batch of
  * other CPUs' packets before any is dequeued.  A leaf of a classful qdisc waits for its parent.
  */
-static bool sfc_waits_for_cpu(const struct Qdisc *sch, struct Qdisc *root)
+static bool sfc_waits_for_cpu(struct Qdisc *sch, struct Qdisc *root)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
 

@@ -322,11 +322,10 @@ void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
 		if (!cfg->convert || !(cfg->prios & BIT(prio)))
 			pfc->tx[prio].ask_ns = 0;
-		if (!(cfg->prios & BIT(prio))) {
+		if (!(cfg->prios & BIT(prio)))
 			pfc->rx[prio] = (struct sfc_paused){ };
-		} else if ((u32)atomic_read(&pfc->bytes[prio]) > cfg->xoff) {
+		else if ((u32)atomic_read(&pfc->bytes[prio]) > cfg->xoff)
 			set_bit(prio, &pfc->full);
-		}
 	}
 	tasklet_schedule(&pfc->task);
 	spin_unlock_bh(&pfc->lock);

@@ -127,7 +127,7 @@ struct bolt_flow {
 	s32			inc_room;	/* packets that may have arrived with INC */
 	u32			nic_kbps;	/* rate of the outgoing device; 0: unknown */
 	u32			link_bytes;	/* bytes per packet on that link besides IP */
-	u32			init_cwnd;	/* packets; the BDP if configured, else as begun with */
+	u32			init_cwnd;	/* packets; the BDP if configured, or as found */
 	u32			pkt_bytes;	/* of a full packet, when that was computed */
 	u32			route_rtt_ns;	/* in which nic_kbps sends the route's initcwnd */
 	u32			max_cwnd;	/* packets */

@@ -260,7 +260,7 @@ struct bolt_flow *bolt_negotiated(struct sock *sk)
 		BOLT_INC_STATS(bn, NoHooks);
 		return NULL;
 	}
-	/* TCP sends no smaller segments than min_snd_mss: with the option they would exceed the MSS */
+	/* TCP sends no smaller segments than min_snd_mss, to which the option is added */
 	if (bolt_sk_is_signed(sk) || tcp_sk(sk)->rx_opt.mss_clamp <
 	    READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_min_snd_mss) + BOLT_TCPOPT_LEN)
 		return NULL;

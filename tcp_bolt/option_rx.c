@@ -54,8 +54,8 @@ static void bolt_rx_synack(struct bolt_net *bn, struct sock *sk, u32 ack_seq)
 	int state = READ_ONCE(sk->sk_state);
 
 	/*
-	 * It waits for a SYN-ACK: after connect(), or after two SYNs that crossed.  If its congestion
-	 * control was selected since, init() was called, and goes on without the option.
+	 * It waits for a SYN-ACK: after connect(), or after two SYNs that crossed.  If init() was
+	 * called, by setsockopt() since, it has begun without the option.
 	 */
 	if (!f || bolt_flow_controller(f) ||
 	    (state != TCP_SYN_SENT && (state != TCP_SYN_RECV || bolt_is_fastopen(sk))))

@@ -118,7 +118,8 @@ static bool has_master(const char *dev, const char * const *drivers)
  */
 static void check_pfc(const struct qdisc_port *p)
 {
-	static const char * const vrf[] = { "vrf", NULL }, * const lag[] = { "bonding", "team", NULL };
+	static const char * const lag[] = { "bonding", "team", NULL };
+	static const char * const vrf[] = { "vrf", NULL };
 	struct ethtool_pauseparam pause = { .cmd = ETHTOOL_GPAUSEPARAM };
 
 	if (!p->pfc)

@@ -8,8 +8,8 @@
  *     where no rule accepts the port.
  *
  * A rule about the port that looks at addresses or devices as well, at another chain or at a named
- * map, may let in just the switches: that is reported, and is nothing to fix.  A rule that accepts by
- * address or device alone is not understood.
+ * map, may let in just the switches: that is reported, and is nothing to fix.  A rule that accepts
+ * by address or device alone is not understood.
  */
 
 #include <ctype.h>
