@@ -527,7 +527,7 @@ test_devices() {
 	i=$(sysctl -n net.core.default_qdisc)
 	ctl -j -n "$H1" doctor
 	how=$(json '[.checks[] | select(.check == "mq").fix][0]')
-	expect "$how" in_ns "$H1" bash -c "${how//sudo /}"
+	expect "$how" ip netns exec "$H1" bash -c "${how//sudo /}"
 	expect_eq "each an sfc" "$(in_ns "$H1" tc qdisc show dev ifb7 | cut -d' ' -f2,4,5 | tr '\n' ,)" \
 		"mq root ,sfc parent 1:1,sfc parent 1:2,"
 	expect_eq "default qdisc" "$(sysctl -n net.core.default_qdisc)" "$i"
