@@ -5,6 +5,7 @@ The formats are those of Documentation/lab-link.rst and tools/lab/link/lablink_u
 """
 
 import struct
+from array import array
 from dataclasses import dataclass, field
 
 from .guest import RunError
@@ -60,17 +61,19 @@ def parse_samples(blob, device_keys):
         raise RunError("the samples of the link device have a format this lab does not know (lablink_samples)")
     columns = [COLUMN.unpack_from(blob, header_bytes + i * COLUMN.size) for i in range(ncols)]
     data = memoryview(blob)[header_bytes + ncols * COLUMN.size:]
-    rows = min(rows, len(data) // row_bytes if row_bytes else 0)
+    if len(data) < rows * row_bytes:
+        raise RunError("the samples of the link device are cut short: is the disk full?")
     data = data[:rows * row_bytes]
     wide, narrow = data.cast("Q"), data.cast("I")
     times = range(0, rows * interval, interval) if interval else range(0)
     for i, (kind, ident) in enumerate(columns):
-        first = wide[2 * i::2 * ncols].tolist()
-        second = narrow[4 * i + 2::4 * ncols].tolist()
+        # a list would take several times the memory
+        first = array("Q", wide[2 * i::2 * ncols].tobytes())
+        second = array("I", narrow[4 * i + 2::4 * ncols].tobytes())
         if kind == DEVICE:
             queues[device_keys[ident]] = (times, second, first)
         else:
-            third = narrow[4 * i + 3::4 * ncols].tolist()
+            third = array("I", narrow[4 * i + 3::4 * ncols].tobytes())
             socks[ident] = (times, second, first, third)
     return queues, socks
 
