@@ -130,7 +130,10 @@ static void copy_file(const char *path, FILE *out)
 	if (fd < 0)
 		return;
 	while ((n = read(fd, buf, sizeof(buf))) > 0)
-		fwrite(buf, 1, n, out);
+		if (fwrite(buf, 1, n, out) != (size_t)n)
+			die("writing what %s has: %s", path, strerror(errno));
+	if (n < 0)
+		die("%s: %s", path, strerror(errno));
 	close(fd);
 }
 
