@@ -11,6 +11,7 @@ it is right.
 """
 
 import ctypes
+import json
 import os
 import socket
 import struct
@@ -294,6 +295,12 @@ def checksum(data):
     while total >> 16:
         total = (total & 0xffff) + (total >> 16)
     return ~total & 0xffff
+
+
+def mac_of(host):
+    """Of its eth0"""
+    link = subprocess.run(["ip", "-n", host, "-j", "link", "show", "eth0"], capture_output=True, text=True, check=True).stdout
+    return bytes.fromhex(json.loads(link)[0]["address"].replace(":", ""))
 
 
 def packed(quote, type, tx, number=0, version=2, flags=0, dscp=0, queue=100000000, rate=10000000,
