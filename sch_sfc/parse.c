@@ -24,6 +24,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
+#include <bolt_ip6.h>
 #include <bolt_keys.h>
 #include "packet.h"
 
@@ -57,7 +58,6 @@ static int sfc_parse_ip6(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4
 {
 	const struct ipv6hdr *ip6h;
 	struct ipv6hdr buf;
-	__be16 frag_off;
 	u32 tot;
 	u8 next;
 	int off;
@@ -75,8 +75,8 @@ static int sfc_parse_ip6(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4
 	memcpy(pkt->flow.saddr, &ip6h->saddr, sizeof(pkt->flow.saddr));
 	memcpy(pkt->flow.daddr, &ip6h->daddr, sizeof(pkt->flow.daddr));
 	next = ip6h->nexthdr;
-	off = ipv6_skip_exthdr(skb, pkt->l3_off + sizeof(*ip6h), &next, &frag_off);
-	if (off < 0 || frag_off || off - pkt->l3_off > tot)
+	off = bolt_ip6_skip(skb, pkt->l3_off + sizeof(*ip6h), &next);
+	if (off < 0 || off - pkt->l3_off > tot)
 		return -1;
 	pkt->l4_off = off;
 	*l4_len = tot - (off - pkt->l3_off);

@@ -9,6 +9,7 @@
 
 #include <net/ipv6.h>
 
+#include "bolt_ip6.h"
 #include "bolt.h"
 
 /*
@@ -241,15 +242,14 @@ static bool bolt_rx_no_option(const struct sk_buff *skb, unsigned int thoff)
 int bolt_thoff(const struct sk_buff *skb)
 {
 	int thoff = sizeof(struct ipv6hdr);
-	__be16 frag = 0;
 	u8 proto;
 
 	if (!bolt_is_ip6(skb))
 		return ip_hdr(skb)->protocol == IPPROTO_TCP ? ip_hdrlen(skb) : -1;
 	proto = ipv6_hdr(skb)->nexthdr;
 	if (proto != IPPROTO_TCP)
-		thoff = ipv6_skip_exthdr(skb, thoff, &proto, &frag);
-	return proto == IPPROTO_TCP && !frag ? thoff : -1;
+		thoff = bolt_ip6_skip(skb, thoff, &proto);
+	return proto == IPPROTO_TCP ? thoff : -1;
 }
 
 unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)

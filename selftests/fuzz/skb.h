@@ -40,13 +40,6 @@
 #define CHECKSUM_NONE		0
 #define CHECKSUM_PARTIAL	3
 
-struct frag_hdr {
-	u8	nexthdr;
-	u8	reserved;
-	__be16	frag_off;
-	__be32	identification;
-};
-
 struct net_device {
 	unsigned short	type;
 };
@@ -167,30 +160,10 @@ static inline u8 ipv6_get_dsfield(const struct ipv6hdr *ip6h)
 	return p[0] << 4 | p[1] >> 4;
 }
 
-/* Where the headers end that IPv6 may have before L4; stops at a fragment that is not the first */
-static inline int ipv6_skip_exthdr(const struct sk_buff *skb, int off, u8 *next, __be16 *frag_off)
+static inline bool ipv6_ext_hdr(u8 next)
 {
-	u8 head[2], proto = *next;
-	int len;
-
-	*frag_off = 0;
-	for (;; off += len, proto = head[0]) {
-		if (proto != NEXTHDR_HOP && proto != NEXTHDR_ROUTING && proto != NEXTHDR_DEST &&
-		    proto != NEXTHDR_AUTH && proto != NEXTHDR_FRAGMENT && proto != NEXTHDR_NONE)
-			break;
-		if (proto == NEXTHDR_NONE || skb_copy_bits(skb, off, head, 2))
-			return -1;
-		len = proto == NEXTHDR_AUTH ? 4 * (head[1] + 2) : 8 * (head[1] + 1);
-		if (proto != NEXTHDR_FRAGMENT)
-			continue;
-		if (skb_copy_bits(skb, off + 2, frag_off, 2))
-			return -1;
-		if (ntohs(*frag_off) & ~7)
-			break;
-		len = 8;
-	}
-	*next = proto;
-	return off;
+	return next == NEXTHDR_HOP || next == NEXTHDR_ROUTING || next == NEXTHDR_FRAGMENT ||
+	       next == NEXTHDR_AUTH || next == NEXTHDR_NONE || next == NEXTHDR_DEST;
 }
 
 static inline void ipv6_addr_set_v4mapped(__be32 addr, void *to)

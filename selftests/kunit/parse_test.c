@@ -372,6 +372,56 @@ static void sfc_has_segments_test(struct kunit *test)
 	}
 }
 
+/* TCP behind @n headers of eight bytes, the first of type @kind, all others destination options */
+static unsigned int extended(u8 *to, u8 kind, unsigned int n, u16 fragment)
+{
+	u8 *h = to + L2 + sizeof(struct ipv6hdr), *type = to + L2 + 6;
+
+	memcpy(to, plain6, L2 + sizeof(struct ipv6hdr));
+	to[L2 + 5] = 8 * n + sizeof(struct tcphdr);
+	memset(h, 0, to[L2 + 5]);
+	put_unaligned_be16(fragment, h + 2);
+	for (; n--; kind = NEXTHDR_DEST) {
+		*type = kind;
+		type = h;
+		h += 8;
+	}
+	*type = IPPROTO_TCP;
+	h[12] = 0x50;
+	return h + sizeof(struct tcphdr) - to;
+}
+
+static void sfc_parse_exthdr_test(struct kunit *test)
+{
+	static const struct {
+		const char *name;
+		u8 kind, n;
+		u16 fragment;
+		u8 proto;
+	} rows[] = {
+		{ "one", NEXTHDR_DEST, 1, 0, IPPROTO_TCP },
+		{ "as many as may be", NEXTHDR_DEST, 12, 0, IPPROTO_TCP },
+		{ "one too many", NEXTHDR_DEST, 13, 0, 0 },
+		{ "AH", NEXTHDR_AUTH, 1, 0, 0 },
+		{ "a fragment that is all", NEXTHDR_FRAGMENT, 1, 0, IPPROTO_TCP },
+		{ "first fragment", NEXTHDR_FRAGMENT, 1, 1, 0 },
+		{ "... with options", NEXTHDR_FRAGMENT, 2, 1, 0 },
+		{ "last fragment", NEXTHDR_FRAGMENT, 1, 8, 0 },
+		{ "nothing", NEXTHDR_NONE, 1, 0, 0 },
+	};
+	struct sfc_pkt pkt;
+	unsigned int i, len;
+	u8 bytes[ROOM];
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		len = extended(bytes, rows[i].kind, rows[i].n, rows[i].fragment);
+		pkt = parse(test, bytes, len, len);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.flow.family, 6, "%s", rows[i].name);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.flow.proto, rows[i].proto, "%s", rows[i].name);
+		cut(test, rows[i].name, bytes, len, &pkt, 1);
+	}
+}
+
 static struct kunit_case sfc_parse_cases[] = {
 	KUNIT_CASE(sfc_parse_test),
 	KUNIT_CASE(sfc_parse_any_test),
@@ -380,6 +430,7 @@ static struct kunit_case sfc_parse_cases[] = {
 	KUNIT_CASE(sfc_parse_lengths_test),
 	KUNIT_CASE(sfc_parse_misnamed_test),
 	KUNIT_CASE(sfc_has_segments_test),
+	KUNIT_CASE(sfc_parse_exthdr_test),
 	{ }
 };
 

@@ -7,10 +7,12 @@
 
 import os
 import random
+import socket
+import struct
 import sys
 
 import bolt_ctl
-from bolt_ctl import Flow, expect, packed, poll, sh
+from bolt_ctl import Flow, checksum, expect, mac_of, packed, poll, sh
 from lib_pause import Owner
 from lib_ynl import Family, unprivileged
 
@@ -182,7 +184,29 @@ def oracle():
     f.close()
 
 
-TESTS = [blind, exact, exact_deferred, crowd, unsent, oracle]
+def ah():
+    """What is behind a header of AH is believed when AH has been verified and removed, and not before"""
+    f = Flow(family=6)
+    src, dst = (socket.inet_pton(socket.AF_INET6, a) for a in reversed(f.ip))
+    # no number is right, which OptWindow would count
+    segment = struct.pack("!HHIIBBHHH", 5001, f.sport, 0, f.una + 2**31 & 0xffffffff, 8 << 4, 0x10, 1000, 0, 0) + \
+        struct.pack("!BBHBBHI", 254, 12, 0xb017, 0x40, 1, 0, 0)
+    total = checksum(src + dst + struct.pack("!II", len(segment), 6) + segment)
+    segment = segment[:16] + struct.pack("!H", total) + segment[18:]
+    with f.h2, socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as raw:
+        # not through the qdisc that cuts off ACKs
+        raw.setsockopt(263, 20, 1)
+        raw.bind(("eth0", 0))
+        before = f.h1.stats()["OptWindow"]
+        for proto, head in ((51, struct.pack("!BBHI", 6, 0, 0, 1)), (60, bytes([6, 0, 1, 4, 0, 0, 0, 0]))):
+            packet = struct.pack("!IHBB", 6 << 28, len(head + segment), proto, 64) + src + dst + head + segment
+            raw.send(mac_of(f.h1.name) + mac_of(f.h2.name) + b"\x86\xdd" + packet)
+    poll(lambda: f.h1.stats()["OptWindow"] > before, "behind destination options it is read")
+    expect("read", f.h1.stats()["OptWindow"] - before, 1)
+    f.close()
+
+
+TESTS = [blind, exact, exact_deferred, crowd, unsent, oracle, ah]
 
 
 if __name__ == "__main__":
