@@ -39,9 +39,9 @@ def guessed(f, type, what, counters, **known):
 
 def blind():
     """Who knows addresses and ports has to guess a sequence number and a stamp, and neither helps with the
-    other: SRC and BTS of a bolt connection, BTS of a cubic one"""
+    other: SRC and BTS of a bolt connection, BTS and CNM of a cubic one"""
     random.seed(19)
-    for cc, types in ((b"bolt", (1, 2)), (b"cubic", (2,))):
+    for cc, types in ((b"bolt", (1, 2)), (b"cubic", (2, 3))):
         f = Flow(cc=cc)
         f.h1.sysctl("bolt.sfc", 1)
         expect("packets in flight", bool(f.flight), True)
@@ -50,7 +50,7 @@ def blind():
             guessed(f, type, f"{cc}, {type}, both", ["CtlSeq"])
             guessed(f, type, f"{cc}, {type}, stamp known", ["CtlSeq"], tx=tx)
             guessed(f, type, f"{cc}, {type}, sequence number known", ["CtlTime"], seq=seq)
-        expect("pauses", f.h1.stats()["Pauses"], 0)
+        expect("pauses, limits", (f.h1.stats()["Pauses"], f.h1.stats()["CnmRx"]), (0, 0))
         f.close()
 
 
