@@ -67,7 +67,7 @@ struct sk_buff {
 #define qdisc_skb_cb(skb)	((struct { u8 data[8]; } *)(skb))
 
 struct sfc_sched {
-	struct { u32 flags; } cfg;
+	struct { u32 flags; u8 dscp[64], defband; } cfg;
 	struct { struct { u32 kbps; } rate; } alg;
 };
 
