@@ -554,4 +554,4 @@ test_absent() {
 	expect_eq "qdisc" "$status $(<"$tmp/out")" "0 []"
 }
 
-run_tests usage help version qdisc_as_tc qdisc_where names flows signals stats dumps older_module many_packets other_version user json absent
+run_tests usage help version qdisc_as_tc qdisc_where names flows signals ss stats dumps older_module many_packets other_version user json absent
