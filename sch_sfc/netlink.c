@@ -71,6 +71,10 @@ static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_FLAGS]		= NLA_POLICY_BITFIELD32(TC_SFC_F_ALL),
 	[TCA_SFC_TAGKEY]	= { .type = NLA_BINARY, .len = sizeof(siphash_key_t) },
 	[TCA_SFC_SWITCHKEY]	= { .type = NLA_BINARY, .len = sizeof(struct bolt_keys) },
+	[TCA_SFC_HOLDSHARE]	= { .type = NLA_REJECT,
+				    .reject_message = "holdshare is share of sfc_hold" },
+	[TCA_SFC_MINTTL]	= { .type = NLA_REJECT,
+				    .reject_message = "minttl is an option of sfc_hold" },
 	[TCA_SFC_WEIGHTS]	= { .type = NLA_BINARY, .len = TC_SFC_BANDS_MAX },
 	[TCA_SFC_SRCPROB]	= { .type = NLA_BINARY, .len = TC_SFC_BANDS_MAX },
 };
