@@ -58,6 +58,34 @@ static void sfc_hold_pause(struct sfc_hold *h, struct sfc_hold_flow *f,
 	}
 }
 
+/* A BTS, and what every sfc_hold finds of it */
+struct sfc_hold_bts {
+	const u8		*p;
+	unsigned int		len;
+	struct bolt_msg		m;
+	struct sfc_flow		flow;
+	u64			hash;
+	bool			own;	/* by another host, about a flow of the addressee */
+	u8			ttl;
+	/* @tag_ok is under @keys, which are mostly those of the next sfc_hold as well */
+	bool			judged;
+	bool			tag_ok;
+	struct bolt_keys	keys;
+};
+
+/* Context: @lock held */
+static bool sfc_hold_tag_ok(const struct sfc_hold *h, struct sfc_hold_bts *b)
+{
+	if (!h->cfg.tagged)
+		return h->cfg.notagkey;
+	if (!b->judged || memcmp(&b->keys, &h->cfg.keys, sizeof(b->keys))) {
+		b->keys = h->cfg.keys;
+		b->tag_ok = bolt_msg_tag_ok(b->p, b->len, &b->keys);
+		b->judged = true;
+	}
+	return b->tag_ok;
+}
+
 /* Does the message quote a packet that its addressee has sent? */
 static bool sfc_hold_own(const struct sk_buff *skb, const struct bolt_msg *m)
 {
@@ -68,31 +96,27 @@ static bool sfc_hold_own(const struct sk_buff *skb, const struct bolt_msg *m)
 }
 
 /*
- * A BTS @m, of @len bytes at @p, about a flow that is not TCP.  It is accepted if it was not sent
- * by this host, its tag and TTL are valid, it is addressed to the sender of the quoted packet, and
- * the flow has sent a packet by this port within a second.  A datagram has nothing to echo, so only
- * a tag proves that the sender has seen it.  Returns the counter to increment; no message is ever
- * answered.  Context: @lock held
+ * A BTS about a flow that is not TCP.  It is accepted if it was not sent by this host, its tag and
+ * TTL are valid, it is addressed to the sender of the quoted packet, and the flow has sent a packet
+ * by this port within a second.  A datagram has nothing to echo, so only a tag proves that the
+ * sender has seen it.  The tag is verified first: without a key, counters tell nobody which flows
+ * there are.  Returns the counter to increment; no message is ever answered.  Context: @lock held
  */
-static u64 *sfc_hold_hear(struct sfc_hold *h, const struct sk_buff *skb, const u8 *p,
-			  unsigned int len, const struct bolt_msg *m)
+static u64 *sfc_hold_hear(struct sfc_hold *h, struct sfc_hold_bts *b)
 {
-	struct sfc_flow flow = sfc_msg_flow(m);
-	u64 now = ktime_get_ns(), hash = sfc_hold_hash(h, &flow);
+	u64 now = ktime_get_ns();
 	struct sfc_hold_flow *f;
 
-	if (bolt_ctl_is_local(skb) || !sfc_hold_own(skb, m) || !sfc_flow_has_answer(&flow) ||
-	    bolt_ctl_ttl(skb) < h->cfg.minttl ||
-	    (h->cfg.tagged ? !bolt_msg_tag_ok(p, len, &h->cfg.keys) : !h->cfg.notagkey))
+	if (!b->own || b->ttl < h->cfg.minttl || !sfc_hold_tag_ok(h, b))
 		return &h->stats.refused;
-	if (m->pause_ns > BOLT_PAUSE_ABSURD_NS)
+	if (b->m.pause_ns > BOLT_PAUSE_ABSURD_NS)
 		return &h->stats.oversize;
-	f = sfc_hold_find(h->flows, &h->pause, hash, now);
+	f = sfc_hold_find(h->flows, &h->pause, b->hash, now);
 	if (!f)
 		return &h->stats.full;
-	if (!sfc_hold_has_sent(f, hash, now))
+	if (!sfc_hold_has_sent(f, b->hash, now))
 		return &h->stats.stale;
-	sfc_hold_pause(h, f, &flow, m->pause_ns, now);
+	sfc_hold_pause(h, f, &b->flow, b->m.pause_ns, now);
 	return &h->stats.bts;
 }
 
@@ -112,26 +136,31 @@ static bool sfc_hold_same_vrf(const struct net_device *dev, const struct net_dev
 bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *p,
 		      unsigned int len)
 {
+	struct sfc_hold_bts b = { .p = p, .len = len };
 	struct sfc_hold *h;
-	struct bolt_msg m;
 	bool ours = false;
 
 	if (!p || udp_hdr(skb)->source != udp_hdr(skb)->dest ||
-	    bolt_msg_parse(p, len, &m) != BOLT_MSG_OK ||
-	    m.type != BOLT_CTL_BTS || m.protocol == IPPROTO_TCP)
+	    bolt_msg_parse(p, len, &b.m) != BOLT_MSG_OK ||
+	    b.m.type != BOLT_CTL_BTS || b.m.protocol == IPPROTO_TCP)
 		return false;
 	/* nothing proves that our flow has met the queue: anybody could have chosen the segments */
-	if (m.segments)
+	if (b.m.segments)
 		return false;
+	b.flow = sfc_msg_flow(&b.m);
+	b.hash = sfc_hold_hash(net, &b.flow);
+	b.own = !bolt_ctl_is_local(skb) && sfc_hold_own(skb, &b.m) && sfc_flow_has_answer(&b.flow);
+	b.ttl = bolt_ctl_ttl(skb);
 	list_for_each_entry_rcu(h, &sfc_switch_of(net)->holds, list) {
 		if (!sfc_hold_same_vrf(qdisc_dev(h->watchdog.qdisc), skb->dev))
 			continue;
 		spin_lock(&h->lock);
 		if (h->cfg.port == port) {
-			++*sfc_hold_hear(h, skb, p, len, &m);
+			++*sfc_hold_hear(h, &b);
 			ours = true;
 		}
 		spin_unlock(&h->lock);
 	}
+	memzero_explicit(&b.keys, sizeof(b.keys));
 	return ours;
 }

@@ -23,7 +23,6 @@
  *
  * Locking: the qdisc's lock guards the queues, @lock inside it the flows.  A BTS takes @lock alone.
  */
-#include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 #include <net/netlink.h>
@@ -55,7 +54,8 @@ static bool sfc_hold_keep(struct Qdisc *sch, struct sk_buff *skb)
 
 	spin_lock(&h->lock);
 	now = ktime_get_ns();
-	f = sfc_hold_sent(h->flows, &h->pause, sfc_hold_hash(h, &pkt.flow), now);
+	f = sfc_hold_sent(h->flows, &h->pause, sfc_hold_hash(dev_net(qdisc_dev(sch)), &pkt.flow),
+			  now);
 	wait = f && (f->held.qlen || bolt_pause_active(&f->clock, now));
 	drop = wait && h->stats.held_pkts &&
 	       !sfc_hold_fits(h->cfg.limit, h->stats.held_pkts + 1,
@@ -328,7 +328,6 @@ static int sfc_hold_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	spin_lock_init(&h->lock);
 	qdisc_watchdog_init(&h->watchdog, sch);
 	h->child = &noop_qdisc;
-	get_random_bytes(&h->flow_key, sizeof(h->flow_key));
 	h->cfg = (struct sfc_hold_config){
 		.limit = SFC_LIMIT_DEFAULT,
 		.port = BOLT_CTL_PORT,

@@ -125,7 +125,6 @@ struct sfc_hold {
 	struct list_head		list;	/* on the namespace's */
 	/* port that is open for it, 0: none; RTNL */
 	u16				listening;
-	siphash_key_t			flow_key;	/* of hashes */
 	spinlock_t			lock;	/* for all below, and @next_ns */
 	struct sfc_hold_config		cfg;
 	struct bolt_pause_conf		pause;
@@ -133,10 +132,10 @@ struct sfc_hold {
 	struct sfc_hold_flow		*flows;	/* SFC_HOLD_FLOWS of them */
 };
 
-/* What a flow is known by */
-static inline u64 sfc_hold_hash(const struct sfc_hold *h, const struct sfc_flow *f)
+/* What a flow is known by, to every sfc_hold of the namespace */
+static inline u64 sfc_hold_hash(const struct net *net, const struct sfc_flow *f)
 {
-	return siphash(f, sizeof(*f), &h->flow_key) ?: 1;
+	return siphash(f, sizeof(*f), &sfc_switch_of(net)->hold_key) ?: 1;
 }
 #endif
 

@@ -177,6 +177,7 @@ struct sfc_switch {
 	struct sfc_cache	*cache;	/* NULL until a port wants it or the estimator */
 	struct xarray		edges;	/* devices with an sfc marked "edge", by ifindex */
 	struct list_head	holds;	/* every sfc_hold; RTNL, read under RCU */
+	siphash_key_t		hold_key;	/* of the hashes of their flows */
 	struct sfc_memory	mem;
 	/* random number of its clock for other switches: the clock starts anew with the machine */
 	u32			clock;

@@ -778,8 +778,12 @@ def below():
 
 
 def two_ports():
-    """Two ports of a host: the one that the quoted flow left by holds it"""
+    """Two ports of a host: the one that the quoted flow left by holds it, and each goes by its own key"""
     h = Port()
+
+    def of(dev):
+        out = subprocess.run(["tc", "-n", a, "-s", "-j", "qdisc", "show", "dev", dev], capture_output=True, text=True, check=True)
+        return {k: v for k, v in json.loads(out.stdout)[0].items() if k in ("bts", "stale", "refused")}
     a, b = h.h1.name, h.h2.name
     sh(f"ip link add name eth1 netns {a} type veth peer name eth1 netns {b}; "
        f"ip -n {a} link set eth1 up; ip -n {b} link set eth1 up; "
@@ -789,9 +793,14 @@ def two_ports():
     h.bts(5 * MS)
     h.send(2)
     h.counters("eth0", held=2, bts=1, stale=0)
-    out = subprocess.run(["tc", "-n", a, "-s", "-j", "qdisc", "show", "dev", "eth1"],
-                         capture_output=True, text=True, check=True).stdout
-    expect("eth1", json.loads(out)[0]["bts"], 0)
+    expect("eth1", of("eth1"), {"bts": 0, "stale": 1, "refused": 0})
+    keys = bytes(16), KEY
+    for dev, key in zip(("eth0", "eth1"), keys):
+        h.tc(f"qdisc change dev {dev} root sfc_hold tagkey {key.hex()}")
+    for key, *want in (keys[0], (2, 0, 0), (0, 1, 1)), (keys[1], (2, 1, 0), (0, 1, 2)):
+        h.bts(5 * MS, key=key)
+        expect(f"key {key.hex()}", [tuple(of(dev).values()) for dev in ("eth0", "eth1")], want)
+    h.tc("qdisc change dev eth0 root sfc_hold notagkey")
     # the other one goes, the hooks stay
     h.tc("qdisc del dev eth1 root")
     h.received(3)
