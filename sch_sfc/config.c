@@ -3,6 +3,7 @@
  * The configuration of a port: validation, and the parameters derived from it and the device.
  *
  *	netlink.c ---> struct sfc_config ---> sfc_config_check()	is it possible?
+ *					 ---> sfc_config_prepare()	memory that it needs
  *					 ---> sfc_config_derive()	rate, MTU, thresholds
  *					 ---> sfc_config_commit()	with the tree locked
  *	the device's speed or MTU changes --> sfc_config_refresh()

@@ -29,7 +29,7 @@
 
 /*
  * Packets wait for a CPU: one that runs the qdisc, or since 6.19 the one that enqueues a batch of
- * other CPUs' packets before any is dequeued.  A leaf of a classful qdisc waits for its parent.
+ * other CPUs' packets before any is dequeued.  A leaf of a qdisc that schedules waits for it.
  */
 static bool sfc_waits_for_cpu(struct Qdisc *sch, struct Qdisc *root)
 {
@@ -40,12 +40,12 @@ static bool sfc_waits_for_cpu(struct Qdisc *sch, struct Qdisc *root)
 }
 
 /*
- * Find out whether the packets wait for the link, or for a CPU.
- * Packets that arrive while another CPU runs the qdisc, with the device's queue open, wait for
- * that CPU: this is lock contention, not congestion, and is not signalled.  The backlog counts
- * as the link's as soon as the device's queue is found stopped or a packet was requeued, and
- * from then on until the queue is empty.  A port that shapes, or is the leaf of a classful
- * qdisc, always waits for the link.  The paper has no such distinction.
+ * Find out whether the packets wait for the link, or for a CPU.  Packets that arrive while another
+ * CPU runs the qdisc, with the device's queue open, wait for that CPU: this is lock contention, not
+ * congestion, and is not signalled.  The backlog counts as the link's as soon as the device's queue
+ * is found stopped or a packet was requeued, and from then on until the queue is empty.  A port
+ * that shapes, or is the leaf of a qdisc that schedules, always waits for the link.  The paper has
+ * no such distinction.
  */
 static void sfc_find_wait(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {

@@ -56,7 +56,7 @@ void bolt_hs_forget(void)
 	this_cpu_write(bolt_hs_note.what, BOLT_HS_NONE);
 }
 
-/* LOCAL_IN leaves a note; @rx: of a full option, or NULL.  Context: softirq */
+/* LOCAL_IN leaves a note; @rx: of a full option, or NULL.  Context: BH off */
 void bolt_hs_note_packet(enum bolt_hs what, const struct bolt_net *bn, const struct tcphdr *th,
 			 const struct bolt_rx *rx)
 {

@@ -2,9 +2,10 @@
 /*
  * LOCAL_IN: read the option of received packets.
  *
- * This runs with BH off, before TCP and without the socket lock.  So it stores what it reads in
- * single words of the per-socket object, for the next packet sent and the next cong_control().  A
- * packet without options, or with timestamps only, costs one check of the TCP header.
+ * This runs in softirq, or behind NFQUEUE in process context, before TCP and without the socket
+ * lock.  So it stores what it reads in single words of the per-socket object, for the next packet
+ * sent and the next cong_control().  A packet without options, or with timestamps only, costs one
+ * check of the TCP header.
  */
 
 #include <net/ipv6.h>
@@ -184,7 +185,8 @@ static struct bolt_flow *bolt_rx_flow(struct bolt_net *bn, struct sk_buff *skb,
 	} else if (form == BOLT_OPT_FULL) {
 		/*
 		 * TCP creates the child from this packet: of a request, or with a SYN cookie, whose
-		 * listener TPROXY may have looked up.
+		 * listener TPROXY may have looked up.  In TIME-WAIT it is nobody's, and the next
+		 * packet clears the note.
 		 */
 		rx = bolt_rx_read(skb, th, off);
 		bolt_hs_note_packet(BOLT_HS_ESTABLISHED, bn, th, &rx);

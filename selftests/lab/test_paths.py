@@ -43,7 +43,7 @@ class Case(unittest.TestCase):
         return path
 
     def command(self, *words, cwd=None, **env):
-        env = {k: v for k, v in os.environ.items() if k not in ("O", "OUT", "MAKEFLAGS", "MAKELEVEL") and not k.startswith("BOLT_CHECK_")} | env
+        env = {k: v for k, v in os.environ.items() if k not in ("O", "OUT", "MAKEFLAGS", "MAKELEVEL") and not k.startswith(("BOLT_CHECK_", "BOLT_FUZZ_", "BOLT_SOAK_", "BOLT_TOGGLES", "FUZZ_"))} | env
         return subprocess.run([str(w) for w in words], cwd=cwd or self.top, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
     def refused(self, *words, says="", **options):
@@ -349,6 +349,8 @@ class Check(Case):
                              ("", "lab", "net"), ("readme.sh", "qemu", "net", "smp")):
             result = self.command(context.TREE / "selftests/groups/guest", *words, BOLT_CHECK_OUT=str(self.top), BOLT_CHECK_TESTS=name)
             self.assertEqual((result.returncode, result.stdout[:9], len(result.stdout.splitlines())), (1, "Bail out!", 1), (name, result))
+        result = self.command(context.TREE / "selftests/groups/qemu", BOLT_CHECK_OUT=str(self.top), BOLT_CHECK_TESTS="backends smp_ky.sh")
+        self.assertEqual((result.returncode, result.stdout[:9]), (1, "Bail out!"), result)
 
     def test_a_name_that_nothing_has_is_an_error(self):
         for name in ("scenarios/check_results", "mutate"):

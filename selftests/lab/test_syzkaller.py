@@ -157,6 +157,8 @@ def policy(numbers):
         array = re.search(r"^static const struct nla_policy .*?^};$", text, re.M | re.S)[0]
         rows += re.findall(rf"^\s*\[{prefix}(\w+)\]\s*= (.*),$", array, re.M)
         for name, rule in rows:
+            if "NLA_REJECT" in rule:
+                continue
             if m := re.search(r"\bNLA_(FLAG|U\d+)\b", rule):
                 width = (NLA[m[0]],) * 2
             elif "BITFIELD32" in rule:
