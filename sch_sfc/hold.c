@@ -23,6 +23,7 @@
  *
  * Locking: the qdisc's lock guards the queues, @lock inside it the flows.  A BTS takes @lock alone.
  */
+#include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 #include <net/netlink.h>
@@ -319,6 +320,7 @@ static void sfc_hold_reset(struct Qdisc *sch)
 static int sfc_hold_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct sfc_hold *h = qdisc_priv(sch);
+	struct sfc_switch *sw;
 	struct Qdisc *child;
 	int err;
 
@@ -346,7 +348,10 @@ static int sfc_hold_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 		return PTR_ERR(child);
 	h->child = child;
 	qdisc_hash_add(child, true);
-	list_add_tail_rcu(&h->list, &sfc_switch_of(dev_net(qdisc_dev(sch)))->holds);
+	sw = sfc_switch_of(dev_net(qdisc_dev(sch)));
+	if (list_empty(&sw->holds))
+		get_random_bytes(&sw->hold_key, sizeof(sw->hold_key));
+	list_add_tail_rcu(&h->list, &sw->holds);
 	return 0;
 }
 

@@ -162,7 +162,6 @@ static int __net_init sfc_switch_init(struct net *net)
 	xa_init(&sw->mem.devices);
 	sw->mem.grain = 1;
 	INIT_LIST_HEAD(&sw->holds);
-	get_random_bytes(&sw->hold_key, sizeof(sw->hold_key));
 	sw->clock = get_random_u32();
 	return 0;
 }
