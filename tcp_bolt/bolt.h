@@ -111,7 +111,7 @@ void bolt_tx_bypass_pause(struct sock *sk, const struct bolt_flow *f, struct sk_
 			  struct tcphdr *th, bool data);
 
 /* rate.c: link speeds of devices */
-void bolt_rate_module_init(void);
+int bolt_rate_module_init(void);
 void bolt_rate_module_exit(void);
 void bolt_rate_work(struct work_struct *work);
 u32 bolt_rate_kbps(struct bolt_net *bn, int ifindex);

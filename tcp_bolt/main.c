@@ -134,7 +134,9 @@ static int __init bolt_module_init(void)
 	/* the machine's own namespace, before an ordinary socket takes the port */
 	if (bolt_hooks_first)
 		bolt_control_open(bolt_net(&init_net));
-	bolt_rate_module_init();
+	err = bolt_rate_module_init();
+	if (err)
+		goto err_ctl;
 	err = genl_register_family(&bolt_genl_family);
 	if (err)
 		goto err_rate;
@@ -148,6 +150,7 @@ err_genl:
 	genl_unregister_family(&bolt_genl_family);
 err_rate:
 	bolt_rate_module_exit();
+err_ctl:
 	bolt_ctl_unregister(BOLT_CTL_TCP_BOLT);
 	unregister_pernet_subsys(&bolt_net_ops);
 err_fallback:

@@ -17,6 +17,9 @@
 /* How long loading waits until the speeds of existing devices are read */
 #define BOLT_RATE_START_WAIT	(2 * HZ)
 
+/* Apart from work on flows: every namespace may have an item that waits for RTNL */
+static struct workqueue_struct *bolt_rate_wq;
+
 /* These devices report 10 Gb/s, whatever link is below them. */
 static int bolt_rate_invented(struct net_device *dev, struct netdev_nested_priv *priv)
 {
@@ -80,7 +83,7 @@ static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void 
 	case NETDEV_CHANGEUPPER:
 	case NETDEV_CHANGELOWERSTATE:
 	case NETDEV_BONDING_FAILOVER:
-		queue_work(bolt_wq, &bn->rate_work);
+		queue_work(bolt_rate_wq, &bn->rate_work);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -102,7 +105,7 @@ static DECLARE_COMPLETION(bolt_rate_started);
 static void bolt_rate_start(struct work_struct *work)
 {
 	register_netdevice_notifier(&bolt_rate_nb);
-	flush_workqueue(bolt_wq);
+	flush_workqueue(bolt_rate_wq);
 	complete(&bolt_rate_started);
 }
 
@@ -114,14 +117,19 @@ static DECLARE_WORK(bolt_rate_start_work, bolt_rate_start);
  * from a work item, and wait for it only for a limited time: without such a command, the first flow
  * finds the rates of existing devices.
  */
-void bolt_rate_module_init(void)
+int bolt_rate_module_init(void)
 {
+	bolt_rate_wq = alloc_ordered_workqueue("tcp_bolt_rates", 0);
+	if (!bolt_rate_wq)
+		return -ENOMEM;
 	schedule_work(&bolt_rate_start_work);
 	wait_for_completion_timeout(&bolt_rate_started, BOLT_RATE_START_WAIT);
+	return 0;
 }
 
 void bolt_rate_module_exit(void)
 {
 	flush_work(&bolt_rate_start_work);
 	unregister_netdevice_notifier(&bolt_rate_nb);
+	destroy_workqueue(bolt_rate_wq);
 }
