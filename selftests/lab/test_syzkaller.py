@@ -25,6 +25,7 @@ THEIRS = {"fd": 4, "sock_nl_route": 4, "sock_nl_generic": 4, "sock_tcp": 4, "soc
           "ifindex": 4, "msghdr_netlink": None, "netlink_msg": None, "netlink_msg_t": None, "genlmsghdr_t": 4, "tcmsg": None,
           "tca_kind_options_t": None, "nlattr": None, "nlnest": None}
 NLA = {"NLA_FLAG": 0, "NLA_U8": 1, "NLA_U16": 2, "NLA_U32": 4, "NLA_U64": 8}
+SIZES = {"sizeof(struct in6_addr)": 16, "sizeof(siphash_key_t)": 16, "sizeof(struct bolt_keys)": 32}
 YNL = {"pad": 0, "flag": 0, "u8": 1, "u16": 2, "u32": 4, "u64": 8}
 
 
@@ -148,26 +149,33 @@ def headers():
     return known, enums, {name: int(value) for name, value in defines if value.strip().isdigit()}
 
 
-def policy(numbers):
-    """{attribute: (least, most bytes)} of the qdiscs"""
+def rules():
+    """{attribute: its rule} of the qdiscs' policies"""
     out = {}
     for file, prefix in (("sch_sfc/netlink.c", "TCA_SFC_"), ("sch_sfc/hold.c", "TCA_SFC_HOLD_")):
         text = source(file).replace("\\\n", "\n")
         rows = re.findall(r"^\s*O\((\w+), [\w.]+, (.+)\)\s*$", text, re.M)
         array = re.search(r"^static const struct nla_policy .*?^};$", text, re.M | re.S)[0]
-        rows += re.findall(rf"^\s*\[{prefix}(\w+)\]\s*= (.*),$", array, re.M)
-        for name, rule in rows:
-            if "NLA_REJECT" in rule:
-                continue
-            if m := re.search(r"\bNLA_(FLAG|U\d+)\b", rule):
-                width = (NLA[m[0]],) * 2
-            elif "BITFIELD32" in rule:
-                width = 8, 8
-            else:
-                size = re.search(r"(?:EXACT_LEN\(|\.len = )(sizeof\([\w ]+\)|\w+)", rule)[1]
-                most = {"sizeof(struct in6_addr)": 16, "sizeof(siphash_key_t)": 16, "sizeof(struct bolt_keys)": 32}.get(size) or numbers[size]
-                width = (most if "EXACT" in rule else 0), most
-            out[prefix + name] = width
+        rows += re.findall(rf"^\s*\[{prefix}(\w+)\]\s*= ([^;]*?),$(?!\n\s*\.)", array, re.M)
+        out |= {prefix + name: rule for name, rule in rows}
+    return out
+
+
+def policy(numbers):
+    """{attribute: (least, most bytes)} of the qdiscs"""
+    out = {}
+    for name, rule in rules().items():
+        if "NLA_REJECT" in rule:
+            continue
+        if m := re.search(r"\bNLA_(FLAG|U\d+)\b", rule):
+            width = (NLA[m[0]],) * 2
+        elif "BITFIELD32" in rule:
+            width = 8, 8
+        else:
+            size = re.search(r"(?:EXACT_LEN\(|\.len = )(sizeof\([\w ]+\)|\w+)", rule)[1]
+            most = SIZES.get(size) or numbers[size]
+            width = (most if "EXACT" in rule else 0), most
+        out[name] = width
     return out
 
 
