@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
  * Netlink interface of the qdiscs "sfc" and "sfc_hold": their options (TCA_OPTIONS) and their
- * statistics (TCA_STATS_APP).  Documentation/sch_sfc.rst explains each of them.
+ * statistics (TCA_STATS_APP).  Specified by Documentation/netlink/specs/sfc.yaml, explained by
+ * Documentation/sch_sfc.rst.
  */
 #ifndef _UAPI_LINUX_PKT_SCH_SFC_H
 #define _UAPI_LINUX_PKT_SCH_SFC_H
