@@ -174,7 +174,7 @@ static bool bolt_route_speaks(const struct dst_entry *dst)
 
 /*
  * Will the connection have bolt or swift?  As tcp_ca_openreq_child() chooses: the route's, what the
- * listener was told by setsockopt, or else the namespace's default by then, whatever it was when
+ * listener was given by setsockopt, or else the namespace's default by then, whatever it was when
  * the listener was opened.
  */
 static bool bolt_child_speaks(const struct sock *listener, const struct dst_entry *dst)

@@ -215,7 +215,7 @@ static inline const void *attr(struct rtattr **tb, int type, unsigned int len)
 	return tb[type] && RTA_PAYLOAD(tb[type]) >= len ? RTA_DATA(tb[type]) : NULL;
 }
 
-/* A key is never told */
+/* A key is never printed */
 static inline void print_value(struct rtattr **tb, const struct option *o)
 {
 	const void *p = attr(tb, o->type, o->size);

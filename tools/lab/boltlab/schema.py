@@ -252,7 +252,7 @@ class Topology:
     buffer: int = key(positive(units.size, 10**12, units.format_size), 16 * 10**6, "per switch port, drop-tail beyond")
     ring: int = key(integer(1, 4096), 1, "packets in a port's transmit ring, below the qdisc")
     bql: bool = key(flag, False, "byte queue limits on every port")
-    coalesce: int = key(coalesce_time, 0, "completions are told at most so late; 0: at once")
+    coalesce: int = key(coalesce_time, 0, "completions are reported at most so late; 0: at once")
     ip: int = key(one_of(4, 6), 4, "IP version of the hosts' traffic")
 
 
@@ -369,7 +369,7 @@ class Scenario:
     sample_ports: list = key(links, [], "ports whose queue is measured, such as \"sw-h0\"; absent: every switch port, in a large network the first 64 on the way of traffic")
     epochs: list = key(times, [], "for each, Jain's index of the flows over any stretch so long, where no flow came or went")
     settle: int = key(small_time, 10**6, "epochs begin so long after a flow has come or gone")
-    bins: list = key(sizes, list(stats.BIN_EDGES), "upper ends of the bins that completion times are told in; larger messages have a bin of their own")
+    bins: list = key(sizes, list(stats.BIN_EDGES), "upper ends of the bins that completion times are reported in; larger messages have a bin of their own")
     sample_flows: int = key(integer(0, 4096), 16, "flows with a time series, the first so many")
     seed: int = key(integer(0, LAST_SEED), 1, "of the generator and the kernel's randomness")
     cc: list = key(names, ["bolt"], "congestion controls, one run each")

@@ -8,7 +8,7 @@
  *	   |		(counted in ps; events happen at full ns, see below)
  *	   |		stop the queue when the ring is full
  *	TX_DONE		the last byte of a ring entry is serialized
- *	COMPLETION	the driver is told, at once or with those that follow: release
+ *	COMPLETION	reported to the driver, at once or with those that follow: release
  *	   |		the place in the ring and (in softirq) the socket's memory,
  *	   |		report to byte queue limits, wake the queue
  *	ARRIVAL		the last byte of a packet is at the peer: hash it, count it,
@@ -369,7 +369,7 @@ static struct lab_slot lab_release_slot(struct lablink *l)
 }
 
 /*
- * Under lab_lock, in hard interrupt context: the driver is told what has been sent. Byte queue
+ * Under lab_lock, in hard interrupt context: report to the driver what has been sent. Byte queue
  * limits learn from how much one report has, so a queue's packets are reported together.
  */
 void lab_dev_completion(struct lablink *l, u64 now)

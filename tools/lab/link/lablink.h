@@ -175,7 +175,7 @@ struct lablink {
 	u64 delay_ns;
 	u32 ps_per_byte;	/* 0: not a whole number */
 	u32 ring;
-	u32 coalesce_ns;	/* a completion is told at most so late */
+	u32 coalesce_ns;	/* a completion is reported at most so late */
 	bool bql;		/* byte queue limits */
 
 	/* transmitter */
@@ -188,7 +188,7 @@ struct lablink {
 	u32 slots_size;
 	u32 slot_head;
 	u32 slots_used;
-	u32 slots_sent;		/* the first of these: serialized, and not told yet */
+	u32 slots_sent;		/* the first of these: serialized, and not reported yet */
 	u32 waiting_bytes;	/* behind the one that is being serialized */
 	u32 wake_first;		/* transmit queue to wake first */
 	bool stopped;
