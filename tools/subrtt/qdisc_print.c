@@ -74,12 +74,8 @@ static void print_option(const struct option *o, uint64_t v)
 			exact(o->name, v * 8, 1000, sfc_rates, v);
 	} else if (o->kind == KIND_NUMBER) {
 		number(o->name, v);
-	} else if (o->zero && !v) {
-		word(o->name, o->zero);
-	} else if (o->ones && v == UINT32_MAX) {
-		word(o->name, o->ones);
-	} else if (o->twos && v == UINT32_MAX - 1) {
-		word(o->name, o->twos);
+	} else if (option_word(o, v)) {
+		word(o->name, option_word(o, v));
 	} else if (o->kind == KIND_BYTES) {
 		exact(o->name, v, 1024, sfc_sizes, v);
 	} else if (o->kind == KIND_TIME) {

@@ -233,12 +233,8 @@ static inline void print_value(struct rtattr **tb, const struct option *o)
 			print_exact(o->name, v64 * 8, 1000, sfc_rates, v64);
 	} else if (o->kind == KIND_NUMBER) {
 		print_number(o->name, o->size == 4 ? v : o->size == 2 ? v16 : *(const __u8 *)p);
-	} else if (o->zero && !v) {
-		print_word(o->name, o->zero);
-	} else if (o->ones && v == UINT_MAX) {
-		print_word(o->name, o->ones);
-	} else if (o->twos && v == UINT_MAX - 1) {
-		print_word(o->name, o->twos);
+	} else if (option_word(o, v)) {
+		print_word(o->name, option_word(o, v));
 	} else if (o->kind == KIND_BYTES) {
 		print_exact(o->name, v, 1024, sfc_sizes, v);
 	} else {

@@ -104,6 +104,12 @@ static const struct option sfc_options[] = {
 
 #define N_SFC_OPTIONS	(sizeof(sfc_options) / sizeof(sfc_options[0]))
 
+/* What the value @v of an option is called, or NULL if it is a number */
+static inline const char *option_word(const struct option *o, __u32 v)
+{
+	return !v ? o->zero : v == UINT_MAX ? o->ones : v == UINT_MAX - 1 ? o->twos : NULL;
+}
+
 /*
  * Of memory text has what is in use, and what differs from the default: is the number
  * @v of an option silent?  The default of memory_limit follows @limit, as the kernel has it.
