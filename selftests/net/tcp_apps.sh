@@ -132,30 +132,31 @@ test_notsent_lowat() {
 	one_way "notsent 16384 send $BYTES" "recv $BYTES"
 }
 
-# pacing RATE before or after: SO_MAX_PACING_RATE holds beside Bolt's own spacing
-paced() {
-	local took
-	setup_pair
+# takes NS WORDS...: 1 MB of bolt and its answer, which take so long at least, and 150 ms at most
+takes() {
+	local took least=$1
+	shift
 	server "$H2" cc bolt listen "$A2" 5001 recv 1000000 send 1 recv-eof
 	took=$(date +%s%N)
-	# shellcheck disable=SC2086
-	client "$H1" cc bolt $1 send 1000000 recv 1 outq info
+	client "$H1" cc bolt "$@" send 1000000 recv 1 outq info
 	took=$(($(date +%s%N) - took))
 	server_done
 	undisturbed
-	# 10 MB/s; TCP lets the first ten segments go
-	expect_ge "ns" "$took" 90000000
+	expect_ge "ns" "$took" "$least"
 	expect_le "ns" "$took" 150000000
 	expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt
 	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
 }
 
+# SO_MAX_PACING_RATE holds beside Bolt's own spacing: 10 MB/s; TCP lets the first ten segments go
 test_pacing_before() {
-	paced "pacing 10000000 connect 192.0.2.2 5001"
+	setup_pair
+	takes 90000000 pacing 10000000 connect "$A2" 5001
 }
 
 test_pacing_after() {
-	paced "connect 192.0.2.2 5001 pacing 10000000"
+	setup_pair
+	takes 90000000 connect "$A2" 5001 pacing 10000000
 }
 
 # What ss and TCP_INFO say is what is
@@ -189,19 +190,9 @@ test_info() {
 
 # TCP_TX_DELAY is of each packet, not between two of them
 test_tx_delay() {
-	local took
 	setup_pair
 	in_ns "$H1" tc qdisc replace dev eth0 root fq
-	server "$H2" cc bolt listen "$A2" 5001 recv 1000000 send 1 recv-eof
-	took=$(date +%s%N)
-	client "$H1" cc bolt tx-delay 5000 connect "$A2" 5001 send 1000000 recv 1 outq info
-	took=$(($(date +%s%N) - took))
-	server_done
-	undisturbed
-	expect_ge "ns" "$took" 10000000
-	expect_le "ns" "$took" 150000000
-	expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt
-	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
+	takes 10000000 tx-delay 5000 connect "$A2" 5001
 }
 
 run_tests sendfile splice zerocopy mixed tls tls_sendfile tls_splice passed passed_in_flight cork more \
