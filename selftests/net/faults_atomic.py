@@ -517,6 +517,7 @@ def port():
         with Failing(where, 1) as f:
             expect(f"{where}: open", begun(), False)
             f.all_failed(where)
+        time.sleep(1)   # until then nobody tries again
         expect(f"{where}: then", begun(), True)
         ns.close()
 
