@@ -137,12 +137,13 @@ void sfc_port_look_below(struct Qdisc *sch, u64 now)
  */
 void sfc_port_find_ring(struct Qdisc *sch, u64 now)
 {
-	const struct Qdisc *root = sfc_port_root(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
+	const struct Qdisc *root;
 	u32 completed;
 
 	if (q->ring.on || !sfc_ring_read(sch->dev_queue, &completed))
 		return;
+	root = sfc_port_root(sch);
 	if (q->cfg.rate_bps || sfc_has_bands(q) || !q->alg.rate.bytes_ps ||
 	    !root || !(root->flags & TCQ_F_ONETXQUEUE))
 		return;

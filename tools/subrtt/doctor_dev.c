@@ -101,7 +101,7 @@ static bool is_bridge_port(const char *dev)
 	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0;
 }
 
-/* Is its master, whose what comes in then is, of a kind in @drivers? */
+/* Has @dev a master of one of @drivers?  The kernel then takes what comes in for the master's. */
 static bool has_master(const char *dev, const char * const *drivers)
 {
 	char path[64], s[32], name[IF_NAMESIZE];
@@ -126,7 +126,7 @@ static void check_pfc(const struct qdisc_port *p)
 		return;
 	if (has_master(p->dev, lag)) {
 		found(D_NOTE, "pfc", NULL,
-		      "%s is a link of a bond or a team, whose all is that comes in by it: pfc neither asks its neighbour to pause nor hears it",
+		      "%s is a link of a bond or a team, and what comes in by it is the master's: pfc neither asks its neighbour to pause nor hears it",
 		      p->dev);
 		return;
 	}
