@@ -53,7 +53,7 @@ static inline u32 sfc_backlog_drain(struct Qdisc *sch, unsigned int band)
 	return sfc_backlog(sch);
 }
 
-/* Line 10 of SFC's Algorithm 1 */
+/* Line 7 of SFC's Algorithm 1 */
 static inline bool sfc_backlog_beyond(struct Qdisc *sch, unsigned int band, u32 threshold)
 {
 	return threshold != SFC_QUEUE_NEVER && sfc_backlog_drain(sch, band) > threshold;

@@ -3,15 +3,15 @@
  * What a switch knows of destinations (SFC, section 3.4): the pause cache, and at the end the
  * incast estimator's table.
  *
- *	BTS in transit ---> enqueue of the port towards its sender: remember  (lines 3-8)
- *	data           ---> enqueue of the port towards its destination: look up  (line 11)
+ *	BTS in transit ---> enqueue of the port towards its sender: remember  (lines 3-6)
+ *	data           ---> enqueue of the port towards its destination: look up  (line 8)
  *
  * The paper has both at the ingress.  Here each packet passes one sfc, at its egress, which
  * sees BTS and data all the same.
  *
  * Ports marked "edge" face servers.  Data that leaves by one has its last hop here, and
  * the port's own queue says more than any cache, so they do not look up.  A BTS that
- * came in by one is this very switch's (line 25: only they are cacheable), or a server's that
+ * came in by one is this very switch's (line 20: only they are cacheable), or a server's that
  * has no business to send one: neither is remembered.  Of what came in by a VRF, packets do not
  * name the port; then only the former is known, by its clock.
  *
@@ -133,7 +133,7 @@ static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
 	return age_ns < pause_ns;
 }
 
-/* Lines 3-8: a control message on its way to a sender.  Returns what sfc_pfc_convert() does. */
+/* Lines 3-6: a control message on its way to a sender.  Returns what sfc_pfc_convert() does. */
 bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		    u64 now)
 {

@@ -41,7 +41,7 @@ static inline bool sfc_key_equal(const struct sfc_key *a, const struct sfc_key *
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* Line 11: how long the pause of @key still lasts, ns; 0: there is none */
+/* Line 8: how long the pause of @key still lasts, ns; 0: there is none */
 static inline u32 sfc_ways_find(const struct sfc_entry *ways, const struct sfc_key *key, u64 now)
 {
 	unsigned int i;
@@ -52,7 +52,7 @@ static inline u32 sfc_ways_find(const struct sfc_entry *ways, const struct sfc_k
 	return 0;
 }
 
-/* Line 6: the later of the end that is known and @end_ns.  False: there is no room. */
+/* Line 5: the later of the end that is known and @end_ns.  False: there is no room. */
 static inline bool sfc_ways_put(struct sfc_entry *ways, const struct sfc_key *key, u64 end_ns,
 				u64 now)
 {

@@ -86,7 +86,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 			   u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	u32 queue = sfc_backlog_drain(sch, pkt->band);	/* line 21: the newest */
+	u32 queue = sfc_backlog_drain(sch, pkt->band);	/* line 16: the newest */
 	struct bolt_msg msg = {
 		.type = BOLT_CTL_BTS,
 		.queue_bytes = queue,
@@ -95,10 +95,10 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 	u64 hash = sfc_flow_hash(q, pkt->flow, vrf);
 	enum sfc_signal_verdict verdict;
 
-	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 23-24 */
+	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 18-19 */
 		msg.pause_ns = max(local_ns, cached_ns);
 		msg.flags = BOLT_CTL_F_FROM_CACHE;
-	} else if (sfc_pause_is_cacheable(sch, skb, pkt)) {	/* line 25 */
+	} else if (sfc_pause_is_cacheable(sch, skb, pkt)) {	/* line 20 */
 		msg.flags = BOLT_CTL_F_CACHEABLE;
 	}
 
@@ -138,7 +138,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		       const struct sfc_pkt *pkt, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool beyond = sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in);	/* line 10 */
+	bool beyond = sfc_backlog_beyond(sch, pkt->band, q->pause.qth_in);	/* line 7 */
 	bool cached = now < READ_ONCE(*q->until_ns);
 	u32 cached_ns = 0, local_ns = 0;
 	struct sfc_key key;
@@ -146,7 +146,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	if ((!beyond && !cached && !q->dre.decay) || !sfc_pause_answers(skb, pkt))
 		return;
 	key = sfc_flow_key(&pkt->flow, skb, sch);
-	if (cached)								/* line 11 */
+	if (cached)								/* line 8 */
 		cached_ns = sfc_cache_find(q->cache, &key, now);
 	if (cached_ns) {
 		const struct bolt_msg m = {
@@ -160,7 +160,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 	if (q->dre.decay)
 		local_ns = sfc_estimate(sch, key, qdisc_pkt_len(skb), now);
 	q->stats.estimator_hits += !!local_ns;
-	if (cached_ns || local_ns || beyond)					/* line 12 */
+	if (cached_ns || local_ns || beyond)					/* line 9 */
 		sfc_pause_tell(sch, skb, pkt, key.vrf, cached_ns, local_ns, now);
 }
 

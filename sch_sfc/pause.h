@@ -3,7 +3,7 @@
  * Source Flow Control at the switch: when a sender has to pause, and for how long
  * ("SFC: Near-Source Congestion Signaling and Flow Control", Algorithm 1).
  *
- *	queue > Qth			BTS	(line 10)
+ *	queue > Qth			BTS	(line 7)
  *	pause time = (queue - Qtg) / R		(section 3.3)
  *
  *	   queue
@@ -42,7 +42,7 @@ struct sfc_pause_cfg {
 	u32	suppress_ns;	/* a flow gets one BTS in so long; 0: as many as it has packets */
 	/*
 	 * the port faces servers, and has the key of the switches: others may cache what it says
-	 * (line 25)
+	 * (line 20)
 	 */
 	bool	cacheable;
 };
@@ -125,7 +125,7 @@ static inline struct sfc_notified *sfc_suppress_slot(struct sfc_suppress *s, u64
 }
 
 /*
- * Line 13: is a BTS with the end @until_ns redundant for @flow, which is not 0?  It is if the flow
+ * Line 10: is a BTS with the end @until_ns redundant for @flow, which is not 0?  It is if the flow
  * was notified of nearly the same end within @period_ns.
  */
 static inline bool sfc_suppress_knows(struct sfc_suppress *s, u64 flow, u64 now, u64 until_ns,
