@@ -63,10 +63,11 @@ struct sfc_cache {
 struct sfc_key sfc_flow_key(const struct sfc_flow *f, const struct sk_buff *skb, struct Qdisc *sch)
 {
 	struct net_device *dev = qdisc_dev(sch);
+	int iif = sfc_iif(qdisc_priv(sch), skb) ?: dev->ifindex;
 	struct sfc_key key = {
 		.family = f->family,
 		.dscp = f->dscp,
-		.vrf = l3mdev_master_ifindex_by_index(dev_net(dev), skb->skb_iif ?: dev->ifindex),
+		.vrf = l3mdev_master_ifindex_by_index(dev_net(dev), iif),
 	};
 
 	memcpy(key.addr, f->daddr, sizeof(key.addr));
@@ -148,7 +149,8 @@ bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 	if (verdict == SFC_MSG_OTHER)
 		return false;
 	if (verdict == SFC_MSG_CACHEABLE && m.pause_ns) {
-		if (m.clock == sw->clock || sfc_switch_find(&sw->edges, net, skb->skb_iif))
+		if (m.clock == sw->clock || READ_ONCE(q->foreign) ||
+		    sfc_switch_find(&sw->edges, net, skb->skb_iif))
 			verdict = SFC_REFUSED_EDGE;
 		else if (!sfc_cache_learn(sch, skb, &m, now, &left))
 			verdict = SFC_REFUSED_STALE;

@@ -46,6 +46,7 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	list_add(&q->list, &sfc_list);
 	q->sch = sch;
 	q->wait = SFC_WAIT_NOTHING;
+	sfc_switch_find_foreign(sch);
 	sfc_forward_init(&q->forward);
 	sfc_config_default(&q->cfg);
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
@@ -105,6 +106,15 @@ static void sfc_refresh(struct work_struct *work)
 
 static DECLARE_WORK(sfc_refresh_work, sfc_refresh);
 
+/* Some device has another one on top, or moved.  At once: the next packet may be its. */
+static void sfc_find_foreign(void)
+{
+	struct sfc_sched *q;
+
+	list_for_each_entry(q, &sfc_list, list)
+		sfc_switch_find_foreign(q->sch);
+}
+
 /*
  * The speed is known or changes when the link comes up; thresholds depend on the MTU.  The speed of
  * a bond is that of its active links, so watch their events and failovers too.  Since 6.15 events
@@ -128,7 +138,12 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 	case NETDEV_CHANGEUPPER:
 		/* also one that it has left */
 		upper = ((struct netdev_notifier_changeupper_info *)ptr)->upper_dev;
+		sfc_find_foreign();
 		break;
+	case NETDEV_REGISTER:
+		/* or it has come to another namespace */
+		sfc_find_foreign();
+		return NOTIFY_DONE;
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEMTU:

@@ -66,9 +66,10 @@ bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backl
 }
 
 /* By which device with "pfc" a packet came in, or NULL */
-struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb)
+struct sfc_pfc *sfc_memory_ingress(struct Qdisc *sch, const struct sk_buff *skb)
 {
-	return sfc_switch_find(&sfc_switch_of(net)->mem.devices, net, skb->skb_iif);
+	return sfc_switch_find(&sfc_switch_of_port(sch)->mem.devices, dev_net(qdisc_dev(sch)),
+			       sfc_iif(qdisc_priv(sch), skb));
 }
 
 /* sfc_memory_join(): the port is in a buffer, or the packet came in by some device */
@@ -80,7 +81,7 @@ void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb)
 
 	sfc_buffer_change(qdisc_priv(sch), len);
 	if (prio != SFC_PFC_NO_PRIO)
-		pfc = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
+		pfc = sfc_memory_ingress(sch, skb);
 	if (!pfc)
 		return;
 	sfc_skb_cb(skb)->ingress = pfc->slot;

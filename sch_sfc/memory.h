@@ -53,7 +53,7 @@ void sfc_memory_free(struct sfc_memory *mem);
 void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb);
 void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb);
 bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len);
-struct sfc_pfc *sfc_memory_ingress(struct net *net, const struct sk_buff *skb);
+struct sfc_pfc *sfc_memory_ingress(struct Qdisc *sch, const struct sk_buff *skb);
 void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st);
 
 /* pfc.c */
@@ -91,7 +91,7 @@ static __always_inline void sfc_memory_join(struct Qdisc *sch, struct sk_buff *s
 	/* no pause stops it, so that it leaves does not mean that its priority may */
 	cb->prio = pkt->band == SFC_BAND_HIGH ? SFC_PFC_NO_PRIO : sfc_prio_of(skb, pkt);
 	cb->ingress = 0;
-	if (q->buffer.size || skb->skb_iif)
+	if (q->buffer.size || sfc_iif(q, skb))
 		sfc_memory_add(sch, skb);
 }
 

@@ -36,7 +36,7 @@ u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f, u32 vrf)
 static bool sfc_pause_by_pfc(struct Qdisc *sch, const struct sk_buff *skb,
 			     const struct sfc_pkt *pkt, u32 pause_ns, u64 now)
 {
-	struct sfc_pfc *pfc = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
+	struct sfc_pfc *pfc = sfc_memory_ingress(sch, skb);
 
 	return pfc && READ_ONCE(pfc->cfg.convert) &&
 	       sfc_pfc_ask(pfc, sfc_prio_of(skb, pkt), pause_ns, now);
@@ -45,11 +45,12 @@ static bool sfc_pause_by_pfc(struct Qdisc *sch, const struct sk_buff *skb,
 /*
  * Did IP bring the packet here, by its destination?  The sender of a frame that a bridge or Open
  * vSwitch forwards chooses its MAC address apart from the destination.  So does one that uses this
- * host's device (macvlan, ipvlan): its packets did not come in.
+ * host's device (macvlan, ipvlan): its packets did not come in, or nobody knows where.
  */
 static bool sfc_pause_is_routed(struct Qdisc *sch, const struct sk_buff *skb)
 {
-	const struct net_device *in = dev_get_by_index_rcu(dev_net(qdisc_dev(sch)), skb->skb_iif);
+	const struct net_device *in = dev_get_by_index_rcu(dev_net(qdisc_dev(sch)),
+							   sfc_iif(qdisc_priv(sch), skb));
 
 	return in && skb->pkt_type == PACKET_HOST && !netif_is_bridge_port(in) &&
 	       !netif_is_ovs_port(in);

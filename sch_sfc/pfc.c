@@ -189,12 +189,13 @@ static bool sfc_pfc_hear(struct sfc_pfc *pfc, const struct sfc_pfc_frame *f, u64
 	return on;
 }
 
+static const u8 sfc_pfc_group[] = SFC_PFC_DEST;
+
 static int sfc_pfc_receive(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 			   struct net_device *orig_dev)
 {
 	struct sfc_memory *mem = &sfc_switch_of(dev_net(dev))->mem;
 	struct sfc_pfc *pfc = xa_load(&mem->devices, dev->ifindex);
-	static const u8 dest[] = SFC_PFC_DEST;
 	struct sfc_pfc_frame f;
 	u8 body[SFC_PFC_BODY];
 	bool on = false;
@@ -207,7 +208,7 @@ static int sfc_pfc_receive(struct sk_buff *skb, struct net_device *dev, struct p
 	spin_lock(&pfc->lock);
 	/* a frame with a VLAN tag is not for this device: PACKET_OTHERHOST */
 	if (skb->pkt_type != PACKET_MULTICAST ||
-	    !ether_addr_equal(eth_hdr(skb)->h_dest, dest) ||
+	    !ether_addr_equal(eth_hdr(skb)->h_dest, sfc_pfc_group) ||
 	    skb_copy_bits(skb, 0, body, sizeof(body)) || !sfc_pfc_parse(body, sizeof(body), &f))
 		pfc->stats.refused++;
 	else if (pfc->dev)
@@ -347,11 +348,15 @@ void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev)
 	WRITE_ONCE(pfc->peak, 0);
 	WRITE_ONCE(pfc->dev, dev);
 	spin_unlock_bh(&pfc->lock);
+	/* a NIC may filter, and a virtual one's host */
+	if (dev_mc_add(dev, sfc_pfc_group))
+		netdev_warn(dev, "sfc: no memory for the group of PAUSE frames\n");
 }
 
 /* Send no more frames; a pause of the neighbour ends by itself. */
 void sfc_pfc_end(struct sfc_pfc *pfc)
 {
+	dev_mc_del(pfc->dev, sfc_pfc_group);
 	spin_lock_bh(&pfc->lock);
 	WRITE_ONCE(pfc->dev, NULL);
 	sfc_pfc_set(pfc, &(const struct sfc_pfc_config){ .xoff = U32_MAX });

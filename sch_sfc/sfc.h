@@ -90,6 +90,7 @@ struct sfc_sched {
 	enum sfc_wait		wait;
 	/* more than this queue's account: port.c, the shaper */
 	bool			looks;
+	bool			foreign;	/* sfc_iif(); written under RTNL */
 	struct sfc_qos		qos;
 	struct sfc_alg_cfg	alg;
 	struct sfc_pause_cfg	pause;
@@ -158,6 +159,16 @@ static inline bool sfc_has_bands(const struct sfc_sched *q)
 	return unlikely(q->qos.n > 1);
 }
 
+/*
+ * By which device of the port's namespace a packet came in, or 0.  What a VLAN, macvlan or ipvlan
+ * of another namespace sends through the port has the index of a device there, which whoever owns
+ * that namespace chooses.  The port cannot tell such packets from others, so it knows of none.
+ */
+static inline int sfc_iif(const struct sfc_sched *q, const struct sk_buff *skb)
+{
+	return unlikely(READ_ONCE(q->foreign)) ? 0 : skb->skb_iif;
+}
+
 #define SFC_PFC_MAX	255	/* devices with pfc in a namespace: sfc_skb_cb.ingress */
 
 /* What the ports of a namespace have in common for "buffer" and "pfc": memory.c */
@@ -189,6 +200,7 @@ extern unsigned int sfc_switch_id;
 struct sfc_switch *sfc_switch_of(const struct net *net);
 void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
 void sfc_switch_settle_edge(struct Qdisc *sch);
+void sfc_switch_find_foreign(struct Qdisc *sch);
 
 /* Of a port */
 static inline struct sfc_switch *sfc_switch_of_port(const struct Qdisc *sch)

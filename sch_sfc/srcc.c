@@ -97,7 +97,7 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 	sfc_srcc_measure(q->srcc, cfg, queue, now);
 	sfc_srcc_count_ports(q, now);
 	q->stats.srcc_flows = sfc_srcc_count(q->srcc);
-	ingress = sfc_memory_ingress(dev_net(qdisc_dev(sch)), skb);
+	ingress = sfc_memory_ingress(sch, skb);
 	if (!ingress || !(READ_ONCE(ingress->cfg.prios) & BIT(prio)))
 		return;
 	q->stats.srcc_qth = sfc_srcc_threshold(q->srcc, cfg, &q->alg.rate,

@@ -33,7 +33,28 @@ void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex)
 	if (entry)
 		return entry;
 	dev = dev_get_by_index_rcu(net, ifindex);
-	return dev && is_vlan_dev(dev) ? xa_load(xa, vlan_dev_real_dev(dev)->ifindex) : NULL;
+	if (!dev || !is_vlan_dev(dev))
+		return NULL;
+	/* which may be another namespace's */
+	dev = vlan_dev_real_dev(dev);
+	return net_eq(dev_net(dev), net) ? xa_load(xa, dev->ifindex) : NULL;
+}
+
+static int sfc_switch_is_foreign(struct net_device *upper, struct netdev_nested_priv *port)
+{
+	return !net_eq(dev_net(upper), dev_net(port->data));
+}
+
+/* Is a device on top of the port, a VLAN or macvlan, another namespace's?  See sfc_iif().  RTNL */
+void sfc_switch_find_foreign(struct Qdisc *sch)
+{
+	struct netdev_nested_priv port = { .data = qdisc_dev(sch) };
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	rcu_read_lock();
+	WRITE_ONCE(q->foreign, netdev_walk_all_upper_dev_rcu(qdisc_dev(sch), sfc_switch_is_foreign,
+							     &port));
+	rcu_read_unlock();
 }
 
 /* Unless some sfc on it is marked "edge", the port's device is none any more.  RTNL */

@@ -162,11 +162,16 @@ test_forgotten_src() {
 # who sends frames chooses where they go apart from the destination that they name
 not_cacheable() {
 	expect "sfc" in_ns "$R" tc qdisc add dev "$1" root sfc nobolt pause edge switchkey "$SWITCHKEY" rate 1mbit
-	sniff "$2" "$4"
-	inject "$2" "$3" 192.0.2.2 n=200 len=1000 bflags=none
+	shift
+	not_cacheable_now "$@"
+}
+
+not_cacheable_now() {
+	sniff "$1" "$3"
+	inject "$1" "$2" 192.0.2.2 n=200 len=1000 bflags=none
 	sniffed
-	expect_ge "BTS" "$(packets "$4" 'in udp' ' type=2 cflags=0 ')" 1
-	expect_eq "cacheable" "$(packets "$4" 'in udp' ' type=2 cflags=1 ')" 0
+	expect_ge "BTS" "$(packets "$3" 'in udp' ' type=2 cflags=0 ')" 1
+	expect_eq "cacheable" "$(packets "$3" 'in udp' ' type=2 cflags=1 ')" 0
 }
 
 test_not_cacheable() {
@@ -175,7 +180,8 @@ test_not_cacheable() {
 	not_cacheable p3 "$H1" "$FROM" eth0
 }
 
-test_not_cacheable_macvlan() {
+# A macvlan on the port, in S
+macvlan_in_s() {
 	three_ports
 	ip -n "$R" link set p3 up
 	ip -n "$R" link add link p3 name m3 type macvlan mode private
@@ -185,7 +191,40 @@ test_not_cacheable_macvlan() {
 		addr add 192.0.2.8/24 dev m3
 		neigh add 192.0.2.2 dev m3 lladdr $receiver nud permanent
 	BATCH
+}
+
+test_not_cacheable_macvlan() {
+	macvlan_in_s
 	not_cacheable p3 "$S" 192.0.2.8 m3
+}
+
+of_link() {
+	ip -n "$1" -j link show dev "$2" | jq -r ".[0].$3"
+}
+
+# S redirects what it sends by a device that has the index of p1, which is no port of a bridge
+test_not_cacheable_index() {
+	macvlan_in_s
+	ips "$S" <<-BATCH
+		link add d0 index $(of_link "$R" p1 ifindex) address $(of_link "$S" m3 address) type dummy
+		link set d0 up
+		route add 192.0.2.2/32 dev d0
+		neigh add 192.0.2.2 dev d0 lladdr $receiver nud permanent
+	BATCH
+	in_ns "$S" tc qdisc add dev d0 clsact
+	expect "redirect" in_ns "$S" tc filter add dev d0 egress matchall action mirred egress redirect dev m3
+	not_cacheable p3 "$S" 192.0.2.8 m3
+	# and when it comes to the port later
+	in_ns "$R" tc qdisc del dev p3 root
+	ip -n "$S" link set m3 netns "$R"
+	expect "sfc" in_ns "$R" tc qdisc add dev p3 root sfc nobolt pause edge switchkey "$SWITCHKEY" rate 1mbit
+	ip -n "$R" link set m3 netns "$S"
+	ips "$S" <<-BATCH
+		link set m3 up
+		addr add 192.0.2.8/24 dev m3
+	BATCH
+	expect "redirect" in_ns "$S" tc filter replace dev d0 egress matchall action mirred egress redirect dev m3
+	not_cacheable_now "$S" 192.0.2.8 m3
 }
 
 # The receiver is known, and what is for it is copied to a port
@@ -287,5 +326,5 @@ test_address_changed() {
 	expect_eq "of a new queue" "$message" "$before"
 }
 
-run_tests two_tags provider_tag four_tags forgotten forgotten_src not_cacheable not_cacheable_macvlan mirror below_vlan below_bond \
+run_tests two_tags provider_tag four_tags forgotten forgotten_src not_cacheable not_cacheable_macvlan not_cacheable_index mirror below_vlan below_bond \
 	below_macvlan two_bridges address_changed

@@ -257,6 +257,50 @@ def vlan():
     r.close()
 
 
+def index():
+    """The number of a device in another namespace is not that of one here"""
+    r = Router(PFC, f"rate 10mbit {PFC}", "sysctl -qw net.ipv4.conf.all.rp_filter=0")
+    s = Namespace("s")
+    with r.r:
+        number = socket.if_nametoindex("r1")
+    # out by a VLAN of S, from a device of S
+    sh(f"ip -n {r.r.name} link add link r2 name v2 type vlan id 7; ip -n {r.r.name} link set v2 netns {s.name}; "
+       f"ip -n {s.name} link add d0 index {number} type dummy; ip -n {s.name} link set d0 up; ip -n {s.name} link set v2 up; "
+       f"tc -n {s.name} qdisc add dev d0 clsact; "
+       f"tc -n {s.name} filter add dev d0 egress matchall action mirred egress redirect dev v2")
+    tap = Tap(s, "d0")
+    for _ in range(4):
+        tap.send(r.two.mac, 0x800, udp(tos=96))
+    r.counters("they wait", "r2", qlen=3)
+    r.drained()
+    r.counters("in no account", "r1", ingress_peak=0, pfc_xoff=0)
+    tap.sock.close()
+    # nor are those of R, since they cannot be told apart; until the VLAN has gone
+    r.send(4)
+    r.drained()
+    r.counters("nor what came in", "r1", ingress_peak=0, pfc_xoff=0)
+    sh(f"ip -n {s.name} link del v2; ip -n {s.name} link del d0")
+    r.send(4)
+    r.drained()
+    r.counters("but without it", "r1", pfc_xoff=1)
+    told = r.stats("r1")["ingress_peak"]
+    # in by a VLAN of R, whose device is in S
+    sh(f"ip -n {s.name} link add name s1 index {number} type veth peer name e1 netns {r.h1.name}; "
+       f"ip -n {s.name} link add link s1 name v1 type vlan id 7; ip -n {s.name} link set v1 netns {r.r.name}; "
+       f"ip -n {r.h1.name} link set e1 up; ip -n {s.name} link set s1 up; ip -n {r.r.name} link set v1 up; "
+       f"ip netns exec {r.r.name} sysctl -qw net.ipv4.conf.v1.rp_filter=0; ip -n {r.r.name} addr add 203.0.113.254/24 dev v1")
+    r.mac["v1"] = r.address("v1")
+    tap = Tap(r.h1, "e1")
+    for _ in range(16):
+        tap.send(r.mac["v1"], 0x8100, struct.pack("!HH", 7, 0x800) + udp(tos=96))
+    r.drained()
+    expect("all arrive", len(r.two.data()), 28)
+    r.counters("by r1 came nothing", "r1", ingress_peak=told, pfc_xoff=1)
+    for x in (tap.sock, s):
+        x.close()
+    r.close()
+
+
 def vrf():
     """What came in by a device of a VRF has no ingress, so no neighbour is told to pause; what a neighbour tells is heeded"""
     r = Router(PFC, f"rate 10mbit {PFC}", "ip -n {r} link add red type vrf table 10; ip -n {r} link set red up; "
@@ -545,15 +589,15 @@ def sfc_p_replayed():
 
 def options():
     """What cannot be is refused by name, and changes nothing"""
-    r = Router(PFC, None, "ip -n {r} link add link r1 name v1 type vlan id 7; ip -n {r} link add t1 type ipip remote "
-               "192.0.2.1 local 192.0.2.254")
+    r = Router(PFC, None, "ip -n {r} link add link r1 name v1 type vlan id 7; ip -n {r} link add link r1 name m1 type macvlan; "
+               "ip -n {r} link add t1 type ipip remote 192.0.2.1 local 192.0.2.254")
     for dev, words, said in (
             ("r1", "xoff 0", "pfc needs xoff"), ("r1", "xoff 17mb", "xoff is beyond limit"),
             ("r1", "xon 5000b", "xon is beyond xoff"), ("r1", "pfc prio 256", "pfc prio"),
             ("r1", "pfc prio 0", "pfc prio"), ("r1", "pfc 8", "pfc: prio and"), ("r1", "prio 8", "unknown option"), ("r1", "alpha 0", "alpha"),
             ("r1", "alpha 1/3", "alpha"), ("r1", "alpha 129", "alpha goes from"), ("r1", "alpha -1", "alpha"),
             ("r1", "buffer 1000b", "buffer is below"), ("r1", "sfc-p", "sfc-p needs pfc, pause and cache"),
-            ("r1", "watchdog 5s", "watchdog"), ("v1", PFC, "the one below a VLAN"), ("t1", PFC, "Ethernet device")):
+            ("r1", "watchdog 5s", "watchdog"), ("v1", PFC, "the one below a VLAN"), ("m1", PFC, "or macvlan"), ("t1", PFC, "Ethernet device")):
         before = r.stats("r1")
         verb = "change" if dev == "r1" else "add"
         done = subprocess.run(f"tc -n {r.r.name} qdisc {verb} dev {dev} root handle 1: sfc {words}", shell=True,
@@ -577,6 +621,25 @@ def devices():
     done = subprocess.run(add, shell=True, capture_output=True, text=True, check=False)
     expect_that("the next", done.returncode and "pfc: as many devices" in done.stderr, done.stderr)
     sh(f"ip -n {ns.name} link del d7; {add}")
+    ns.close()
+
+
+def group():
+    """A device hears PAUSE frames also if it filters, as long as it has pfc"""
+    ns = Namespace("r")
+
+    def joined():
+        return "01:80:c2:00:00:01" in subprocess.run(["ip", "-n", ns.name, "maddr", "show", "dev", "d0"], capture_output=True,
+                                                      text=True, check=True).stdout
+    tc = f"tc -n {ns.name} qdisc"
+    sh(f"ip -n {ns.name} link add d0 type dummy; {tc} add dev d0 root handle 1: sfc link 10gbit")
+    expect("without", joined(), False)
+    for begin, end in ((f"{tc} change dev d0 root handle 1: sfc {PFC}", f"{tc} change dev d0 root handle 1: sfc nopfc"),
+                       (f"{tc} change dev d0 root handle 1: sfc {PFC}", f"{tc} del dev d0 root")):
+        sh(begin)
+        expect(begin, joined(), True)
+        sh(end)
+        expect(end, joined(), False)
     ns.close()
 
 
@@ -795,8 +858,8 @@ def buffer():
     r.close()
 
 
-TESTS = [wire, exact, priorities, vlan, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
-         watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, changed, gone,
+TESTS = [wire, exact, priorities, vlan, index, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
+         watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, group, changed, gone,
          unload, buffer, large_buffer, shaped, together,
          last_configured, changed_last, link_of_the_last, refused_by_the_kernel]
 
