@@ -20,6 +20,7 @@ SRC_QUEUE_US = 7                    # 99th percentile of the queue
 
 INCAST_OVER_IDEAL = 1.01            # the last flow ends within 1 % of ideal
 INCAST_MEDIAN, INCAST_P99 = 0.1e6, 3e6  # of the queue, while the incast lasts
+INCAST_SEEDS = range(1, 8)
 
 # Messages of many sizes (Figure 17): slowdown to the last ACK, by size, and its p99 of that of ideal fair sharing of the same messages
 MIXED_P99 = {1000: 2.4, 7000: 2.4}
@@ -28,13 +29,15 @@ MIXED_OF_FAIR = {62500: 0.45, 125000: 0.6, 300000: 1.0, 1000000: 1.2, "more": 1.
 MIXED_OF_OTHERS = {"all": 0.667}    # p99, of swift's and of dctcp's ...
 MIXED_OF_OTHERS_BIN = 1.2           # ... and in no bin more than this
 MIXED_QUEUE_P99 = 90e3              # of the receiver's port, while it is busy
-MIXED_SHORT = ("--set", "workload.messages=2000", "--set", "duration=30ms")
+MIXED_SENT = 20000
+LEVELS_SHORT = ("--set", "workload.messages=2000", "--set", "duration=30ms")
 MIXED_FABRIC_OF_FAIR = 1            # p99 over all
-MIXED_SEEDS = (1, 2, 3)
+MIXED_SEEDS = range(1, 7)
 MIXED_SENDERS = (8, 16, 63)
 MIXED_OTHERS = ("swift", "dctcp")   # beside the most senders
 
 # ... with levels
+LEVELS_SEEDS = (1, 2, 3)
 LEVELS_P99 = {1000: 1.2, 7000: 1.2}
 LEVELS_OF_FAIR = {62500: 0.45, 125000: 0.4, 300000: 0.5, 1000000: 0.7, "more": 1.2, "all": 0.6}
 
@@ -84,11 +87,11 @@ def sizes(run):
     return {bin_name(b): b for b in fct["bins"]} | {"all": fct}
 
 
-def mixed(lab, j, seeds, *args, sent=2000, others=()):
-    for seed in seeds:
+def mixed(lab, j, *args, others=()):
+    for seed in MIXED_SEEDS:
         runs = lab.run("fct-star", "--cc", ",".join(("bolt", *others)), "--seed", str(seed), *args)[0]
         run = runs["bolt"]
-        judge_messages(j, run, sent)
+        judge_messages(j, run, MIXED_SENT)
         for name, of in sizes(run).items():
             for p, most in (("p99", MIXED_P99.get(name)), ("p50", MIXED_P50.get(name))):
                 if most:
@@ -102,13 +105,13 @@ def mixed(lab, j, seeds, *args, sent=2000, others=()):
                 j.sample(f"{other} {name}", part, most, f"{name}: p99 {of['ack']['p99']:.2f}, {part:.3f} of {other}'s {than:.2f} (at most {most})")
         queue = run.link("sw-h0").link["queue_bytes"]["busy_p99"]
         j.sample("queue", queue, MIXED_QUEUE_P99, f"p99 of the queue while busy {queue / 1e3:.1f} KB (at most {MIXED_QUEUE_P99 / 1e3:.1f})")
-    j.judge_medians()
+    j.judge_means()
 
 
-def levels(lab, j, seeds):
+def levels(lab, j):
     """Short messages first (sch_sfc.rst, "Levels"): nothing is sent twice, since no packet overtakes one of its flow"""
-    for seed in seeds:
-        run = lab.run("levels", "--seed", str(seed), *MIXED_SHORT)[0]["bolt"]
+    for seed in LEVELS_SEEDS:
+        run = lab.run("levels", "--seed", str(seed), *LEVELS_SHORT)[0]["bolt"]
         judge_messages(j, run, 2000)
         again = sum(f["retransmits"] for f in run.r["flows"])
         j.must(not again, f"{again} packets sent again")
@@ -137,13 +140,13 @@ def restart(lab, j):
     j.must(one <= RESTART_ONE * 100 / 5, f"as one message: {one} % of the link, an equal share is 20 % (at most {RESTART_ONE} of it)")
 
 
-def mixed_fabric(lab, j, seeds):
-    for seed in seeds:
+def mixed_fabric(lab, j):
+    for seed in MIXED_SEEDS:
         run = lab.run("fct-fabric", "--cc", "bolt", "--seed", str(seed), late_ns=LATE_NS)[0]["bolt"]
-        judge_messages(j, run, 20000)
+        judge_messages(j, run, MIXED_SENT)
         part = run.r["fct"]["of_fair"]["p99"]
         j.sample("fair all", part, MIXED_FABRIC_OF_FAIR, f"all: p99 {run.r['fct']['ack']['p99']:.2f}, {part:.3f} of fair sharing's (at most {MIXED_FABRIC_OF_FAIR})")
-    j.judge_medians()
+    j.judge_means()
 
 
 def line_rates(lab, j):
@@ -216,23 +219,20 @@ def src_share(lab, j, senders, *args):
 
 
 def incast(lab, j):
-    runs, _ = lab.run("incast", "--cc", "bolt")
-    run = runs["bolt"]
-    ends = [f["end_ns"] for f in run.r["flows"]]
-    j.must(len(ends) == 64 and None not in ends, f"{len(ends)} flows, all ended")
-    drops = run.drops()
-    j.must(drops == 0, f"{drops} packets dropped")
-    j.must(sum(f["retransmits"] for f in run.r["flows"]) == 0, "no retransmission")
-    over = run.r["fct"]["makespan_over_ideal"]
-    j.must(over <= INCAST_OVER_IDEAL,
-           f"last flow ends at {over:.3f} of ideal (at most {INCAST_OVER_IDEAL})")
-    port = run.link(run.r["bottleneck"])
-    queue = port.link["queue_bytes"]
-    j.note(f"queue: max {queue['max'] / 1e6:.2f} MB")
-    j.goal("median", queue["p50"], INCAST_MEDIAN,
-           f"median of the queue {queue['p50'] / 1e6:.3f} MB (at most {INCAST_MEDIAN / 1e6})")
-    j.goal("p99", queue["p99"], INCAST_P99,
-           f"99th percentile of the queue {queue['p99'] / 1e6:.2f} MB (at most {INCAST_P99 / 1e6})")
+    for seed in INCAST_SEEDS:
+        run = lab.run("incast", "--cc", "bolt", "--seed", str(seed))[0]["bolt"]
+        ends = [f["end_ns"] for f in run.r["flows"]]
+        j.must(len(ends) == 64 and None not in ends, f"{len(ends)} flows, all ended")
+        drops = run.drops()
+        j.must(drops == 0, f"{drops} packets dropped")
+        j.must(sum(f["retransmits"] for f in run.r["flows"]) == 0, "no retransmission")
+        over = run.r["fct"]["makespan_over_ideal"]
+        j.sample("over", over, INCAST_OVER_IDEAL, f"last flow ends at {over:.3f} of ideal (at most {INCAST_OVER_IDEAL})")
+        queue = run.link(run.r["bottleneck"]).link["queue_bytes"]
+        j.note(f"queue: max {queue['max'] / 1e6:.2f} MB")
+        j.sample("median", queue["p50"], INCAST_MEDIAN, f"median of the queue {queue['p50'] / 1e6:.3f} MB (at most {INCAST_MEDIAN / 1e6})")
+        j.sample("p99", queue["p99"], INCAST_P99, f"99th percentile of the queue {queue['p99'] / 1e6:.2f} MB (at most {INCAST_P99 / 1e6})")
+    j.judge_means()
 
 
 def large_incast(lab, j, degree):
@@ -264,15 +264,17 @@ def large_incast(lab, j, degree):
            f" {median:.3f} packets a flow (at most {LARGE_MEDIAN})")
 
 
-# Known misses: see judge.py
+# Known misses: see judge.py.  Of means: that of 24 seeds, and three standard deviations of one of as many seeds as there are.
+# Another kernel is another draw of its random numbers.
 KNOWN = {
-    # all messages of an incast are short, and give way less until the queue is a round trip
-    "incast": {"median": 0.107e6},
+    # all messages of an incast are short, and give way less until the queue is a round trip: 0.109, 0.0042 MB a run
+    "incast": {"median": 0.114e6},
     "large incast, 1000 flows": {"over": 1.015},
     # the law reacts a part by each SRC, so none of them is spared
     "price of SRC": {"equation": 0.45, "share": 0.0075},
     # a BDP at line rate comes as a queue before anybody hears of it, and what is short waits behind it
-    "mixed messages": {"p99 1000": 2.45, "fair 62500": 0.5, "queue": 150e3},      # on the kernels of Debian 12 and of 13
+    # 2.505, 0.070; 2.475, 0.087; 1.158, 0.039; 0.386, 0.074; 0.660, 0.055; 155, 6.2 KB
+    "mixed messages": {"p99 1000": 2.6, "p99 7000": 2.59, "p50 7000": 1.21, "fair 62500": 0.48, "fair all": 0.73, "queue": 163e3},
     "mixed messages, 63 senders": {"p99 1000": 2.55, "p99 7000": 2.55, "fair 62500": 0.49, "dctcp 1000": 1.3, "dctcp 7000": 1.3, "queue": 152e3},
     "mixed messages, 16 senders": {"p99 1000": 2.47, "fair 62500": 0.5, "fair all": 0.75, "queue": 150e3},
     "mixed messages, 8 senders": {"fair 62500": 0.56, "fair all": 0.82, "queue": 145e3},
@@ -286,13 +288,13 @@ CHECKS = {
     "incast": incast,
     "large incast, 1000 flows": lambda lab, j: large_incast(lab, j, 1000),
     "large incast, 5000 flows": lambda lab, j: large_incast(lab, j, 5000),
-    "levels": lambda lab, j: levels(lab, j, MIXED_SEEDS),
+    "levels": levels,
     "levels, a writer that waits": restart,
-    "mixed messages": lambda lab, j: mixed(lab, j, MIXED_SEEDS, *MIXED_SHORT),
-    **{f"mixed messages, {n} senders": lambda lab, j, n=n: mixed(lab, j, MIXED_SEEDS, "--set", f"topology.hosts={n + 1}", sent=20000,
+    "mixed messages": mixed,
+    **{f"mixed messages, {n} senders": lambda lab, j, n=n: mixed(lab, j, "--set", f"topology.hosts={n + 1}",
                                                                  others=MIXED_OTHERS if n == MIXED_SENDERS[-1] else ())
        for n in MIXED_SENDERS},
-    "mixed messages, fabric": lambda lab, j: mixed_fabric(lab, j, MIXED_SEEDS),
+    "mixed messages, fabric": mixed_fabric,
 }
 
 # What takes minutes: only by its whole name, or with --long

@@ -46,7 +46,7 @@ def many_flows(lab, j, mtu, flows, *args):
         j.sample("used", port["utilization"], MANY_USED, f"utilization {port['utilization']:.2%} (at least {MANY_USED:.1%})", least=True)
         queue, most = port["queue_bytes"]["p50"], MANY_QUEUE[mtu][flows]
         j.sample("queue", queue, most, f"p50 of the queue {queue / 1e3:.1f} KB (at most {most / 1e3:.1f})")
-    j.judge_medians()
+    j.judge_means()
 
 
 def fairness(lab, j):

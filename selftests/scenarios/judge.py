@@ -27,7 +27,7 @@ class Judge:
             self.missed.append(text)
 
     def sample(self, key, value, limit, text, least=False):
-        """One run's value of a goal; judge_medians() holds the middle one against it."""
+        """One run's value of a goal; judge_medians() or judge_means() holds that of all against it."""
         self.note(text, "sample")
         self.samples.setdefault(key, []).append((value, limit, text, least))
 
@@ -35,6 +35,15 @@ class Judge:
         for key, samples in self.samples.items():
             value, limit, text, least = sorted(samples)[len(samples) // 2]
             self.goal(key, value, limit, f"median of {len(samples)} runs: {text}", least)
+        self.samples = {}
+
+    def judge_means(self):
+        """For what differs from seed to seed and has no outliers: of n runs, the mean is off by a part of 1 / sqrt(n) only."""
+        for key, samples in self.samples.items():
+            values = [value for value, *_ in samples]
+            mean, (_, limit, _, least) = sum(values) / len(values), samples[0]
+            self.goal(key, mean, limit, f"{key}: mean of {len(values)} runs {mean:.4g} ({min(values):.4g} to {max(values):.4g};"
+                      f" at {'least' if least else 'most'} {limit:.4g})", least)
         self.samples = {}
 
     def goal(self, key, value, limit, text, least=False):
