@@ -201,6 +201,9 @@ static void bolt_init(struct sock *sk)
 	bolt_flow_set_locked(sk, NULL);
 	if (ctl->on_src)
 		bolt_control_want(bolt_net(sock_net(sk)));
+	/* before the SYN, which will offer: its ACK calls again, see bolt_cong_control() */
+	if (sk->sk_state == TCP_SYN_SENT && !tcp_sk(sk)->packets_out)
+		return;
 	f = bolt_negotiated(sk);
 	speaks = f;
 	if (!f && ctl->no_option) {

@@ -162,6 +162,14 @@ u32 bolt_wire_bytes(const struct sk_buff *skb, u32 link_bytes)
 	return len;
 }
 
+/* Change sk_pacing_status, or during a pause its saved value, from @old to @new. */
+static bool bolt_pacing_change(struct sock *sk, struct bolt_flow *f, u32 old, u32 new)
+{
+	u32 *status = f->pause.edt.armed ? &f->pause.edt.status : &sk->sk_pacing_status;
+
+	return cmpxchg(status, old, new) == old;
+}
+
 /* LOCAL_OUT: a data packet departs at f->last_tx_ns.  Set the earliest departure of the next. */
 void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb)
 {
@@ -172,6 +180,10 @@ void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb
 	f->pace_ns = f->gap_ns ? f->last_tx_ns + f->gap_ns : 0;
 	if (f->gap_ns)
 		BOLT_INC_STATS(f->bn, BelowTx);
+	/* fq's, and nobody takes it back when another qdisc replaces it; fq itself sets it again */
+	if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ && !f->pause.edt.armed &&
+	    bolt_pacing_change(sk, f, SK_PACING_FQ, SK_PACING_NEEDED))
+		f->pacing_ours = 1;
 	bolt_write_departure(sk, f, max(tcp_sk(sk)->tcp_wstamp_ns, bolt_flow_departure(f)));
 }
 
@@ -193,14 +205,6 @@ void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *sk
 	if (f->pace_ns > tp->tcp_clock_cache &&
 	    !(data && READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ))
 		bolt_tx_bypass_edt(skb, sk, th, data, tp->tcp_clock_cache);
-}
-
-/* Change sk_pacing_status, or during a pause its saved value, from @old to @new. */
-static bool bolt_pacing_change(struct sock *sk, struct bolt_flow *f, u32 old, u32 new)
-{
-	u32 *status = f->pause.edt.armed ? &f->pause.edt.status : &sk->sk_pacing_status;
-
-	return cmpxchg(status, old, new) == old;
 }
 
 void bolt_pacing_begin(struct sock *sk, struct bolt_flow *f)

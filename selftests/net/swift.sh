@@ -429,6 +429,31 @@ test_below_one_fq() {
 	expect_eq "PAWS" "$(stack "$H2" TcpExtPAWSEstab)" 0
 }
 
+# ... and when another qdisc has replaced it, which holds none: fq has set sk_pacing_status, and nobody takes that back
+test_below_one_fq_replaced() {
+	setup_router
+	in_ns "$H1" tc qdisc replace dev eth0 root fq
+	in_ns "$R" tc qdisc replace dev r1 root netem delay $((RTT_MS))ms limit 10000
+	target_none "$H1"
+	in_ns "$H1" sysctl -qw net.bolt.debug.min_cwnd_milli=250
+	sniff "$H1" eth0
+	server "$H2" cc swift listen "$A2" 5001 send 71800 recv 100000 recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc swift connect "$A2" 5001 send 100000 outq recv 71800 info
+	expect "waiting" busywait paced 15
+	expect "replaced" in_ns "$H1" tc qdisc replace dev eth0 root pfifo
+	ended client "$CLIENT"
+	server_done
+	sniffed
+	departures | tail -30 | awk -v rtt=$((RTT_MS * 1000000)) '
+		NR > 1 { gap = $1 - last; if (gap < 4 * rtt - 8 || gap > 4.1 * rtt) bad = bad " " gap }
+		{ last = $1 }
+		END { if (bad) { print bad; exit 1 } }' >"$tmp/gaps" ||
+		[ -n "${BOLT_REAL_TIME:-}" ] || fail "gaps:$(cat "$tmp/gaps")"
+	expect_eq "timeouts" "$(stack "$H1" TcpExtTCPTimeouts)" 0
+	expect_eq "PAWS" "$(stack "$H2" TcpExtPAWSEstab)" 0
+}
+
 # --- changes ---
 
 # flowing CC...: from the first to each other in turn while data flows
@@ -548,5 +573,5 @@ test_unload() {
 # unloading first: of connections that loss has cut, sockets live on until they give up
 run_tests unload setsockopt ipv6 sysctl_selects route_selects with_bolt hops client_without_option \
 	server_without_option path_outgrown plain_reacts signed signed_changes option_vanishes loss much_loss reorder rto below_one \
-	grows_again holes_below_one below_one_loss below_one_fq changes changes_below_one not_restricted settings \
+	grows_again holes_below_one below_one_loss below_one_fq below_one_fq_replaced changes changes_below_one not_restricted settings \
 	others_untouched

@@ -57,6 +57,14 @@ fastopen() {
 	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" bolt
 	expect_eq "server's congestion control" "$(info "$tmp/server" cc)" bolt
 	expect_eq "retransmissions" "$(info "$tmp/client" retrans)" 0
+	# the SYN leaves with the data, and what is chosen until then is in time
+	server "$H2" cc bolt fastopen 16 listen "$1" 5001 recv 100 send 30000 recv-eof
+	client "$H1" cc cubic fastopen-connect 1 connect "$1" 5001 cc bolt send 100 recv 30000 info
+	server_done
+	expect_eq "fast, client" "$(stack "$H1" TcpExtTCPFastOpenActive)" 2
+	expect_eq "chosen behind connect()" "$(info "$tmp/client" cc)" bolt
+	both Negotiated 3
+	both Fallback 0
 	clean
 }
 
