@@ -4,7 +4,8 @@
 # KTAP from shell: one result per command, its output as diagnosis when it fails.
 # https://docs.kernel.org/dev-tools/ktap.html
 
-unset CDPATH
+unset CDPATH LANGUAGE
+export LC_ALL=C.UTF-8	# what programs say is looked at
 ktap_n=0
 ktap_bad=0
 ktap_plan=

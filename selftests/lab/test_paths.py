@@ -333,6 +333,15 @@ class Check(Case):
         self.assertEqual(result.stdout.splitlines()[-1], "2 passed, 0 failed, 0 skipped")
         self.assertEqual((self.top / "ran").read_text(), "fuzz\n")
 
+    def test_groups_have_the_locale_that_they_look_at_output_in(self):
+        self.program(self.tree / "tools/lab/install-deps", "exit 0")
+        self.program(self.tree / "selftests/groups/fuzz", 'echo "KTAP version 1"; echo 1..1; echo "ok 1 $LC_ALL${LANGUAGE-}"')
+        env = {"TMPDIR": str(self.top), "LC_ALL": "de_DE.UTF-8", "LANGUAGE": "de"}
+        result = self.command(self.tree / "selftests/check", "--out", self.top / "out", "fuzz", **env)
+        self.assertIn("ok 1 C.UTF-8\n", (self.top / "out/fuzz.log").read_text(), result)
+        result = self.command("bash", "-c", f'. {self.tree}/selftests/ktap.sh; echo "$LC_ALL${{LANGUAGE-}}"', **env)
+        self.assertEqual(result.stdout, "C.UTF-8\n")
+
     def test_part_of_a_group_is_not_the_group(self):
         self.program(self.tree / "tools/lab/install-deps", "exit 0")
         for words in (("init", "-q"), ("add", "-A"), ("-c", "user.name=x", "-c", "user.email=x@example.net", "commit", "-q", "-m", "x")):
