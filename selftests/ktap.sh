@@ -37,15 +37,26 @@ ktap_run() {
 	ktap_result "$ktap_status" "$ktap_name"
 }
 
+# ktap_indent: stdin; false when there is no result in it
+ktap_indent() {
+	local ktap_line ktap_none=1
+	while IFS= read -r ktap_line || [ -n "$ktap_line" ]; do
+		printf '    %s\n' "$ktap_line"
+		[[ ! $ktap_line =~ ^\ *(not\ )?ok\ [0-9] ]] || ktap_none=0
+	done
+	[ $ktap_none = 0 ] || echo "    # no result"
+	return $ktap_none
+}
+
 # ktap_nest NAME COMMAND...: the command prints KTAP itself, which is shown indented
 ktap_nest() {
-	local ktap_name=$1 ktap_status
+	local ktap_name=$1 ktap_status=()
 	shift
 	echo "    # Subtest: $ktap_name"
-	"$@" 2>&1 | sed -u 's/^/    /'
-	ktap_status=${PIPESTATUS[0]}
-	[ "$ktap_status" -eq 0 ] || echo "    # exit status $ktap_status"
-	ktap_result "$ktap_status" "$ktap_name"
+	"$@" 2>&1 | ktap_indent
+	ktap_status=("${PIPESTATUS[@]}")
+	[ "${ktap_status[0]}" -eq 0 ] || echo "    # exit status ${ktap_status[0]}"
+	ktap_result $((ktap_status[0] | ktap_status[1])) "$ktap_name"
 }
 
 # ktap_end: the plan when ktap_begin did not know it; false when anything failed

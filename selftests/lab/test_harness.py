@@ -85,6 +85,13 @@ class Shell(unittest.TestCase):
         self.assertNotIn("ok 1", done.stdout)
 
 
+class Nested(unittest.TestCase):
+    def test_a_file_without_results_fails(self):
+        for said, passed in (("", False), ("1..1", False), ("is ok 1", False), ("1..1\nok 1 x", True), ("1..1\n    ok 1 y", True)):
+            done = subprocess.run(["bash", "-c", f'. {NET}/../ktap.sh; ktap_nest t printf %s "$1"', "-", said], capture_output=True, text=True, check=True)
+            self.assertEqual(done.stdout.splitlines()[-1], "ok 1 t" if passed else "not ok 1 t", done)
+
+
 class Python(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
