@@ -383,6 +383,13 @@ class X(unittest.TestCase):
         last = "\n".join(result.stdout.splitlines()[-6:])
         for part in ("ERROR: test_a", "KeyError: 'this one'", "FAIL: test_b", "AssertionError: 1 != 2"):
             self.assertIn(part, last)
+        (lab / "test_x.py").write_text("""import unittest
+class X(unittest.TestCase):
+    def test_a(self):
+        self.skipTest("not here")
+""")
+        result = self.command("bash", "-c", f"""eval "$(sed -n '/^python_unit()/,/^}}/p' {unit})"; python_unit""")
+        self.assertEqual(result.stdout, "skipped 'not here' skipped=1) ", result)
         # another pattern: Python 3.11 calls none at all a success
         result = self.command("bash", "-c", f"""eval "$(sed -n '/^python_unit()/,/^}}/p' {unit})"; python_unit 'none*.py' 2>&1""")
         self.assertNotEqual(result.returncode, 0, result.stdout)
