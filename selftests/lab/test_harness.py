@@ -5,6 +5,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -90,6 +91,14 @@ class Nested(unittest.TestCase):
         for said, passed in (("", False), ("1..1", False), ("is ok 1", False), ("1..1\nok 1 x", True), ("1..1\n    ok 1 y", True)):
             done = subprocess.run(["bash", "-c", f'. {NET}/../ktap.sh; ktap_nest t printf %s "$1"', "-", said], capture_output=True, text=True, check=True)
             self.assertEqual(done.stdout.splitlines()[-1], "ok 1 t" if passed else "not ok 1 t", done)
+
+
+class Scenarios(unittest.TestCase):
+    def test_the_same_directory_again(self):
+        lab = runpy.run_path(os.path.join(HERE, "..", "scenarios", "lab_runs.py"))["Lab"]
+        with tempfile.TemporaryDirectory() as out:
+            for _ in range(2):
+                os.mkdir(os.path.join(lab(out).out, "qdisc"))
 
 
 class Python(unittest.TestCase):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 LAB = os.path.join(HERE, "..", "..", "tools", "lab", "lab")
@@ -106,7 +107,8 @@ class Port:
 
 class Lab:
     def __init__(self, out):
-        self.out = out
+        os.makedirs(out, exist_ok=True)
+        self.out = tempfile.mkdtemp(dir=out, prefix="")     # the same --out may have been given before
         self.n = 0
         self.judge = None
         self.runs = []      # their directories

@@ -38,7 +38,6 @@ def when(out, cases):
 
 def nothing_twice(lab, j):
     """Two values by two seeds; one that is lost is run again, a third value is run for the first time, the others are left"""
-    os.makedirs(lab.out, exist_ok=True)
     scenario, out = os.path.join(lab.out, "tiny.toml"), os.path.join(lab.out, "sweep")
     with open(scenario, "w", encoding="utf-8") as f:
         f.write(SCENARIO)
