@@ -28,11 +28,13 @@ test_much_loss() {
 
 test_reorder() {
 	through delay 1ms reorder 90%
+	expect_ge "out of order" "$(stack "$H2" TcpExtTCPOFOQueue)" 1
 	expect_eq "RTO" "$(bolt_stat "$H1" RtoDec)" 0
 }
 
 test_duplicate() {
 	through delay 1ms duplicate 5%
+	expect_ge "D-SACK" "$(stack "$H1" TcpExtTCPDSACKRecv)" 1
 	expect_eq "timeouts" "$(stack "$H1" TcpExtTCPTimeouts)" 0
 }
 

@@ -467,8 +467,8 @@ transfer_through() {
 		cc "$cc" connect "$A2" 5001 mark "$tmp/up" wait "$tmp/go" \
 		send "$bytes" recv "$bytes" outq info
 	expect "connected" busywait test -e "$tmp/up"
-	in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 "$@"
-	in_ns "$H2" tc qdisc replace dev eth0 root netem limit 10000 "$@"
+	expect "netem" in_ns "$H1" tc qdisc replace dev eth0 root netem limit 10000 "$@"
+	expect "netem" in_ns "$H2" tc qdisc replace dev eth0 root netem limit 10000 "$@"
 	touch "$tmp/go"
 	ended client "$CLIENT"
 	server_done

@@ -253,23 +253,22 @@ test_full_when_leaf_deleted() {
 
 # Reconfigured again and again while a transfer goes through
 test_change_under_traffic() {
-	local i
-	setup_router
-	tc_ qdisc add dev r2 root sfc rate 200mbit
+	local i how
+	setup_port rate 200mbit
 	server "$H2" cc bolt listen "$A2" 5001 recv 20000000 recv-eof
 	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
 		cc bolt connect "$A2" 5001 send 20000000 outq info
 	for i in 1 2 3 4 5 6 7 8; do
-		tc_ qdisc change dev r2 root sfc limit 3000b
-		sleep 0.01
-		tc_ qdisc change dev r2 root sfc limit 1mb nosm nopru ccthresh 5000b
-		sleep 0.01
-		tc_ qdisc change dev r2 root sfc rate 0 no-split-gso
-		tc_ qdisc change dev r2 root sfc rate 200mbit sm pru split-gso ccthresh auto
-		sleep 0.01
-		tc_ qdisc replace dev r2 root pfifo
-		tc_ qdisc replace dev r2 root sfc rate 200mbit
+		for how in "change dev r2 root sfc limit 3000b" sleep \
+			"change dev r2 root sfc limit 1mb nosm nopru ccthresh 5000b" sleep \
+			"change dev r2 root sfc rate 0 no-split-gso" \
+			"change dev r2 root sfc rate 200mbit sm pru split-gso ccthresh auto" sleep \
+			"replace dev r2 root pfifo" "replace dev r2 root sfc rate 200mbit"; do
+			# shellcheck disable=SC2086 # words
+			if [ "$how" = sleep ]; then sleep 0.01; else expect "$how" tc_ qdisc $how; fi
+		done
 	done
+	expect "still sending" kill -0 "$CLIENT"
 	ended client "$CLIENT"
 	server_done
 	empty
