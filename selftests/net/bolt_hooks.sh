@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 hooks() {
-	in_ns "$1" sysctl -qw "net.bolt.hooks=$2"
+	expect "hooks=$2" in_ns "$1" sysctl -qw "net.bolt.hooks=$2"
 }
 
 # exchange [CC]: what H1 opens, of both families, gets through
@@ -96,17 +96,24 @@ test_sfc() {
 	expect_fail "sfc=1" 'resource busy' in_ns "$H1" sysctl -w net.bolt.sfc=1
 	expect_eq "sfc" "$(in_ns "$H1" sysctl -n net.bolt.sfc)" 0
 	sysctl_refuses "$H1" net.bolt.hooks 2 -1 x
+	# ... and the control port, which somebody else has
+	setup_ns H2
+	take_port "$H2" 12311
+	expect_fail "port taken" 'ddress already in use' in_ns "$H2" sysctl -w net.bolt.sfc=1
+	expect_eq "sfc" "$(in_ns "$H2" sysctl -n net.bolt.sfc)" 0
+	hooks "$H2" 0
 }
 
 # They come and go while a connection sends, several times in each round trip: every byte arrives
 test_under_traffic() {
-	local i
+	local i before after
 	setup_pair
 	in_ns "$H1" tc qdisc add dev eth0 root netem delay 10ms limit 10000
 	server "$H2" cc bolt listen "$A2" 5001 recv 2000000 send 2000000 recv-eof
 	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 120 "$BOLT_PROGRAMS/bolt_xfer" \
 		cc bolt connect "$A2" 5001 mark "$tmp/up" send 2000000 recv 2000000
 	expect "connected" busywait test -e "$tmp/up"
+	before=$(bolt_stat "$H1" OptTx)
 	for i in 1 2 3 4 5 6 7 8 9 10; do
 		hooks "$H1" $((i % 2))
 		sleep 0.003
@@ -116,6 +123,9 @@ test_under_traffic() {
 	expect "still sending" kill -0 "$CLIENT"
 	ended client "$CLIENT"
 	server_done
+	after=$(bolt_stat "$H1" OptTx)
+	expect_ge "packets with the option" "$after" $((before + 1))
+	expect_ge "packets without" $(($(stack "$H1" TcpOutSegs) - after)) 100
 }
 
 # A connection that had the option goes on without, and so does its peer
