@@ -213,13 +213,13 @@ class Shown(unittest.TestCase):
         self.assertEqual([line.split()[-2:] for line in sizes.table(fct).splitlines()[2:]], [["2.00", "2.00"], ["0.80", "0.80"], ["2.00", "0.80"]])
         # another congestion control of the same result may have none
         runs = [{"cc": cc, "fct": of, "queue_bytes": {}} for cc, of in (("swift", stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0)))), ("bolt", fct))]
-        self.assertEqual(slowdown.markdown(slowdown.curves({"runs": runs})).splitlines()[0], "| message size | swift | bolt | fair sharing | levels | shortest first |")
+        self.assertEqual(slowdown.markdown({"runs": runs}).splitlines()[0], "| message size | messages | swift | bolt | fair sharing | levels | shortest first |")
 
     def test_beside_the_congestion_controls(self):
         fct = stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0)))
         result = {"runs": [{"cc": "bolt", "fct": fct, "queue_bytes": {}}], "scenario": "fct"}
-        self.assertEqual(slowdown.markdown(slowdown.curves(result)).splitlines()[:3], [
-            "| message size | bolt | fair sharing | shortest first |", "|---|---|---|---|", "| <= 1 KB | 3.0 / 3.0 | 2.0 / 2.0 | 1.0 / 1.0 |"])
+        self.assertEqual(slowdown.markdown(result).splitlines()[:3], [
+            "| message size | messages | bolt | fair sharing | shortest first |", "|---|---|---|---|---|", "| <= 1 KB | 1 | 3.0 / 3.0 | 2.0 / 2.0 | 1.0 / 1.0 |"])
         self.assertIn(">shortest first p99<", slowdown.svg(slowdown.curves(result), "x"))
         self.assertEqual([line.split()[-2:] for line in sizes.text(result).splitlines()[3:]], [["1.50", "1.50"], ["0.50", "0.50"], ["1.50", "0.50"]])
 

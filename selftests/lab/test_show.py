@@ -127,18 +127,18 @@ class Slowdown(unittest.TestCase):
             entry("swift", None, (0, 1000, (2, 4)))]}
 
     def test_markdown_has_the_medians_of_what_all_have(self):
-        self.assertEqual(slowdown.markdown(slowdown.curves(self.result)).splitlines(), [
-            "| message size | bolt | swift |", "|---|---|---|",
-            "| <= 1 KB | 1.1 / 2.5 | 2.0 / 4.0 |", "| all | 1.3 / 120 | 1.3 / 120 |",
-            "| p99 of the queue | 151 KB | - |"])
+        self.assertEqual(slowdown.markdown(self.result).splitlines(), [
+            "| message size | messages | bolt | swift |", "|---|---|---|---|",
+            "| <= 1 KB | 5 | 1.1 / 2.5 | 2.0 / 4.0 |", "| all | 10 | 1.3 / 120 | 1.3 / 120 |",
+            "| p99 of the queue | | 151 KB | - |"])
 
     def test_what_did_not_end_has_a_row(self):
         self.result["spread"][0]["fct"]["unfinished"] = {"median": 0, "min": 0, "max": 3}
-        self.assertEqual(slowdown.markdown(slowdown.curves(self.result)).splitlines()[-2], "| not finished | 3 | 0 |")
+        self.assertEqual(slowdown.markdown(self.result).splitlines()[-2], "| not finished | | 3 | 0 |")
 
     def test_no_queue_where_no_seed_has_one(self):
         self.result["spread"][0]["queue_bytes"] = None
-        self.assertEqual(slowdown.markdown(slowdown.curves(self.result)).splitlines()[-1], "| p99 of the queue | - | - |")
+        self.assertEqual(slowdown.markdown(self.result).splitlines()[-1], "| p99 of the queue | | - | - |")
 
     def test_a_picture_of_nothing(self):
         for e in self.result["spread"]:

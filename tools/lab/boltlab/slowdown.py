@@ -34,6 +34,12 @@ def queue_p99(entry):
     return median((queue or {}).get("busy_p99"))
 
 
+def counts(result):
+    """Messages of each size, of a seed."""
+    fct = (result.get("spread") or result["runs"])[0]["fct"]
+    return {name: median(f["count"]) for name, f in sizes.rows(fct.get("kinds", {}).get("workload", fct))}
+
+
 def curve(fct, key):
     return [(name, median(f.get("max_bytes")), {p: median(f[key][p]) for p, _ in PERCENTILES}) for name, f in sizes.rows(fct)]
 
@@ -57,15 +63,16 @@ def cell(of):
     return " / ".join("-" if of[p] is None else f"{of[p]:.{1 if of[p] < 100 else 0}f}" for p in ("p50", "p99"))
 
 
-def markdown(found):
-    """A row for each size that all of them have, all messages, and the queue."""
+def markdown(result):
+    """A row for each size that all of them have, all messages, and the queue.  The p99 of a hundred messages is their maximum, so say how many."""
+    found, number = curves(result), counts(result)
     names = [name for name, _, _ in found[0][1] if all(name in (n for n, _, _ in rows) for _, rows, *_ in found)]
-    lines = ["| message size | " + " | ".join(cc for cc, *_ in found) + " |", "|---" * (len(found) + 1) + "|"]
+    lines = ["| message size | messages | " + " | ".join(cc for cc, *_ in found) + " |", "|---" * (len(found) + 2) + "|"]
     for name in names:
-        lines.append(f"| {name} | " + " | ".join(cell(next(of for n, _, of in rows if n == name)) for _, rows, *_ in found) + " |")
+        lines.append(f"| {name} | {number[name]:.0f} | " + " | ".join(cell(next(of for n, _, of in rows if n == name)) for _, rows, *_ in found) + " |")
     if any(unfinished for *_, unfinished in found):
-        lines.append("| not finished | " + " | ".join("-" if n is None else f"{n:.0f}" for *_, n in found) + " |")
-    lines.append("| p99 of the queue | " + " | ".join("-" if q is None else f"{q / 1000:.0f} KB" for _, _, q, _ in found) + " |")
+        lines.append("| not finished | | " + " | ".join("-" if n is None else f"{n:.0f}" for *_, n in found) + " |")
+    lines.append("| p99 of the queue | | " + " | ".join("-" if q is None else f"{q / 1000:.0f} KB" for _, _, q, _ in found) + " |")
     return "\n".join(lines)
 
 
@@ -109,8 +116,7 @@ def svg(found, title):
 
 
 def main(result, picture):
-    found = curves(result)
-    print(markdown(found))
+    print(markdown(result))
     if picture:
-        picture.write_text(svg(found, f"{result['scenario']}: slowdown to the last ACK"), encoding="utf-8")
+        picture.write_text(svg(curves(result), f"{result['scenario']}: slowdown to the last ACK"), encoding="utf-8")
     return 0
