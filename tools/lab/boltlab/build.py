@@ -25,8 +25,8 @@ SOURCES = ("Kbuild", "Makefile", "include", "tcp_bolt", "sch_sfc", "tools/Makefi
 SOURCE_SUFFIXES = {".c", ".h", ".S", ".map", ".mk", ""}
 # what make would not take as one plain word (tools/outdir.mk)
 ODD = re.compile(r"""[\s'"`\\$#%&()*:;<=>?\[\]{|}]""")
-# what was typed: the package's command, or the tree's
-COMMAND = "subrtt-lab" if Path(sys.argv[0]).name == "subrtt-lab" else "tools/lab/lab"
+# the tree's command, or the package's
+COMMAND = "tools/lab/lab" if (TREE / "selftests").is_dir() else "subrtt-lab"
 
 
 class BuildError(Exception):

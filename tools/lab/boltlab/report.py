@@ -36,7 +36,7 @@ def write(named, out, baseline=None):
     for place, text in (
             ("title", esc(f"{title}: {', '.join(r.label for r in runs)}")),
             ("style", (UPLOT / "uPlot.min.css").read_text() + (ASSETS / "report.css").read_text()),
-            ("licence", (UPLOT / "LICENSE").read_text().strip()),
+            ("licence", (UPLOT / "uPlot.MIT").read_text().strip()),
             ("library", (UPLOT / "uPlot.iife.min.js").read_text()),
             ("script", (ASSETS / "report.js").read_text()),
             ("data", json.dumps(data, separators=(",", ":")).replace("</", "<\\/")),
