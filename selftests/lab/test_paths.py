@@ -11,6 +11,7 @@ import unittest
 from pathlib import Path
 
 import context
+from boltlab import doctor
 
 MAKEFILES = {".": "O", "tools": "O", "selftests": "O", "selftests/fuzz": "O", "tools/subrtt": "OUT", "tools/lab/guest": "OUT"}
 # with what each of them does nothing
@@ -414,6 +415,30 @@ class Minimal(Case):
             self.assertNotIn("https", words)
             self.assertIn(f" {debian} {self.top}/{debian}-", words)
             self.assertEqual(source, f"deb http://deb.example.org/debian {debian} main")
+
+
+class Debian13(Case):
+    def test_the_doctor_names_what_its_release_has(self):
+        rows = [line.split() for line in (context.TREE / "tools/lab/packages.list").read_text().splitlines() if not line.startswith("#")]
+        for debian in ("12", "13"):
+            listed = {row[0] for row in rows if row and row[2:] in ([], [debian])}
+            self.assertLessEqual({package for _, _, package in doctor.qemu_needs(debian)}, listed)
+
+    def test_the_mirror_is_that_of_either_release(self):
+        stub = self.top / "stubs/apt-get"
+        stub.parent.mkdir()
+        for codename in ("bookworm", "trixie"):
+            stub.write_text(f"""#!/bin/sh
+case "$*" in
+*CODENAME*) echo "Debian {codename} http://deb.example.org/debian" ;;
+*RELEASE*) echo "Debian stable http://deb.example.org/debian" ;;
+*) cat "$BOLT_LAB_CACHE"/debian13-*/apt/sources.list >&3; exit 1 ;;
+esac
+""")
+            stub.chmod(0o755)
+            result = self.command("sh", "-c", 'exec "$0" release 7.3 3>&1', context.TREE / "tools/lab/debian13",
+                                  BOLT_LAB_CACHE=str(self.top / "cache"), PATH=f"{stub.parent}:{os.environ['PATH']}")
+            self.assertIn(" http://deb.example.org/debian trixie main\n", result.stdout, result)
 
 
 class Cache(Case):

@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+import platform
 import shutil
 from pathlib import Path
 
@@ -31,9 +32,14 @@ QEMU_NEEDS = (
     ("QEMU", lambda: shutil.which("qemu-system-x86_64"), "qemu-system-x86"),
     ("cpio", lambda: shutil.which("cpio"), "cpio"),
     ("depmod", lambda: shutil.which("depmod", path="/sbin:/usr/sbin:/bin:/usr/bin"), "kmod"),
-    ("headers of Linux 6.12", lambda: list(Path("/usr/src").glob("linux-headers-6.12.*-amd64")), "linux-headers-6.12-amd64"),
-    ("headers of Linux 6.1", lambda: list(Path("/usr/src").glob("linux-headers-6.1.*-amd64")), "linux-headers-amd64"),
 )
+
+
+def qemu_needs(debian):
+    """On that release; the own kernel of Debian 13 is 6.12, and it has no 6.1."""
+    headers = {"6.12": "linux-headers-amd64"} if debian == "13" else {"6.12": "linux-headers-6.12-amd64", "6.1": "linux-headers-amd64"}
+    return QEMU_NEEDS + tuple((f"headers of Linux {series}", lambda series=series: list(Path("/usr/src").glob(f"linux-headers-{series}.*-amd64")), package)
+                              for series, package in headers.items())
 
 
 # what only `lab sweep` wants
@@ -72,7 +78,7 @@ def main():
           + (", but it is mounted noexec: $TMPDIR, /tmp or /var/tmp has it" if noexec else ""))
     kernels = sorted(cache.glob("kernel-*/linux"))[:1] if cache.exists() else []
     print(f"{'ok' if kernels else 'later':8} lab kernel " + ("built" if kernels else "will be built by the first run (4 minutes on two idle CPUs)"))
-    lacking_qemu = packages(QEMU_NEEDS, "later", ": --backend qemu")
+    lacking_qemu = packages(qemu_needs(platform.freedesktop_os_release().get("VERSION_ID")), "later", ": --backend qemu")
     packages(SWEEP_NEEDS, "later", ": lab sweep")
     stock = sorted(path.name for path in cache.glob("qemu-*") if (path / ".complete").exists()) if cache.exists() else []
     print(f"{'ok' if stock else 'later':8} stock kernels: " + (", ".join(stock) or "will be fetched by the first run with --backend qemu"))
