@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The command: one line on stderr and an exit status for whatever is wrong before anything runs."""
 
+import contextlib
 import json
 import math
 import os
@@ -41,6 +42,11 @@ class Refuses(unittest.TestCase):
         self.refused("run", self.out, says=f"lab: {self.out}: Is a directory")
         path.write_bytes(b'name = "\xff"\n')
         self.refused("run", str(path), says=f"lab: {path}: is not text in UTF-8")
+
+    def test_a_directory_of_its_name_is_no_scenario(self):
+        Path(self.out, "flow-join").mkdir()
+        with contextlib.chdir(self.out):
+            self.refused("run", "flow-join", "--cc", "Bolt!", says="--cc Bolt!")
 
     def test_a_working_directory_that_is_gone(self):
         # a relative path in it is Python's own trouble

@@ -47,6 +47,10 @@ class Described(unittest.TestCase):
         self.assertEqual(cases(of_file), cases(of_options))
         self.assertEqual(len(cases(of_file)), 16)
 
+    def test_a_directory_of_its_name_is_no_scenario(self):
+        self.scenario.with_name("incast").mkdir()
+        self.assertEqual(self.file('scenario = "incast"').scenario, cli.SCENARIOS / "incast.toml")
+
     def test_options_have_the_last_word(self):
         self.file('scenario = "test.toml"\nseeds = 2\nset.topology.mtu = 1500')
         described = sweep.described(self.scenario.with_name("sweep.toml"), ["cubic"], ["topology.mtu=9000"], (7,), cli.find_scenario)

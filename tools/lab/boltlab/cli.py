@@ -170,7 +170,7 @@ def find_scenario(value):
     """A file, or the name of one that comes with the lab."""
     path = Path(value)
     shipped = SCENARIOS / f"{value.removesuffix('.toml')}.toml"
-    return shipped if not path.exists() and shipped.exists() else path
+    return shipped if not path.is_file() and shipped.exists() else path
 
 
 def list_kernel(cc, qdisc):

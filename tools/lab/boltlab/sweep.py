@@ -135,7 +135,7 @@ def of_file(path, data, find):
     if not isinstance(data["scenario"], str):
         raise RunError(f"{where}: scenario: is not a string")
     beside = path.parent / data["scenario"]
-    scenario = beside if beside.exists() else find(data["scenario"])
+    scenario = beside if beside.is_file() else find(data["scenario"])
     cc = data.get("cc")
     if cc is not None and (not isinstance(cc, list) or not cc or not all(isinstance(c, str) for c in cc)):
         raise RunError(f"{where}: cc: is not a list of names, such as [\"bolt\", \"cubic\"]")
