@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The directory that results go to: what is not the lab's stays, what is does not stay beside a result that does not name it."""
 
+import errno
 import json
 import os
 import resource
@@ -11,7 +12,7 @@ import unittest.mock
 from pathlib import Path
 
 import context
-from boltlab import build, up
+from boltlab import build, runner, up
 from boltlab.build import RunError
 from boltlab.output import HEAD, MANIFEST, Output
 from test_report import make_result
@@ -317,6 +318,18 @@ class Command(Case):
         self.refused_by("plot", str(self.out), says=["File too large"], preexec_fn=little_room)
         self.assertEqual(self.lab("plot", str(self.out)).returncode, 0)
         self.assertLess(set(before), set(self.tree()))
+
+    def test_a_disk_that_fills_is_a_failure_of_its_run(self):
+        full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        why = [RunError("it panicked"), full]
+
+        def ends(backend, built, plan, raw, *_):
+            (raw / "console.log").write_text("text")
+            raise why.pop(0)
+        with unittest.mock.patch.object(runner.guest, "run", ends), unittest.mock.patch.object(runner.shutil, "copyfile", side_effect=full):
+            runs, failures = runner.run_all(runner.load(context.write(context.BASE), ["bolt", "cubic"], (), ()), 1, "uml", None, self.out, "6.12", False, 1)
+        self.assertEqual((runs, failures), ([], ["test: bolt: it panicked", f"test: cubic: {full}"]))
+        self.assertEqual(self.tree(), [])
 
     def test_a_result_of_something_else(self):
         self.out.mkdir()

@@ -82,7 +82,7 @@ def run_all(scenarios, jobs, backend, built, *args):
                     *entry, wrong = future.result()
                     runs.append(entry)
                     failures += [f"{s.name}: {s.directory}: {why}" for why in wrong]
-                except RunError as e:
+                except (RunError, OSError) as e:
                     failures.append(f"{s.name}: {s.directory}: {e}")
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -133,9 +133,8 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
         entry = results.compute(cc, s, net, load, raw, out, wall_s,
                                 {"switch": p.switch_qdisc, "host": s.host.qdisc, "base_rtt_ns": p.base_rtt})
     finally:
-        console = raw / "console.log"
-        if console.exists():
-            shutil.copyfile(console, directory / "console.log")
+        with contextlib.suppress(OSError):      # there is none, or the disk is full
+            shutil.copyfile(raw / "console.log", directory / "console.log")
         if not keep_raw:
             shutil.rmtree(raw, ignore_errors=True)
     for c in entry["captures"]:
