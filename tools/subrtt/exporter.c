@@ -219,16 +219,17 @@ static int serve_all(void)
 	fprintf(stderr, "subrtt: http://%s%s/metrics\n", strchr(opt.listen, ':') ? "" : "127.0.0.1:",
 		opt.listen);
 	while (!bc_stop) {
-		int fd;
+		struct pollfd client = { .events = POLLIN };
 
 		if (ppoll(&p, 1, NULL, &as_before) <= 0)
 			continue;
-		fd = accept4(p.fd, NULL, NULL, SOCK_CLOEXEC);
-		if (fd < 0)
+		client.fd = accept4(p.fd, NULL, NULL, SOCK_CLOEXEC);
+		if (client.fd < 0)
 			continue;
-		if (ready(fd, POLLIN, now_ms() + 1))
-			serve(fd);
-		close(fd);
+		/* not until a time that may be over before it is looked at */
+		if (poll(&client, 1, 1) == 1)
+			serve(client.fd);
+		close(client.fd);
 	}
 	close(p.fd);
 	return BC_OK;
