@@ -123,6 +123,13 @@ class Specification(unittest.TestCase):
         constants = {n: self.numbers[n] for n in self.numbers.constants if not re.match("TC_SFC_F_|TCA_", n)}
         self.assertEqual({upper(n): d["value"] for n, d in self.definitions.items() if d["type"] == "const"}, constants)
 
+    def test_papers(self):
+        """Those of flags"""
+        header = re.findall(r"^#define TC_SFC_F_(\w+)\s.*/\* (.*) \*/", (TREE / "include/uapi/linux/pkt_sch_sfc.h").read_text(), re.M)
+        want = {flag: re.findall(r"\w+ paper", text) for flag, text in header if flag != "HOLD"}
+        have = {upper(e["name"]): re.findall(r"\w+ paper", e["doc"]) for e in self.definitions["tc-sfc-flags"]["entries"]}
+        self.assertEqual(have, want)
+
     def test_references(self):
         """What is named is there, and used"""
         messages = {m["name"]: m["formats"] for m in self.spec["sub-messages"]}

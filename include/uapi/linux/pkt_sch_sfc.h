@@ -70,7 +70,7 @@ enum {
 #define TC_SFC_F_EDGE		(1U << 6)	/* the port faces servers: its BTS may be cached */
 #define TC_SFC_F_CACHE		(1U << 7)	/* remember and use the BTS of other switches */
 #define TC_SFC_F_HOLD		(1U << 8)	/* refused: the qdisc sfc_hold */
-#define TC_SFC_F_PAPER		(1U << 9)	/* Algorithms 1 and 3 of that paper as printed */
+#define TC_SFC_F_PAPER		(1U << 9)	/* Algorithms 1, 3 of the Bolt paper, as printed */
 #define TC_SFC_F_SFCP		(1U << 10)	/* a BTS to the host becomes a PAUSE frame */
 #define TC_SFC_F_ALL		(((1U << 11) - 1) & ~TC_SFC_F_HOLD)
 
