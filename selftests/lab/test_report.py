@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What report.html is made of; browser_report.py opens it."""
 
+import copy
 import json
 import re
 import subprocess
@@ -69,6 +70,20 @@ class Exact(unittest.TestCase):
             page = (out / "report.html").read_text()
             self.assertEqual(page.count("not exact"), told, (late, lost))
             self.assertTrue(f"<td>{late} ns</td>" in page, "not among the runs")
+
+
+class Tables(unittest.TestCase):
+    def test_what_is_a_table_itself_has_rows_or_columns(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        result = make_result(out, samples=30)
+        for run in result["runs"]:
+            run["control"]["pfc"] = {"xoff": 7, "xon": 0}
+        own = copy.deepcopy(result)
+        own["versions"]["modules"] = {"tcp_aimd": "d1"}
+        report.write([("test", result, out), ("own", own, out)], out)
+        page = (out / "report.html").read_text()
+        for part in ("<td>pfc xoff</td><td data-run=0>7</td>", "<th>sources</th><th>modules tcp_aimd</th>", "<td>abc</td><td>d1</td>", "<td>abc</td><td></td>"):
+            self.assertIn(part, page)
 
 
 class Many(unittest.TestCase):

@@ -225,11 +225,19 @@ def port_tables(runs):
     return "<h2>Ports</h2>" + "".join(parts)
 
 
+def flat(table):
+    """Of a table in it each entry on its own, such as "pfc xoff"."""
+    result = {}
+    for key, value in table.items():
+        result |= {f"{key} {k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
+    return result
+
+
 def control_tables(runs):
     controls = [r.entry["control"] for r in runs]
     columns, of = ["", *(r.label for r in runs)], [None, *range(len(runs))]
-    keys = [k for k in controls[0] if k not in ("rejected", "host")]
-    rows = [[k.replace("_", " "), *(c[k] for c in controls)] for k in keys]
+    shown = [flat({k: v for k, v in c.items() if k not in ("rejected", "host")}) for c in controls]
+    rows = [[k.replace("_", " "), *(c[k] for c in shown)] for k in shown[0]]
     rows.append(["refused", *(", ".join(f"{k} {v}" for k, v in c["rejected"].items()) or "0" for c in controls)])
     names = sorted({k for c in controls for k, v in c["host"].items() if v})
     text = "<h2>Control messages</h2>" + table(columns, rows, column_runs=of)
@@ -261,8 +269,10 @@ def texts(named, runs):
             for i, r in enumerate(runs) for c in r.entry.get("captures", ())]
     if rows:
         parts.append(table(["captures", "link", "file", "packets", "dropped by the qdisc", "found no room"], rows))
-    rows = [[name, *result["versions"].values()] for name, result, _ in named]
-    parts.append(table(["versions", *named[0][1]["versions"]], rows))
+    versions = [flat(result["versions"]) for _, result, _ in named]
+    columns = list(dict.fromkeys(k for v in versions for k in v))
+    rows = [[name, *(v.get(k, "") for k in columns)] for (name, _, _), v in zip(named, versions)]
+    parts.append(table(["versions", *columns], rows))
     parts.append(f"<p class=hint>The numbers of this page are those of result.json. Charts are drawn by uPlot ({uplot_version()}, MIT).</p>")
     return "".join(parts)
 
