@@ -126,7 +126,7 @@ test_qdisc_as_tc() {
 		in_ns "$H1" tc -j -s qdisc show dev eth0 |
 			jq -S '.[] | select(.kind == "sfc") | .options' >"$tmp/options"
 		in_ns "$H1" tc -j -s qdisc show dev eth0 | jq -S '.[] | select(.kind == "sfc") |
-			del(.kind, .handle, .root, .refcnt, .options)' >"$tmp/stats"
+			del(.handle, .root, .refcnt, .options)' >"$tmp/stats"
 		ctl -j -n "$H1" qdisc
 		expect_eq "ports" "$(json length)" 1
 		expect_eq "device" "$(json '.[0] | "\(.dev) \(.handle) \(.root)"')" "eth0 8001: true"

@@ -45,6 +45,7 @@ static void print_json(const struct port *p, const char *dev)
 	js_begin(NULL, '{');
 	js_str("dev", dev);
 	js_u64("ifindex", p->ifindex);
+	js_str("kind", "sfc");
 	js_str("handle", rtnl_tc_handle2str(p->handle, s, sizeof(s)));
 	if (p->parent == TC_H_ROOT)
 		js_bool("root", true);
