@@ -513,9 +513,13 @@ test_devices() {
 	doctor
 	only queue
 	fix queue
-	expect "two" in_ns "$H1" tc qdisc add dev eth0 parent 1:2 sfc rate 1gbit
+	expect "two" in_ns "$H1" tc qdisc add dev eth0 parent 1:2 sfc
 	doctor
 	finds qdisc note 'several sfc on one device'
+	# not where each has its part, as the leaves of classes have
+	expect "link" in_ns "$H1" tc qdisc change dev eth0 parent 1:2 sfc link 1gbit
+	doctor
+	expect_none "each has its part" "$(grep 'several sfc' "$tmp/out")"
 
 	# one sfc of several transmit queues, unless it is meant to be one
 	ip -n "$H1" link add ifb7 numtxqueues 2 type ifb

@@ -24,11 +24,12 @@
 #define RING_MAX	128
 
 /*
- * Ports; those on a device with another; those of these that are not one port with it; devices
- * below a bridge
+ * Ports; those on a device with another; those of these that are not one port with it, where one
+ * takes the device's speed for its own; devices below a bridge
  */
 static unsigned int ports, same, apart, bridged;
 static char last[IFNAMSIZ];
+static bool last_full;
 
 static bool ethtool(const char *dev, void *data)
 {
@@ -191,13 +192,16 @@ static void check_port(const struct qdisc_port *p, void *arg)
 	};
 	struct ethtool_value tso = { .cmd = ETHTOOL_GTSO };
 
+	bool full = p->st->queues < 2 && !p->rate && !p->link;
+
 	(void)arg;
 	ports++;
 	if (!strcmp(last, p->dev)) {
 		same++;
-		apart += p->st->queues < 2;
+		apart += full || last_full;
 		return;
 	}
+	last_full = full;
 	snprintf(last, sizeof(last), "%s", p->dev);
 	bridged += is_bridge_port(p->dev);
 
@@ -296,7 +300,7 @@ void doctor_devices(void)
 	found(D_OK, "qdisc", NULL, "%u ports with sfc", ports);
 	if (apart)
 		found(D_NOTE, "qdisc", NULL,
-		      "several sfc on one device, below other qdiscs than mq: each assumes the full speed");
+		      "several sfc on one device, which are one port only below mq and without bands: each that has neither link nor rate assumes the full speed");
 	/* a bridge needs no routing */
 	if (ports - same - bridged > 1 && !forwards())
 		found(D_NOTE, "sysctl", "sudo sysctl -w net.ipv4.ip_forward=1",

@@ -346,6 +346,7 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 			.pfc = at_num(p->tb[TCA_SFC_PFC]),
 			.bands = at_num(p->tb[TCA_SFC_BANDS]),
 			.rate = at_num(p->tb[TCA_SFC_RATE64]),
+			.link = at_num(p->tb[TCA_SFC_LINK64]),
 			.addr4 = at_num(p->tb[TCA_SFC_ADDR4]),
 		};
 

@@ -46,7 +46,7 @@ struct qdisc_port {
 	uint16_t udp_port;
 	uint8_t pfc;		/* priorities */
 	uint8_t bands;
-	uint64_t rate;
+	uint64_t rate, link;	/* 0: not given */
 	int ifindex;
 	uint32_t handle;		/* 0: the kernel made it */
 	char parent[16];		/* "1:2"; "" at the root */
