@@ -278,6 +278,8 @@ KNOWN = {
     # all messages of an incast are short, and give way less until the queue is a round trip: 0.109, 0.0042 MB a run
     "incast": {"median": 0.114e6},
     "large incast, 1000 flows": {"over": 1.015},
+    # not isolated
+    "large incast, 5000 flows": {"over": 1.02, "median": 1.05},
     # the law reacts a part by each SRC, so none of them is spared
     "price of SRC": {"equation": 0.45, "share": 0.0075},
     # a BDP at line rate comes as a queue before anybody hears of it, and what is short waits behind it
