@@ -124,6 +124,14 @@
 #define bolt_set_drop_reason(skb, r)	((void)(skb), (void)(r))
 #endif
 
+/* 7.2 gave the drops of a qdisc reasons of their own */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+#define bolt_drop_overlimit(skb, sch, to_free)	\
+	qdisc_drop_reason(skb, sch, to_free, QDISC_DROP_OVERLIMIT)
+#else
+#define bolt_drop_overlimit(skb, sch, to_free)	qdisc_drop(skb, sch, to_free)
+#endif
+
 /* Tunnels take a struct sock; up to some version after 6.12 they took a struct socket */
 #define bolt_tunnel_sock(s)							\
 	__builtin_choose_expr(							\

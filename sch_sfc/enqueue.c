@@ -313,7 +313,7 @@ static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, const stru
 		else
 			q->stats.drop_data++;
 		q->band_stats[pkt->band].qstats.drops++;
-		return qdisc_drop(skb, sch, to_free);
+		return bolt_drop_overlimit(skb, sch, to_free);
 	}
 	sfc_skb_cb(skb)->answered = q->answered_bytes;
 	if (pkt->band != SFC_BAND_HIGH && sfc_backlog_of(sch, pkt->band) > q->ecn)

@@ -135,7 +135,7 @@ static int sfc_hold_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 	/* as in sfc_queue_has_room() */
 	if (unlikely(sch->q.qlen && !sfc_hold_fits(h->cfg.limit, sch->q.qlen + 1,
 						   (u64)sch->qstats.backlog + len, false)))
-		return qdisc_drop(skb, sch, to_free);
+		return bolt_drop_overlimit(skb, sch, to_free);
 	ret = qdisc_enqueue(skb, h->child, to_free);
 	if (ret != NET_XMIT_SUCCESS) {
 		if (net_xmit_drop_count(ret))

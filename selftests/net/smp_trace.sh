@@ -174,7 +174,7 @@ test_drops() {
 	expect_ge "drops" "$(qdisc "$R" r2 drop_data)" 20
 	expect_eq "kfree_skb" "$(traced kfree_skb 'reason: QDISC_DROP$')" "$(qdisc "$R" r2 drops)"
 	[ ! -e "$tracing/events/qdisc/qdisc_drop" ] || expect_eq "qdisc_drop" \
-		"$(traced qdisc_drop 'kind=sfc handle=0x70000 ')" "$(qdisc "$R" r2 drops)"
+		"$(traced qdisc_drop 'kind=sfc handle=0x70000 .* reason=OVERLIMIT')" "$(qdisc "$R" r2 drops)"
 }
 
 # Parsed, and checked against the fields of the modules that are loaded; nothing is attached.  In one
