@@ -138,7 +138,7 @@ static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
 		return NULL;
 	if (cfg->levels[1])
 		return "pfc and levels are mutually exclusive: a level has packets of any priority";
-	/* no PAUSE frame comes to a macvlan */
+	/* a PAUSE is of the whole link */
 	if (dev->type != ARPHRD_ETHER || is_vlan_dev(dev) || netif_is_macvlan(dev))
 		return "pfc needs an Ethernet device, the one below a VLAN or macvlan";
 	if (!pfc->xoff)

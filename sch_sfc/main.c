@@ -99,6 +99,7 @@ static void sfc_refresh(struct work_struct *work)
 	list_for_each_entry(q, &sfc_list, list)
 		if (q->stale) {
 			q->stale = false;
+			sfc_switch_forget_foreign(q->sch);
 			sfc_config_refresh(q->sch);
 		}
 	rtnl_unlock();
@@ -112,7 +113,10 @@ static void sfc_find_foreign(void)
 	struct sfc_sched *q;
 
 	list_for_each_entry(q, &sfc_list, list)
-		sfc_switch_find_foreign(q->sch);
+		if (sfc_switch_find_foreign(q->sch)) {
+			q->stale = true;
+			schedule_work(&sfc_refresh_work);
+		}
 }
 
 /*
@@ -142,7 +146,8 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 		break;
 	case NETDEV_REGISTER:
 		/* or it has come to another namespace */
-		sfc_find_foreign();
+		if (!list_empty(&dev->adj_list.lower))
+			sfc_find_foreign();
 		return NOTIFY_DONE;
 	case NETDEV_UP:
 	case NETDEV_CHANGE:

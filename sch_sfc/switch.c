@@ -45,16 +45,47 @@ static int sfc_switch_is_foreign(struct net_device *upper, struct netdev_nested_
 	return !net_eq(dev_net(upper), dev_net(port->data));
 }
 
-/* Is a device on top of the port, a VLAN or macvlan, another namespace's?  See sfc_iif().  RTNL */
-void sfc_switch_find_foreign(struct Qdisc *sch)
+static bool sfc_switch_has_foreign(struct net_device *dev)
 {
-	struct netdev_nested_priv port = { .data = qdisc_dev(sch) };
-	struct sfc_sched *q = qdisc_priv(sch);
+	struct netdev_nested_priv port = { .data = dev };
+	bool foreign;
 
 	rcu_read_lock();
-	WRITE_ONCE(q->foreign, netdev_walk_all_upper_dev_rcu(qdisc_dev(sch), sfc_switch_is_foreign,
-							     &port));
+	foreign = netdev_walk_all_upper_dev_rcu(dev, sfc_switch_is_foreign, &port);
 	rcu_read_unlock();
+	return foreign;
+}
+
+/*
+ * Is a device on top of the port, a VLAN or macvlan, another namespace's?  See sfc_iif().  Returns
+ * true if none is any more: sfc_switch_forget_foreign() has to follow.  RTNL
+ */
+bool sfc_switch_find_foreign(struct Qdisc *sch)
+{
+	bool foreign = sfc_switch_has_foreign(qdisc_dev(sch));
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	if (foreign)
+		WRITE_ONCE(q->foreign, true);
+	return !foreign && q->foreign;
+}
+
+/* The device that had gone is closed by now.  Its packets may still wait here.  RTNL */
+void sfc_switch_forget_foreign(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+	int band;
+
+	if (!sfc_switch_find_foreign(sch))
+		return;
+	synchronize_net();
+	sch_tree_lock(sch);
+	for (band = 0; band < SFC_BANDS; band++)
+		for (skb = q->bands[band].head; skb; skb = skb->next)
+			skb->skb_iif = 0;
+	WRITE_ONCE(q->foreign, false);
+	sch_tree_unlock(sch);
 }
 
 /* Unless some sfc on it is marked "edge", the port's device is none any more.  RTNL */

@@ -180,10 +180,13 @@ void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb
 	f->pace_ns = f->gap_ns ? f->last_tx_ns + f->gap_ns : 0;
 	if (f->gap_ns)
 		BOLT_INC_STATS(f->bn, BelowTx);
-	/* fq's, and nobody takes it back when another qdisc replaces it; fq itself sets it again */
+	/*
+	 * fq sets it with a flow that is new to it, and nobody takes it back when another qdisc
+	 * replaces fq.  The next congestion control keeps it: fq may not set it again.
+	 */
 	if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ && !f->pause.edt.armed &&
 	    bolt_pacing_change(sk, f, SK_PACING_FQ, SK_PACING_NEEDED))
-		f->pacing_ours = 1;
+		f->pacing_ours = 0;
 	bolt_write_departure(sk, f, max(tcp_sk(sk)->tcp_wstamp_ns, bolt_flow_departure(f)));
 }
 

@@ -144,7 +144,7 @@ struct bolt_flow {
 	}			prior_q32;	/* windows before the latest loss, for undo */
 	u64			loss_cwnd_q32;	/* the window as cut in this loss episode */
 	u32			syn_ack;	/* acknowledgment number of the SYN-ACK */
-	u8			pacing_ours:1,	/* sk_pacing_status was NONE, or fq set it */
+	u8			pacing_ours:1,	/* sk_pacing_status was NONE before us */
 				in_first:1,
 				in_msg:1,	/* ... and not all of it is acknowledged */
 				recovery:1,	/* TCP_CA_Recovery */
