@@ -44,7 +44,7 @@ class Slow(unittest.TestCase):
     def test_settings_that_are_times(self):
         sysctl = slowed("uml", slow=1000, sets=["host.sysctl.net.bolt.swift_hop_ns=7"])[1].host.sysctl
         self.assertEqual(sysctl, {"net.bolt.max_pause_us": "1000000", "net.bolt.swift_base_ns": "10000000",
-                                  "net.bolt.swift_fs_range_ns": "100000000", "net.bolt.swift_hop_ns": "7"})
+                                  "net.bolt.swift_fs_range_ns": "100000000", "net.bolt.swift_hop_ns": "7000"})
         self.assertEqual(slowed("uml")[1].host.sysctl, {})
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a check has measured, held against its goals.
 
-A goal that is missed, and known to be, stands in KNOWN of its check's module: by check, the goal and
+A goal that is missed, or so nearly that other random numbers may miss it, stands in KNOWN of its check's module: by check, the goal and
 the worst value that is accepted, so that it cannot get worse unnoticed.  Documentation/results.rst
 says which mechanism is responsible.
 """

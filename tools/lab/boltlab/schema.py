@@ -610,8 +610,8 @@ def slow_down(s, n, where):
                 setattr(table, f.name, value * n)
             elif parse is times:
                 setattr(table, f.name, [one * n for one in value])
-    slower = {setting: str(min(default * n, most)) for setting, (default, most) in TIME_SYSCTLS.items()}
-    s.host.sysctl = slower | s.host.sysctl
+    now = {setting: (str(s.host.sysctl.get(setting, default)), most) for setting, (default, most) in TIME_SYSCTLS.items()}
+    s.host.sysctl = s.host.sysctl | {setting: str(min(int(value) * n, most)) for setting, (value, most) in now.items() if value.isdigit()}
 
 
 # ---- sense beyond single keys ----
