@@ -85,7 +85,7 @@ static struct sfc_bucket *sfc_bucket_of(struct sfc_cache *cache, const struct sf
 	return &cache->buckets[sfc_key_hash(cache, key) % SFC_CACHE_BUCKETS];
 }
 
-/* Line 11.  Any context in which a packet may be. */
+/* Line 8.  Any context in which a packet may be. */
 u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now)
 {
 	struct sfc_bucket *b = sfc_bucket_of(cache, key);
@@ -100,7 +100,7 @@ u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now)
 }
 
 /*
- * Line 6: cache and count @m, which a switch has sent.  @left is what the cache then has of its
+ * Line 5: cache and count @m, which a switch has sent.  @left is what the cache then has of its
  * pause, or if it is full, what is left of this one.  Returns false if that is over.
  */
 static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,

@@ -79,7 +79,7 @@ static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
 }
 
 /*
- * Lines 13-25: send a BTS to the sender of @skb, of a flow in @vrf, unless it was notified already.
+ * Lines 10-20: send a BTS to the sender of @skb, of a flow in @vrf, unless it was notified already.
  * @cached_ns is the pause from the cache for its destination, @local_ns that of the estimator.
  */
 static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,

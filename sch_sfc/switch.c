@@ -45,26 +45,19 @@ static int sfc_switch_is_foreign(struct net_device *upper, struct netdev_nested_
 	return !net_eq(dev_net(upper), dev_net(port->data));
 }
 
-static bool sfc_switch_has_foreign(struct net_device *dev)
-{
-	struct netdev_nested_priv port = { .data = dev };
-	bool foreign;
-
-	rcu_read_lock();
-	foreign = netdev_walk_all_upper_dev_rcu(dev, sfc_switch_is_foreign, &port);
-	rcu_read_unlock();
-	return foreign;
-}
-
 /*
  * Is a device on top of the port, a VLAN or macvlan, another namespace's?  See sfc_iif().  Returns
  * true if none is any more: sfc_switch_forget_foreign() has to follow.  RTNL
  */
 bool sfc_switch_find_foreign(struct Qdisc *sch)
 {
-	bool foreign = sfc_switch_has_foreign(qdisc_dev(sch));
+	struct netdev_nested_priv port = { .data = qdisc_dev(sch) };
 	struct sfc_sched *q = qdisc_priv(sch);
+	bool foreign;
 
+	rcu_read_lock();
+	foreign = netdev_walk_all_upper_dev_rcu(qdisc_dev(sch), sfc_switch_is_foreign, &port);
+	rcu_read_unlock();
 	if (foreign)
 		WRITE_ONCE(q->foreign, true);
 	return !foreign && q->foreign;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a check has measured, held against its goals.
 
-A goal that is missed, or so nearly that other random numbers may miss it, stands in KNOWN of its check's module: by check, the goal and
-the worst value that is accepted, so that it cannot get worse unnoticed.  Documentation/results.rst
-says which mechanism is responsible.
+A goal that is missed, or so nearly that other random numbers may miss it, stands in KNOWN of its
+check's module: by check, the goal and the worst value that is accepted, so that it cannot get worse
+unnoticed.  Documentation/results.rst says which mechanism is responsible.
 """
 
 
@@ -38,7 +38,7 @@ class Judge:
         self.samples = {}
 
     def judge_means(self):
-        """For what differs from seed to seed and has no outliers: of n runs, the mean is off by a part of 1 / sqrt(n) only."""
+        """For what differs from seed to seed and has no outliers: the mean of n runs varies by 1 / sqrt(n) of what one does."""
         for key, samples in self.samples.items():
             values = [value for value, *_ in samples]
             mean, (_, limit, _, least) = sum(values) / len(values), samples[0]

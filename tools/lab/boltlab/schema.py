@@ -610,8 +610,11 @@ def slow_down(s, n, where):
                 setattr(table, f.name, value * n)
             elif parse is times:
                 setattr(table, f.name, [one * n for one in value])
-    now = {setting: (str(s.host.sysctl.get(setting, default)), most) for setting, (default, most) in TIME_SYSCTLS.items()}
-    s.host.sysctl = s.host.sysctl | {setting: str(min(int(value) * n, most)) for setting, (value, most) in now.items() if value.isdigit()}
+    s.host.sysctl = dict(s.host.sysctl)
+    for setting, (default, most) in TIME_SYSCTLS.items():
+        value = str(s.host.sysctl.get(setting, default))
+        if value.isdigit():
+            s.host.sysctl[setting] = str(min(int(value) * n, most))
 
 
 # ---- sense beyond single keys ----

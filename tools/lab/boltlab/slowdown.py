@@ -34,10 +34,9 @@ def queue_p99(entry):
     return median((queue or {}).get("busy_p99"))
 
 
-def counts(result):
-    """Messages of each size, of a seed."""
-    fct = (result.get("spread") or result["runs"])[0]["fct"]
-    return {name: median(f["count"]) for name, f in sizes.rows(fct.get("kinds", {}).get("workload", fct))}
+def fcts(result):
+    """[(a congestion control's entry, what it says of the messages)]: of several seeds their spread."""
+    return [(entry, entry["fct"].get("kinds", {}).get("workload", entry["fct"])) for entry in result.get("spread") or result["runs"]]
 
 
 def curve(fct, key):
@@ -52,8 +51,7 @@ def curves(result):
     Behind them what the same messages would have without any: the bounds are the same for all.
     """
     found, known = [], {}
-    for entry in result.get("spread") or result["runs"]:
-        fct = entry["fct"].get("kinds", {}).get("workload", entry["fct"])
+    for entry, fct in fcts(result):
         found.append((entry["cc"], curve(fct, "ack"), queue_p99(entry), most(fct["unfinished"])))
         known |= {key: fct for key, _ in BOUNDS.values() if key not in known and all(key in f for _, f in sizes.rows(fct))}
     return found + [(name, curve(known[key], key), None, None) for name, (key, _) in BOUNDS.items() if key in known]
@@ -65,7 +63,7 @@ def cell(of):
 
 def markdown(result):
     """A row for each size that all of them have, all messages, and the queue.  The p99 of a hundred messages is their maximum, so say how many."""
-    found, number = curves(result), counts(result)
+    found, number = curves(result), {name: median(f["count"]) for name, f in sizes.rows(fcts(result)[0][1])}
     names = [name for name, _, _ in found[0][1] if all(name in (n for n, _, _ in rows) for _, rows, *_ in found)]
     lines = ["| message size | messages | " + " | ".join(cc for cc, *_ in found) + " |", "|---" * (len(found) + 2) + "|"]
     for name in names:
