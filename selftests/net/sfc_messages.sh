@@ -266,6 +266,28 @@ time.sleep(10000)'
 	expect_eq "received: data" "$(($(stack "$R" IpInReceives) - in))" 10
 }
 
+# What is delivered or forwarded at once has a place for its link-layer header, though none is there:
+# who reads it would read memory beyond the packet
+test_link_header() {
+	port
+	in_ns "$R" sysctl -qw net.ipv4.conf.r1.accept_local=1
+	expect "address" ip -n "$R" addr add "$FROM/32" dev lo
+	spawn reader "$tmp/reader" in_ns "$R" python3 -c '
+import ctypes, socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+# of UDP, what has a first byte at SKF_LL_OFF
+code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *x) for x in (
+    (0x30, 0, 0, 0xffe00000), (0x06, 0, 0, 0xffff))))
+s.setsockopt(socket.SOL_SOCKET, 26, struct.pack("HP", 2, ctypes.addressof(code)))
+print("ready", flush=True)
+for n in range(7):
+    s.recv(2048)
+print("seven", flush=True)'
+	expect "reader" busywait file_has "$tmp/reader" ready
+	burst
+	expect "seven SRC have one" busywait file_has "$tmp/reader" seven
+}
+
 test_capture_any() {
 	captured any
 }
@@ -301,4 +323,5 @@ test_hops() {
 }
 
 run_tests not_received no_hop_left all_alike settings_change ip_options route_changes \
-	rule ingress_filter netfilter sources lwtunnel capture capture_lldp capture_any hops
+	rule ingress_filter netfilter sources lwtunnel capture capture_lldp capture_any \
+	link_header hops
