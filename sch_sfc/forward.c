@@ -86,7 +86,7 @@ bool sfc_forward(struct sfc_forward *f, struct sk_buff *n, struct net_device *de
 	if (sfc_forward_observed(dev))
 		return false;
 	n->dev = dev;
-	/* empty, but set: netfilter's LOG may print what is there without a look (before a84b6fedbc97) */
+	/* empty, but set: before a84b6fedbc97 netfilter's LOG prints it in any case */
 	skb_reset_mac_header(n);
 	n->skb_iif = dev->ifindex;
 	IPCB(n)->iif = n->skb_iif;
