@@ -2,10 +2,13 @@
 """What fair sharing, the shortest first and levels would give: by hand, and what must hold for any messages."""
 
 import random
+import tempfile
 import unittest
+from pathlib import Path
 
 import context
 from boltlab import ideal, sizes, slowdown, stats, topology, traffic
+from test_report import make_result, make_run
 
 
 def star(*messages, extra=()):
@@ -212,12 +215,14 @@ class Shown(unittest.TestCase):
         self.assertEqual((fct["bins"][1]["levels"]["p99"], fct["of_levels"]), (5, {"p50": 2.0, "p99": 0.8}))
         self.assertEqual([line.split()[-2:] for line in sizes.table(fct).splitlines()[2:]], [["2.00", "2.00"], ["0.80", "0.80"], ["2.00", "0.80"]])
         # another congestion control of the same result may have none
-        runs = [{"cc": cc, "fct": of, "queue_bytes": {}} for cc, of in (("swift", stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0)))), ("bolt", fct))]
-        self.assertEqual(slowdown.markdown({"runs": runs}).splitlines()[0], "| message size | messages | swift | bolt | fair sharing | levels | shortest first |")
+        result = make_result(Path(tempfile.mkdtemp(prefix="lab-test-")))
+        for r, of in zip(result["runs"], (stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0))), fct)):
+            r["fct"] |= of
+        self.assertEqual(slowdown.markdown(result).splitlines()[0], "| message size | messages | cubic | bolt | fair sharing | levels | shortest first |")
 
     def test_beside_the_congestion_controls(self):
         fct = stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0)))
-        result = {"runs": [{"cc": "bolt", "fct": fct, "queue_bytes": {}}], "scenario": "fct"}
+        result = {"runs": [make_run(Path(tempfile.mkdtemp(prefix="lab-test-")), "bolt", 1) | {"fct": fct}], "scenario": "fct"}
         self.assertEqual(slowdown.markdown(result).splitlines()[:3], [
             "| message size | messages | bolt | fair sharing | shortest first |", "|---|---|---|---|---|", "| <= 1 KB | 1 | 3.0 / 3.0 | 2.0 / 2.0 | 1.0 / 1.0 |"])
         self.assertIn(">shortest first p99<", slowdown.svg(slowdown.curves(result), "x"))

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Slowdown to the last ACK by message size, as a table in Markdown and as a picture in SVG.
+"""Slowdown to the last ACK by message size, with queue, utilization, drops and retransmits, as a table in Markdown; and as a picture in SVG.
 
 Of several seeds the medians.  Both need nothing but Python, and are the same for the same result.
 """
 
 import math
+import statistics
 
-from . import plots, sizes
+from . import plots, report, sizes
 from .guest import RunError
 
 WIDTH, HEIGHT = 800, 380
@@ -14,6 +15,10 @@ LEFT, RIGHT, TOP, BOTTOM = 56, 160, 36, 48
 LABEL = 56              # of a size on the axis, its width at most
 PERCENTILES = (("p99", ""), ("p50", ' stroke-dasharray="5 4"'))
 BOUNDS = {"fair sharing": ("fair", "#777777"), "levels": ("levels", "#999999"), "shortest first": ("srpt", "#bbbbbb")}    # key, colour
+# a row's name, its key in plots.headline(), how it is written
+FIGURES = (("max queue", "peak_kb", "{:.0f} KB".format), ("p50 queue while busy", "busy_p50_kb", "{:.0f} KB".format),
+           ("p99 queue while busy", "busy_p99_kb", "{:.0f} KB".format), ("utilization", "utilization", report.percent),
+           ("drops", "drops", "{:.0f}".format), ("retransmits", "retransmits", "{:.0f}".format))
 TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 
 
@@ -25,13 +30,11 @@ def most(value):
     return value["max"] if isinstance(value, dict) else value
 
 
-def queue_p99(entry):
-    """Of the bottleneck while it was busy, bytes."""
-    queue = entry.get("queue_bytes")
-    if queue is None and "links" in entry:
-        name = plots.queue_port(entry)
-        queue = next((p["queue_bytes"] for p in entry.get("links", ()) if p["name"] == name), None)
-    return median((queue or {}).get("busy_p99"))
+def figures(result):
+    """[(name, {congestion control: median of its seeds})]: of the bottleneck, but drops and retransmits of all ports and flows."""
+    rows = plots.headline(result)
+    seeds = {(cc, key): [r[key] for r in rows if r["cc"] == cc and r[key] is not None] for cc in {r["cc"] for r in rows} for _, key, _ in FIGURES}
+    return [(name, {cc: write(statistics.median(values)) for (cc, k), values in seeds.items() if k == key and values}) for name, key, write in FIGURES]
 
 
 def fcts(result):
@@ -44,7 +47,7 @@ def curve(fct, key):
 
 
 def curves(result):
-    """[(congestion control, [(name, largest message, {p50, p99})], p99 of the queue, messages that did not end)].
+    """[(congestion control, [(name, largest message, {p50, p99})], messages that did not end)].
 
     The last row is of all messages.
 
@@ -52,9 +55,9 @@ def curves(result):
     """
     found, known = [], {}
     for entry, fct in fcts(result):
-        found.append((entry["cc"], curve(fct, "ack"), queue_p99(entry), most(fct["unfinished"])))
+        found.append((entry["cc"], curve(fct, "ack"), most(fct["unfinished"])))
         known |= {key: fct for key, _ in BOUNDS.values() if key not in known and all(key in f for _, f in sizes.rows(fct))}
-    return found + [(name, curve(known[key], key), None, None) for name, (key, _) in BOUNDS.items() if key in known]
+    return found + [(name, curve(known[key], key), None) for name, (key, _) in BOUNDS.items() if key in known]
 
 
 def cell(of):
@@ -62,15 +65,15 @@ def cell(of):
 
 
 def markdown(result):
-    """A row for each size that all of them have, all messages, and the queue.  The p99 of a hundred messages is their maximum, so say how many."""
+    """A row for each size that all of them have, all messages, and each of FIGURES.  The p99 of a hundred messages is their maximum, so say how many."""
     found, number = curves(result), {name: median(f["count"]) for name, f in sizes.rows(fcts(result)[0][1])}
-    names = [name for name, _, _ in found[0][1] if all(name in (n for n, _, _ in rows) for _, rows, *_ in found)]
+    names = [name for name, _, _ in found[0][1] if all(name in (n for n, _, _ in rows) for _, rows, _ in found)]
     lines = ["| message size | messages | " + " | ".join(cc for cc, *_ in found) + " |", "|---" * (len(found) + 2) + "|"]
     for name in names:
-        lines.append(f"| {name} | {number[name]:.0f} | " + " | ".join(cell(next(of for n, _, of in rows if n == name)) for _, rows, *_ in found) + " |")
+        lines.append(f"| {name} | {number[name]:.0f} | " + " | ".join(cell(next(of for n, _, of in rows if n == name)) for _, rows, _ in found) + " |")
     if any(unfinished for *_, unfinished in found):
         lines.append("| not finished | | " + " | ".join("-" if n is None else f"{n:.0f}" for *_, n in found) + " |")
-    lines.append("| p99 of the queue | | " + " | ".join("-" if q is None else f"{q / 1000:.0f} KB" for _, _, q, _ in found) + " |")
+    lines += [f"| {name} | | " + " | ".join(of.get(cc, "-") for cc, *_ in found) + " |" for name, of in figures(result)]
     return "\n".join(lines)
 
 
@@ -81,7 +84,7 @@ def scale(low, high, begin, end):
 
 
 def svg(found, title):
-    sized = [(cc, [(top, of) for _, top, of in rows if top and None not in of.values()]) for cc, rows, *_ in found]
+    sized = [(cc, [(top, of) for _, top, of in rows if top and None not in of.values()]) for cc, rows, _ in found]
     if not any(rows for _, rows in sized):
         raise RunError("no message ended, so there is nothing to draw")
     tops = sorted({top for _, rows in sized for top, _ in rows})
