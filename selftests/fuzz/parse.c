@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What the switch reads of a packet: never beyond its end; wherever it is cut in two, the
- * same; a flag that it writes changes the flag and leaves the checksum right.
+ * same, and on the fast path; a flag that it writes changes the flag and leaves the checksum right.
  */
 #define __KERNEL__
 #include "fuzz.h"
 #include "skb.h"
 #include "../../sch_sfc/parse.c"
+#include "../../sch_sfc/parse.h"
 
 #define PORT	BOLT_CTL_PORT
 
@@ -228,6 +229,20 @@ static bool same(const struct sfc_pkt *a, const struct sfc_pkt *b)
 	       a->opt_off == b->opt_off;
 }
 
+/* What the fast path takes is to it what it is to others.  Was it taken? */
+static bool in_place(const struct sk_buff *skb, const struct sfc_pkt *pkt)
+{
+	struct sfc_pkt now;
+
+	if (!sfc_parse_in_place(skb, &now))
+		return false;
+	CHECK(pkt->flow.proto == IPPROTO_TCP && pkt->form != BOLT_OPT_BAD);
+	CHECK(now.flow.family == pkt->flow.family && now.flow.dscp == pkt->flow.dscp);
+	CHECK(now.flags == pkt->flags && now.band == pkt->band && now.l4_off == pkt->l4_off);
+	CHECK(pkt->form != BOLT_OPT_FULL || now.opt_off == pkt->opt_off);
+	return true;
+}
+
 /* Cut in two elsewhere, it is the same packet. */
 static void cut(struct input *in, const struct sk_buff *skb, const struct sfc_pkt *pkt)
 {
@@ -241,6 +256,7 @@ static void cut(struct input *in, const struct sk_buff *skb, const struct sfc_pk
 	skb_copy_bits(skb, other.headlen, other.frag, skb->len - other.headlen);
 	sfc_parse(&other, PORT, &now);
 	CHECK(same(&now, pkt));
+	in_place(&other, pkt);
 	free(other.data - other.headroom);
 	free(other.frag);
 }
@@ -312,6 +328,7 @@ static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt 
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 {
+	static unsigned int inputs, taken;
 	struct input in = input_begin(data, len);
 	struct net_device dev = { .type = take_once_in(&in, 4) ? ARPHRD_NONE : ARPHRD_ETHER };
 	struct sk_buff skb = { .dev = &dev, .headroom = dev.type == ARPHRD_ETHER ? 2 : 0 };
@@ -336,6 +353,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	if (changes < 2)
 		CHECK(!pkt.flow.family || (pkt.l3_off == (int)p.l3 && p.tags <= VLAN_MAX_DEPTH));
 	CHECK(pkt.flow.dscp < 64 && !(pkt.band == SFC_BAND_HIGH && pkt.pausable));
+	taken += in_place(&skb, &pkt);
+	/* one in twelve */
+	CHECK(++inputs % 10000 || taken > inputs / 32);
 	cut(&in, &skb, &pkt);
 	read_on(&in, &skb, &pkt);
 	free(skb.data - skb.headroom);

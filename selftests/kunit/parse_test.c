@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* KUnit: sch_sfc/parse.c, what a packet is, the same wherever it is cut in two. */
+/* KUnit: sch_sfc/parse.c and parse.h, what a packet is, the same wherever it is cut in two. */
 
 #include "compat.h"
 /* the very code of the module, which exports nothing */
 #include "parse.c"
+#include "parse.h"
 
 #define L2	14
 #define ROOM	256
@@ -19,6 +20,7 @@ struct variant {
 	u8 proto;	/* 0: no L4 */
 	bool pausable, high;
 	u8 level;
+	bool in_place;		/* the fast path takes it */
 };
 
 #define TCP_NONE	BOLT_OPT_NONE, IPPROTO_TCP
@@ -38,17 +40,19 @@ static const u8 plain4[L2 + 20 + 32 + 8] = {
 };
 
 static const struct variant variants4[] = {
-	{ "as it is", 0, 0, { }, TCP_FULL, true },
-	{ "no ACK", 47, 1, { 0 }, TCP_FULL, true },
+	{ "as it is", 0, 0, { }, TCP_FULL, true, .in_place = true },
+	{ "no ACK", 47, 1, { 0 }, TCP_FULL, true, .in_place = true },
 	{ "no data, but DATA: a lie", 16, 2, { 0, 52 }, TCP_BAD, false, true },
 	{ "with the flags of an ACK", 54 + BOLT_TCPOPT_OFF_FLAGS, 1, { BOLT_F_ACK }, TCP_FULL,
-	  true },
-	{ "a level", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 32 }, TCP_FULL, true, false, 32 },
-	{ "a level that is none", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 33 }, TCP_FULL, true },
+	  true, .in_place = true },
+	{ "a level", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 32 }, TCP_FULL, true, false, 32,
+	  .in_place = true },
+	{ "a level that is none", 54 + BOLT_TCPOPT_OFF_RQ, 2, { 0, 33 }, TCP_FULL, true,
+	  .in_place = true },
 	{ "... without DATA", 54 + BOLT_TCPOPT_OFF_FLAGS, 8, { BOLT_F_ACK, [7] = 13 }, TCP_FULL,
-	  true, false, 13 },
+	  true, false, 13, .in_place = true },
 	{ "DATA without a time", 54 + BOLT_TCPOPT_OFF_TX, 4, { 0 }, TCP_BAD, true },
-	{ "no option", 46, 1, { 0x50 }, TCP_NONE, true },
+	{ "no option", 46, 1, { 0x50 }, TCP_NONE, true, .in_place = true },
 	{ "version 5", 14, 1, { 0x55 }, NO_L4 },
 	{ "IP header too short", 14, 1, { 0x44 }, NO_L4 },
 	{ "IP options", 14, 1, { 0x46 }, NO_L4 },
@@ -68,9 +72,9 @@ static const struct variant variants4[] = {
 	  TCP_BAD, true },
 	{ "an end first", 54, 1, { 0 }, TCP_NONE, true },
 	{ "four bytes of NOP", 46, 9, { 0x60, 0, 0, 0, 0, 0, 0, 0, 1 }, TCP_NONE, true },
-	{ "timestamps alone", 54, 4, { 1, 1, 8, 10 }, TCP_NONE, true },
+	{ "timestamps alone", 54, 4, { 1, 1, 8, 10 }, TCP_NONE, true, .in_place = true },
 	{ "the option, cut off", 46, 1, { 0x70 }, TCP_BAD, true },
-	{ "other DSCP", 15, 1, { 0xff }, TCP_FULL, true },
+	{ "other DSCP", 15, 1, { 0xff }, TCP_FULL, true, .in_place = true },
 };
 
 static const u8 plain6[L2 + 40 + 44 + 8] = {
@@ -85,14 +89,14 @@ static const u8 plain6[L2 + 40 + 44 + 8] = {
 };
 
 static const struct variant variants6[] = {
-	{ "as it is", 0, 0, { }, TCP_FULL, true },
-	{ "FIN", 67, 1, { TCPHDR_ACK | TCPHDR_FIN }, TCP_FULL, true },
+	{ "as it is", 0, 0, { }, TCP_FULL, true, .in_place = true },
+	{ "FIN", 67, 1, { TCPHDR_ACK | TCPHDR_FIN }, TCP_FULL, true, .in_place = true },
 	{ "no data", 18, 2, { 0, 44 }, TCP_BAD, false, true },
 	{ "version 4", 14, 1, { 0x4b }, NO_L4 },
 	{ "length 0", 18, 2, { 0, 0 }, TCP_FULL, true },
 	{ "longer than the frame", 18, 2, { 0, 53 }, NO_L4 },
 	{ "no L4 that is known", 20, 1, { NEXTHDR_ICMP }, NO_L4 },
-	{ "timestamps, nothing else", 66, 1, { 0x80 }, TCP_NONE, true },
+	{ "timestamps, nothing else", 66, 1, { 0x80 }, TCP_NONE, true, .in_place = true },
 	{ "no timestamps, option behind", 74, 12,
 	  { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 }, TCP_FULL, true },
 	{ "timestamps, longer", 77, 1, { 11 }, TCP_NONE, true },
@@ -125,13 +129,36 @@ static struct sk_buff *packet(struct kunit *test, const u8 *bytes, unsigned int 
 	return skb;
 }
 
-static struct sfc_pkt parse(struct kunit *test, const u8 *bytes, unsigned int len,
-			    unsigned int linear)
+/* What the fast path takes is to it what it is to others.  Was it taken? */
+static bool in_place(struct kunit *test, const char *name, const struct sk_buff *skb,
+		     const struct sfc_pkt *any)
+{
+	struct sfc_pkt pkt;
+
+	if (!sfc_parse_in_place(skb, &pkt))
+		return false;
+#define SAME(field)	KUNIT_EXPECT_EQ_MSG(test, pkt.field, any->field, "%s, in place", name)
+	SAME(flow.family);
+	SAME(flow.dscp);
+	SAME(flags);
+	SAME(band);
+	SAME(l4_off);
+	if (any->form == BOLT_OPT_FULL)
+		SAME(opt_off);
+#undef SAME
+	KUNIT_EXPECT_EQ_MSG(test, any->flow.proto, IPPROTO_TCP, "%s, in place", name);
+	KUNIT_EXPECT_NE_MSG(test, any->form, BOLT_OPT_BAD, "%s, in place", name);
+	return true;
+}
+
+static struct sfc_pkt parse(struct kunit *test, const char *name, const u8 *bytes,
+			    unsigned int len, unsigned int linear)
 {
 	struct sk_buff *skb = packet(test, bytes, len, linear);
 	struct sfc_pkt pkt;
 
 	sfc_parse(skb, PORT, &pkt);
+	in_place(test, name, skb, &pkt);
 	kfree_skb(skb);
 	return pkt;
 }
@@ -143,7 +170,7 @@ static void cut(struct kunit *test, const char *name, const u8 *bytes, unsigned 
 	unsigned int linear;
 
 	for (linear = L2; linear < len; linear += step) {
-		struct sfc_pkt pkt = parse(test, bytes, len, linear);
+		struct sfc_pkt pkt = parse(test, name, bytes, len, linear);
 
 #define SAME(field)	\
 		KUNIT_EXPECT_EQ_MSG(test, pkt.field, whole->field, "%s, %u bytes", name, linear)
@@ -169,13 +196,18 @@ static void cut(struct kunit *test, const char *name, const u8 *bytes, unsigned 
 static void each_is(struct kunit *test, const u8 *plain, unsigned int len, const struct variant *v,
 		    unsigned int n)
 {
+	struct sk_buff *skb;
 	struct sfc_pkt pkt;
 	u8 bytes[ROOM];
 
 	for (; n--; v++) {
 		memcpy(bytes, plain, len);
 		memcpy(bytes + v->off, v->bytes, v->n);
-		pkt = parse(test, bytes, len, len);
+		skb = packet(test, bytes, len, len);
+		sfc_parse(skb, PORT, &pkt);
+		KUNIT_EXPECT_EQ_MSG(test, in_place(test, v->name, skb, &pkt), v->in_place, "%s",
+				    v->name);
+		kfree_skb(skb);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.form, v->form, "%s", v->name);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.flow.proto, v->proto, "%s", v->name);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.pausable, v->pausable, "%s", v->name);
@@ -206,7 +238,7 @@ static void each_value(struct kunit *test, const char *name, const u8 *plain, un
 		for (value = 0; value < 256; value++) {
 			memcpy(bytes, plain, len);
 			bytes[at] = value;
-			pkt = parse(test, bytes, len, len);
+			pkt = parse(test, name, bytes, len, len);
 			cut(test, name, bytes, len, &pkt, 19);
 		}
 	}
@@ -214,6 +246,12 @@ static void each_value(struct kunit *test, const char *name, const u8 *plain, un
 
 static void sfc_parse_any_test(struct kunit *test)
 {
+	u8 ack[sizeof(plain4)];
+
+	memcpy(ack, plain4, sizeof(ack));
+	ack[17] = 52;
+	ack[54 + BOLT_TCPOPT_OFF_FLAGS] = BOLT_F_ACK;
+	each_value(test, "ACK", ack, sizeof(ack));
 	each_value(test, "IPv4", plain4, sizeof(plain4));
 	each_value(test, "IPv6", plain6, sizeof(plain6));
 }
@@ -227,8 +265,10 @@ static void sfc_parse_away_test(struct kunit *test)
 	skb_pull(skb, L2);
 	sfc_parse(skb, PORT, &pkt);
 	KUNIT_EXPECT_EQ(test, pkt.form, BOLT_OPT_FULL);
+	KUNIT_EXPECT_TRUE(test, in_place(test, "no L2", skb, &pkt));
 	skb_pull(skb, 1);
 	sfc_parse(skb, PORT, &pkt);
+	KUNIT_EXPECT_FALSE(test, in_place(test, "no first byte", skb, &pkt));
 	KUNIT_EXPECT_EQ(test, pkt.flow.family, 0);
 	skb_push(skb, L2 + 1);
 	/* on Ethernet, L3 is where the frame says */
@@ -265,6 +305,7 @@ static void finds(struct kunit *test, struct sk_buff *skb, u8 family, unsigned i
 	KUNIT_EXPECT_EQ_MSG(test, !!pkt.flow.dscp, !!family, "%u tags, %u bytes", tags, skb->len);
 	if (family)
 		KUNIT_EXPECT_EQ_MSG(test, pkt.l3_off, L2 + 4 * tags, "%u tags", tags);
+	in_place(test, "tags", skb, &pkt);
 	kfree_skb(skb);
 }
 
@@ -415,7 +456,7 @@ static void sfc_parse_exthdr_test(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		len = extended(bytes, rows[i].kind, rows[i].n, rows[i].fragment);
-		pkt = parse(test, bytes, len, len);
+		pkt = parse(test, rows[i].name, bytes, len, len);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.flow.family, 6, "%s", rows[i].name);
 		KUNIT_EXPECT_EQ_MSG(test, pkt.flow.proto, rows[i].proto, "%s", rows[i].name);
 		cut(test, rows[i].name, bytes, len, &pkt, 1);
