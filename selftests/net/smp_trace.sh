@@ -93,6 +93,9 @@ test_events() {
 		"$(bolt_stat "$H1" SrcRx)"
 	expect_eq "bolt_pause_begin" "$(traced bolt_pause_begin)" "$(bolt_stat "$H1" Pauses)"
 	expect_eq "bolt_pause_end" "$(traced bolt_pause_end)" "$(bolt_stat "$H1" Pauses)"
+	expect_ge "changed" "$(traced bolt_pause_change)" 1
+	expect_eq "bolt_pause_change" "$(traced bolt_pause_change)" \
+		"$(($(bolt_stat "$H1" BtsRx) - $(bolt_stat "$H1" Pauses)))"
 	expect_eq "sfc_src" "$(traced sfc_src 'handle=70000:.*verdict=sent')" \
 		"$(qdisc "$R" r2 src_sent)"
 	expect_eq "sfc_bts" "$(traced sfc_bts 'verdict=sent')" "$(qdisc "$R" r2 bts_sent)"
@@ -153,6 +156,26 @@ test_cache() {
 	expect_eq "sfc_refusal" "$(traced sfc_refusal 'verdict=malformed')" 1
 	expect_eq "forged" "$(traced sfc_refusal 'verdict=forged')" 1
 	expect_eq "from an edge" "$(traced sfc_refusal "\\[::ffff:$A2\\]:12311 .* verdict=edge")" 1
+}
+
+# SRCC: one lossless flow, which its own first packets have shown to share its ingress
+test_cnm() {
+	local lossless=(limit 1mb pfc prio 0x01 xoff 1mb)
+	setup_router
+	in_ns "$H1" sysctl -qw net.bolt.sfc=1
+	expect "r1" tc_ qdisc add dev r1 root sfc nobolt "${lossless[@]}"
+	expect "r2" tc_ qdisc add dev r2 root handle 7: sfc nobolt rate 20mbit "${lossless[@]}" \
+		srcc 15140b srcc_window 2s
+	setup_tracing
+	transfer cubic
+	cp "$tracing/trace" "$tmp/trace"
+	stop_tracing
+	expect_ge "CNM" "$(bolt_stat "$H1" CnmRx)" 1
+	expect_eq "sfc_cnm" "$(traced sfc_cnm \
+		'handle=70000:.* link_kbps=20000 .* target_kbps=[1-9][0-9]* .*verdict=sent')" \
+		"$(qdisc "$R" r2 cnm_sent)"
+	expect_eq "bolt_cnm" "$(traced bolt_cnm "> \\[::ffff:$A2\\]:5001 .* target_kbps=[1-9]")" \
+		"$(bolt_stat "$H1" CnmRx)"
 }
 
 # The kernel's own tracepoints have what the port drops, and why, of a super-packet that it splits as well
@@ -220,4 +243,4 @@ test_foreign() {
 	expect_ge "bolt's packets there" "$(probed)" 1000
 }
 
-run_tests events reasons cache drops bpftrace foreign
+run_tests events reasons cache cnm drops bpftrace foreign
