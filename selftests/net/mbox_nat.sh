@@ -87,6 +87,28 @@ test_snat_port_of_translator_ipv6() {
 	src_heard "$H1" "$M" m2
 }
 
+# ... but not what an nft flowtable has translated: no SRC goes to the translator itself
+test_snat_flowtable() {
+	setup_line
+	snat
+	rules <<-'END'
+	table inet t {
+		flowtable f {
+			hook ingress priority 0; devices = { m1, m2 };
+		}
+		chain c {
+			type filter hook forward priority 0;
+			meta l4proto tcp flow add @f
+		}
+	}
+	END
+	port "$M" m2
+	upload
+	expect_ge "not sent" "$(qdisc "$M" m2 msg_unfit)" 10
+	expect_eq "SRC sent" "$(qdisc "$M" m2 src_sent)" 0
+	expect_eq "H1 CtlRx" "$(bolt_stat "$H1" CtlRx)" 0
+}
+
 # The outside world answers the translator, who is no sender
 test_snat_port_outside() {
 	setup_line
@@ -489,8 +511,8 @@ test_synproxy() {
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 }
 
-run_tests snat_port_inside snat_port_of_translator snat_port_of_translator_ipv6 snat_port_outside \
-	snat_refused_by_translator snat_download_inside snat_download_outside \
+run_tests snat_port_inside snat_port_of_translator snat_port_of_translator_ipv6 snat_flowtable \
+	snat_port_outside snat_refused_by_translator snat_download_inside snat_download_outside \
 	dnat_port_of_translator dnat_port_inside dnat_port_outside dnat_not_cacheable snat_cacheable messages_translated \
 	messages_from_another_port conntrack_of_the_switch \
 	conntrack_on_the_way bridge_nf_call bridge_nf_call_ipv6 bridge_nf_call_drops bridge_family \
