@@ -31,4 +31,10 @@ static inline u32 bolt_dev_overhead(struct net_device *dev)
 	return hardware ? BOLT_ETH_OVERHEAD : 0;
 }
 
+/* What a packet takes of the link besides IP; @overhead: net.bolt.overhead */
+static inline u32 bolt_link_bytes(struct net_device *dev, int overhead)
+{
+	return ETH_HLEN + (overhead < 0 ? bolt_dev_overhead(dev) : overhead);
+}
+
 #endif /* _TCP_BOLT_OVERHEAD_H */

@@ -21,6 +21,7 @@
 
 #include "bolt.h"
 #include "bolt_msg.h"
+#include "overhead.h"
 #include "trace.h"
 
 static void bolt_pause_conf(const struct bolt_net *bn, struct bolt_pause_conf *c)
@@ -122,7 +123,9 @@ static void bolt_cap_out(struct sock *sk, struct bolt_flow *f, const struct sk_b
 		return;
 	/* the option is not in the packet yet */
 	bolt_cap_sent(&f->pause.cap, now_ns,
-		      bolt_wire_bytes(skb, ETH_HLEN + (f->reserved ? BOLT_TCPOPT_LEN : 0)));
+		      bolt_wire_bytes(skb, (f->reserved ? BOLT_TCPOPT_LEN : 0) +
+				      bolt_link_bytes(skb_dst(skb)->dev,
+						      READ_ONCE(f->bn->overhead))));
 	bolt_pause_apply(sk, f);
 	BOLT_INC_STATS(f->bn, CnmTx);
 }

@@ -73,16 +73,14 @@ void bolt_refresh_rate(struct sock *sk, struct bolt_flow *f, struct net_device *
 	const struct dst_entry *dst = __sk_dst_get(sk);
 	u32 rtt_ns, pkt = bolt_pkt_bytes(sk), route_cwnd;
 	struct bolt_net *bn = f->bn;
-	int overhead;
 
 	f->dev_ifindex = dev->ifindex;
 	f->pkt_bytes = pkt;
 	/* before what it is of: who changes that meanwhile changes this behind it */
 	f->rate_gen = atomic_read_acquire(&bn->rate_gen);
 	rtt_ns = READ_ONCE(bn->base_rtt_ns);
-	overhead = READ_ONCE(bn->overhead);
 	WRITE_ONCE(f->nic_kbps, bolt_rate_kbps(bn, dev->ifindex));
-	f->link_bytes = ETH_HLEN + (overhead < 0 ? bolt_dev_overhead(dev) : overhead);
+	f->link_bytes = bolt_link_bytes(dev, READ_ONCE(bn->overhead));
 	/* the route's initcwnd is the path's BDP if set */
 	route_cwnd = dst ? min_t(u32, dst_metric(dst, RTAX_INITCWND), 1U << 16) : 0;
 	f->route_rtt_ns = bolt_core_queue_ns(min_t(u64, (u64)route_cwnd * pkt, U32_MAX),

@@ -40,16 +40,18 @@ def cnm(h, kbps=KBPS, **changes):
     return h.bts(kbps, **{"type": CNM, "rate": LINK} | changes)
 
 
-def limited(cc, held=0, **more):
+def limited(cc, held=0, overhead=0, **more):
     """The first gap is behind the CNM, none is shorter, and those while there is a window are no longer than they have to be;
     what the qdisc holds may leave for so long"""
     h = host(cc, **more)
+    h.h1.sysctl("bolt.overhead", overhead)
+    gap = (WIRE + overhead) * 8 * 10**6 // KBPS
     came = cnm(h)
     poll(lambda: len(h.sent(came + 4 * RTT)) >= 10, f"{cc} goes on")
     first = h.first_data(came + held)
-    expect_that(f"{cc}: the first packet", first.when - came >= GAP, first.when - came)
+    expect_that(f"{cc}: the first packet", first.when - came >= gap, first.when - came)
     found = gaps(h, came + held, came + 2900000)
-    expect_that(f"{cc}: gaps of {GAP} ns", len(found) >= 6 and near(found, GAP), found)
+    expect_that(f"{cc}: gaps of {gap} ns", len(found) >= 6 and near(found, gap), found)
     expect(f"{cc}: CNM", (h.stat("CnmRx"), h.stat("Pauses")), (1, 0))
     h.finish()
     expect(f"{cc}: sent again", nstat(h.h1, "TcpRetransSegs"), 0)
@@ -69,6 +71,12 @@ def ipv6():
 def over_fq():
     for cc in ("cubic", "bolt"):
         limited(cc, HELD, qdisc="fq")
+
+
+def overhead():
+    """What the link takes beyond the frame, of any packet"""
+    for cc in ("cubic", "bolt"):
+        limited(cc, overhead=24)
 
 
 def ends():
@@ -137,7 +145,7 @@ def refused():
     h.close()
 
 
-TESTS = [every_cc, ipv6, over_fq, ends, several, beside_pause, refused]
+TESTS = [every_cc, ipv6, over_fq, overhead, ends, several, beside_pause, refused]
 
 
 if __name__ == "__main__":
