@@ -543,6 +543,18 @@ test_devices() {
 		expect_none "of $options" "$(grep 'transmit queues' "$tmp/out")"
 		in_ns "$H1" tc qdisc del dev ifb7 root
 	done
+
+	# what enters on an ifb
+	expect "ifb" in_ns "$H1" tc qdisc replace dev ifb7 root sfc rate 1gbit
+	in_ns "$H1" sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.ifb7.rp_filter=0
+	for i in net.ipv4.conf.all.rp_filter=2 net.ipv4.conf.ifb7.rp_filter=1; do
+		in_ns "$H1" sysctl -qw "$i"
+		doctor
+		finds sysctl note '^ifb7: control messages enter the stack on this ifb'
+		in_ns "$H1" sysctl -qw "${i%=*}=0"
+		doctor
+		expect_none "without rp_filter" "$(grep 'this ifb' "$tmp/out")"
+	done
 }
 
 # What a user cannot see is said to be unknown, on one line, and by the status

@@ -160,14 +160,15 @@ static bool is_local(uint32_t addr4)
 }
 
 /* The kernel takes either for the device */
-static bool accepts_local(const char *dev)
+static bool is_set(const char *option, const char *dev)
 {
 	unsigned long long of_dev = 0, of_all = 0;
 	char name[64];
 
-	snprintf(name, sizeof(name), "net/ipv4/conf/%s/accept_local", dev);
+	snprintf(name, sizeof(name), "net/ipv4/conf/%s/%s", dev, option);
 	sysctl_read(name, &of_dev);
-	sysctl_read("net/ipv4/conf/all/accept_local", &of_all);
+	snprintf(name, sizeof(name), "net/ipv4/conf/all/%s", option);
+	sysctl_read(name, &of_all);
 	return of_dev || of_all;
 }
 
@@ -190,6 +191,7 @@ static void check_port(const struct qdisc_port *p, void *arg)
 		"veth", "dummy", "tun", "bridge", "802.1Q VLAN Support", "macvlan", "ipvlan",
 		"vxlan", "geneve", "bonding", "team", "wireguard", NULL
 	};
+	static const char * const ifb[] = { "ifb", NULL };
 	struct ethtool_value tso = { .cmd = ETHTOOL_GTSO };
 
 	bool full = p->st->queues < 2 && !p->rate && !p->link;
@@ -239,11 +241,17 @@ static void check_port(const struct qdisc_port *p, void *arg)
 		      set(p, words("port %u", control_port())),
 		      "%s sends control messages to UDP %u, but this host listens on %u", p->dev,
 		      p->udp_port, control_port());
-	if (p->addr4 && is_local(p->addr4) && !accepts_local(p->dev))
+	if (p->addr4 && is_local(p->addr4) && !is_set("accept_local", p->dev))
 		found(D_FIX, "sysctl",
 		      /* the name of a device may have dots */
 		      words("sudo sysctl -w net/ipv4/conf/%s/accept_local=1", p->dev),
 		      "%s: control messages from its own address (addr) are dropped as spoofed",
+		      p->dev);
+	if (is_set("rp_filter", p->dev) && driver_is(p->dev, ifb))
+		found(D_NOTE, "sysctl",
+		      words("sudo sysctl -w net/ipv4/conf/all/rp_filter=0 net/ipv4/conf/%s/rp_filter=0   # other devices then by their own",
+			    p->dev),
+		      "%s: control messages enter the stack on this ifb, where rp_filter drops them (2: unless the ifb has an address)",
 		      p->dev);
 }
 
