@@ -288,6 +288,26 @@ print("seven", flush=True)'
 	expect "seven SRC have one" busywait file_has "$tmp/reader" seven
 }
 
+# A packet socket sends without what IP holds: the route is looked up under the port's own lock of RCU,
+# or the debug kernel warns
+test_packet_socket() {
+	port
+	in_ns "$R" python3 - "$FROM" "$A2" <<-'PY' || fail "packet socket"
+		import socket, struct, sys
+		raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+		raw.bind(("r2", 0))
+		pair = b"".join(map(socket.inet_aton, sys.argv[1:]))
+		for n in range(10):
+		    raw.send(bytes.fromhex("0200000000010200000000020800") +
+		             struct.pack("!BBHIBBH", 0x45, 0, 1500, 0x4000, 64, 6, 0) + pair +
+		             struct.pack("!HHIIBBHI", 1000, 2000, 1 + 1448 * n, 1, 8 << 4, 0x10, 65535, 0) +
+		             struct.pack("!BBHBBIH", 254, 12, 0xb017, 0x80, n, 5000 + n, 0) + bytes(1448))
+	PY
+	sent=7
+	expect "all have left" busywait gone
+	heard "SRC" 7
+}
+
 test_capture_any() {
 	captured any
 }
@@ -324,4 +344,4 @@ test_hops() {
 
 run_tests not_received no_hop_left all_alike settings_change ip_options route_changes \
 	rule ingress_filter netfilter sources lwtunnel capture capture_lldp capture_any \
-	link_header hops
+	packet_socket link_header hops
