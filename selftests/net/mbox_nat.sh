@@ -87,18 +87,18 @@ test_snat_port_of_translator_ipv6() {
 	src_heard "$H1" "$M" m2
 }
 
-# ... but not what an nft flowtable has translated: no SRC goes to the translator itself
-test_snat_flowtable() {
+# ... but not where there is no entry, as behind an nft flowtable: no SRC goes to the translator itself
+test_snat_without_entry() {
 	setup_line
-	snat
 	rules <<-'END'
-	table inet t {
-		flowtable f {
-			hook ingress priority 0; devices = { m1, m2 };
+	table ip t {
+		chain pre {
+			type filter hook prerouting priority 0;
+			iifname m2 tcp sport 5001 ip daddr set 192.0.2.1
 		}
-		chain c {
-			type filter hook forward priority 0;
-			meta l4proto tcp flow add @f
+		chain post {
+			type filter hook postrouting priority 0;
+			oifname m2 tcp dport 5001 ip saddr set 203.0.113.1
 		}
 	}
 	END
@@ -511,7 +511,7 @@ test_synproxy() {
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 }
 
-run_tests snat_port_inside snat_port_of_translator snat_port_of_translator_ipv6 snat_flowtable \
+run_tests snat_port_inside snat_port_of_translator snat_port_of_translator_ipv6 snat_without_entry \
 	snat_port_outside snat_refused_by_translator snat_download_inside snat_download_outside \
 	dnat_port_of_translator dnat_port_inside dnat_port_outside dnat_not_cacheable snat_cacheable messages_translated \
 	messages_from_another_port conntrack_of_the_switch \
