@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a kernel does not have is told before anything runs, by the scenario's key."""
 
+import os
 import tempfile
 import unittest
 from pathlib import Path
@@ -52,10 +53,12 @@ class Settings(unittest.TestCase):
     def refused(self, line, *said, **kwargs):
         """What is said when the kernel refuses this line of what it was asked."""
         def dry_run(built, lines, directory, version):
+            self.assertTrue(Path(directory).is_relative_to(cache))
             numbers = [i for i, text in enumerate(lines, 1) if text.endswith(line)]
             self.assertEqual(len(numbers), 1, lines)
             return numbers[0], [*said, f'labguest: plan:{numbers[0]}: failed']
-        with mock.patch.object(guest, "dry_run", dry_run), self.assertRaises(ScenarioError) as caught:
+        cache = tempfile.mkdtemp(prefix="lab-test-")        # TMPDIR may be where a guest sees nothing
+        with mock.patch.object(guest, "dry_run", dry_run), mock.patch.dict(os.environ, BOLT_LAB_CACHE=cache), self.assertRaises(ScenarioError) as caught:
             ask.check_settings(scenarios(**kwargs), BUILT, "6.12", False)
         return str(caught.exception)
 
@@ -91,7 +94,8 @@ class Settings(unittest.TestCase):
         self.assertIn('host.sysctl.net.bolt.nosuch: "1": failed', self.refused("/proc/sys/net/bolt/nosuch 1", sets=["host.sysctl.net.bolt.nosuch=1"]))
 
     def test_a_kernel_that_does_not_boot(self):
-        with mock.patch.object(guest, "dry_run", lambda *_: (0, ["lab kernel: panic"])), self.assertRaises(guest.RunError):
+        with mock.patch.object(guest, "dry_run", lambda *_: (0, ["lab kernel: panic"])), \
+                mock.patch.object(build, "cache", tempfile.gettempdir), self.assertRaises(guest.RunError):
             ask.check_settings(scenarios(), BUILT, "6.12", False)
 
 

@@ -67,6 +67,15 @@ class Refuses(unittest.TestCase):
                 self.assertIn(f"missing  cache {path}: is not a directory", lab("doctor").stdout)
         self.assertEqual([p.name for p in Path(self.out).iterdir()], ["file"])
 
+    def test_directories_that_a_guest_has_its_own_of(self):
+        Path(self.out, "link").symlink_to("/dev/shm")
+        for path in ("/run/media/user/disk", "/dev/shm/x", f"{self.out}/link/x"):
+            for what in ("run", "sweep"):
+                self.refused(what, "flow-join", "--out", path, says="of their own and do not see this: use another --out")
+            with mock.patch.dict(os.environ, BOLT_LAB_CACHE=path):
+                self.refused("up", "flow-join", says=f"lab: {path}: the lab's kernels have a /")
+                self.assertIn(f"missing  cache {path}: the lab's", lab("doctor").stdout)
+
     def test_options_of_backends(self):
         self.refused("run", "flow-join", "--backend", "xen", "--out", self.out, says="argument --backend: invalid choice: 'xen'")
         self.refused("run", "flow-join", "--kernel", "5.10", "--out", self.out, says="argument --kernel: invalid choice: '5.10' (choose from ")

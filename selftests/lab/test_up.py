@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 import context
-from boltlab import attach, cli, frames, plan, schema, serve, state, up
+from boltlab import attach, build, cli, frames, plan, schema, serve, state, up
 
 IDLE = """
 name = "idle"
@@ -118,7 +118,8 @@ class Told(unittest.TestCase):
 class State(unittest.TestCase):
     def setUp(self):
         self.base = Path(tempfile.mkdtemp(prefix="lab-test-"))
-        for patch in (mock.patch.dict(os.environ, {"XDG_RUNTIME_DIR": str(self.base)}), mock.patch("builtins.print")):
+        env = {"XDG_RUNTIME_DIR": str(self.base), "BOLT_LAB_CACHE": tempfile.mkdtemp(prefix="lab-test-")}
+        for patch in (mock.patch.dict(os.environ, env), mock.patch("builtins.print")):
             patch.start()
             self.addCleanup(patch.stop)
 
@@ -128,6 +129,18 @@ class State(unittest.TestCase):
         path.chmod(0o755)
         with self.assertRaisesRegex(state.RunError, "alone"):
             state.directory()
+
+    def test_a_guest_sees_its_files(self):
+        """And not the lock's directory, which is below /run with systemd."""
+        path = state.directory()
+        state.make_guest(path)
+        (path / state.RAW / "plan").touch()
+        guest = (path / state.GUEST).resolve()
+        self.assertTrue(guest.is_relative_to(build.cache()))
+        state.make_guest(path)
+        self.assertEqual((guest, list((guest / "raw").iterdir())), ((path / state.GUEST).resolve(), []))
+        up.forget(path)
+        self.assertEqual([*path.iterdir(), *build.cache().iterdir()], [])
 
     def test_nothing_is_up(self):
         for what in (state.connect, up.down):

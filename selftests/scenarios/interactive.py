@@ -6,8 +6,10 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from lab_runs import LAB
@@ -40,8 +42,8 @@ CLOCK = "python3", "-c", "import time; print(time.monotonic_ns())"
 
 class Kept:
     def __init__(self, out):
-        self.runtime = os.path.join(out, "runtime")
-        os.makedirs(self.runtime, mode=0o700, exist_ok=True)
+        # where systemd has it, if we may
+        self.runtime = tempfile.mkdtemp(prefix="lab-test-", dir="/run" if os.access("/run", os.W_OK) else out)
         self.env = {**os.environ, "XDG_RUNTIME_DIR": self.runtime, "SHELL": "/bin/sh"}
         self.path = os.path.join(out, "kept.toml")
         with open(self.path, "w", encoding="utf-8") as f:
@@ -54,7 +56,9 @@ class Kept:
         return self.lab("exec", node, "--", *argv, **more)
 
     def raised(self):
-        return self.lab("up", self.path, "--cc", "cubic")
+        done = self.lab("up", self.path, "--cc", "cubic")
+        self.guest = os.path.realpath(os.path.join(self.runtime, "subrtt-lab", "guest"))
+        return done
 
     def start(self, *args, **more):
         return subprocess.Popen([LAB, *args], env=self.env, **more)
@@ -72,6 +76,7 @@ def kept(lab):
         yield one
     finally:
         one.lab("down")
+        shutil.rmtree(one.runtime)
 
 
 def commands(lab, j):
@@ -114,7 +119,7 @@ def clock(lab, j):
         took = time.monotonic() - began
         third = int(net.on("h1", *CLOCK).stdout)
         j.must(300e9 < third - second < 301e9 and took < 60, f"sleep 300 took {took:.1f} s")
-        left = [pid for pid in of_directory(net.runtime) if cpu(pid) is not None]
+        left = [pid for pid in of_directory(net.guest) if cpu(pid) is not None]
         before = [cpu(pid) for pid in left]
         time.sleep(2)
         j.must(left and [cpu(pid) for pid in left] == before, f"without a command none of its {len(left)} processes computes")
@@ -126,7 +131,7 @@ def clock(lab, j):
 def spin(net):
     """(status, what is said, seconds) of a command that never waits, from ^C on; what it prints nobody sees before it waits"""
     with net.start("exec", "h1", "--", "sh", "-c", "while :; do :; done", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as proc:
-        until(lambda: any(computed(pid) > 0.3 for pid in set(of_directory(net.runtime)) - {proc.pid}))
+        until(lambda: any(computed(pid) > 0.3 for pid in set(of_directory(net.guest)) - {proc.pid}))
         began = time.monotonic()
         proc.send_signal(signal.SIGINT)
         return proc.wait(60), proc.stderr.read(), time.monotonic() - began
@@ -203,17 +208,17 @@ def ends(lab, j):
         j.must(until(lambda: "sleep 1000000000" not in net.on("h1", "ps", "ax", "-o", "args").stdout), "a command whose client is killed ends")
         with net.start("exec", "h1", "--", "sleep", "1000000000", stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as sleeper:
             j.must(net.on("h1", "true").returncode == 0, "a second command")
-            os.kill(next(pid for pid in of_directory(net.runtime) if is_kernel(pid)), signal.SIGKILL)
+            os.kill(next(pid for pid in of_directory(net.guest) if is_kernel(pid)), signal.SIGKILL)
             said = sleeper.communicate(timeout=60)[1].strip().splitlines()
             j.must(sleeper.returncode == 125 and len(said) == 1 and said[0].startswith("lab: kept has ended: "), f"the kernel is killed: {sleeper.returncode} {said}")
-        until(lambda: not of_directory(net.runtime))
+        until(lambda: not of_directory(net.guest))
         done = net.on("h1", "true")
         j.must(done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "kept has ended: " in done.stderr, f"and a command after it: {done.stderr.strip()}")
         j.must(net.raised().returncode == 0 and net.on("h1", "true").returncode == 0, "it is up again")
         net.on("h1", "sh", "-c", "sleep 1000000000 & sleep 1000000001 &")
-        there = of_directory(net.runtime)
+        there = of_directory(net.guest)
         done = net.lab("down")
-        j.must(done.returncode == 0 and there and not of_directory(net.runtime), f"down leaves none of {len(there)} processes: {of_directory(net.runtime)} {done.stderr.strip()}")
+        j.must(done.returncode == 0 and there and not of_directory(net.guest), f"down leaves none of {len(there)} processes: {of_directory(net.guest)} {done.stderr.strip()}")
         j.must(os.listdir(os.path.join(net.runtime, "subrtt-lab")) == ["lock"], "nor a file")
         done = net.lab("down")
         j.must(done.returncode == 1 and done.stderr == "lab: no network is up\n", f"a second down: {done.stderr.strip()}")

@@ -74,7 +74,7 @@ def check_settings(scenarios, built, version, by_option):
     lines = [*(f"ns {node}" for node in ("peer", *nodes)), f"save {AVAILABLE.name} {AVAILABLE}"]
     lines += [f"pair {node} eth0 peer {node} {s.topology.rate} 1000 {s.topology.mtu} {s.topology.ring}" for node in nodes]
     first = len(lines) + 1
-    with tempfile.TemporaryDirectory(prefix="lab-") as directory:
+    with tempfile.TemporaryDirectory(prefix="ask-", dir=build.cache()) as directory:
         failed = guest.dry_run(built, lines + [directive for *_, directive in asked], directory, version)
         available = Path(directory, AVAILABLE.name)
         if built.own and available.exists():

@@ -25,6 +25,8 @@ SOURCES = ("Kbuild", "Makefile", "include", "tcp_bolt", "sch_sfc", "tools/Makefi
 SOURCE_SUFFIXES = {".c", ".h", ".S", ".map", ".mk", ""}
 # what make would not take as one plain word (tools/outdir.mk)
 ODD = re.compile(r"""[\s'"`\\$#%&()*:;<=>?\[\]{|}]""")
+# a guest has its own
+NOT_THERE = ("/run", "/proc", "/sys", "/dev")
 # the tree's command, or the package's
 COMMAND = "tools/lab/lab" if (TREE / "selftests").is_dir() else "subrtt-lab"
 
@@ -56,6 +58,17 @@ def version():
     return re.search(r'^PACKAGE_VERSION="(.*)"$', (TREE / "dkms.conf").read_text(), re.M)[1]
 
 
+def hidden(path):
+    """The directory that a guest has its own of and that `path` is in; else None."""
+    return next((top for top in NOT_THERE if Path(os.path.realpath(path)).is_relative_to(top)), None)
+
+
+def check_visible(path, instead):
+    top = hidden(path)
+    if top:
+        raise BuildError(f"{path}: the lab's kernels have a {top} of their own and do not see this: {instead}")
+
+
 def cache():
     path = os.environ.get("BOLT_LAB_CACHE")
     if not path:
@@ -69,6 +82,7 @@ def cache():
         raise BuildError(f"{there}: is not a directory: use another BOLT_LAB_CACHE")
     if os.statvfs(there).f_flag & os.ST_NOEXEC:
         raise BuildError(f"{path}: is mounted noexec, and what is built runs there: use another BOLT_LAB_CACHE")
+    check_visible(path, "use another BOLT_LAB_CACHE")
     return path
 
 

@@ -11,7 +11,7 @@ import shutil
 import signal
 from pathlib import Path
 
-from . import cpu, units
+from . import build, cpu, units
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 HOME = "/tmp"
@@ -24,7 +24,6 @@ UP_MB = 64                      # of a node that is up
 PROGRAM_MB = 24
 PRINTED_MB = 256                # FILE_LIMIT of the guest
 TEMPORARY = ("/tmp", "/var/tmp")
-NOT_THERE = ("/run", "/proc", "/sys", "/dev")       # the guest has its own
 STUCK = signal.SIGILL           # how a program that keeps time from passing is ended (stall.py)
 
 
@@ -82,8 +81,8 @@ def check(s, net, bad):
         cwd = directory(s, p)
         if not cwd.is_dir():
             bad(f"{k}.cwd", f"\"{cwd}\" is not a directory")
-        if cwd.parts[:2] in [Path(top).parts for top in NOT_THERE]:
-            bad(f"{k}.cwd", f"\"{cwd}\": a node has a {'/'.join(cwd.parts[:2])[1:]} of its own")
+        if build.hidden(cwd):
+            bad(f"{k}.cwd", f"\"{cwd}\": a node has a {build.hidden(cwd)} of its own")
         if p.stdin and not beside(s, p.stdin).is_file():
             bad(f"{k}.stdin", f"\"{p.stdin}\" is not a file")
         program = p.command[0]
@@ -123,7 +122,7 @@ def node_job(s, node, up=None):
     """`up`: commands may want anything of it that there is, and have this directory to write to."""
     on = [p for p in s.program if p.node == node]
     covers = {top: ["*"] if up else mentioned(s, on, top) for top in TEMPORARY if os.path.isdir(top)}
-    if up and up not in ("/", *TEMPORARY) and Path(up).parts[:2] not in [Path(top).parts for top in NOT_THERE]:
+    if up and up not in ("/", *TEMPORARY) and not build.hidden(up):
         covers[up] = ["*"]
     covers |= {str(directory(s, p)): ["*"] for p in on if str(directory(s, p)) not in ("/", *TEMPORARY)}
     return words(UP_MB if up else max(8, WRITABLE_MB // len(nodes(s))), "hosts", "empty", *(part for cover in covers.items() for part in cover))

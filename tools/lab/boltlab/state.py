@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Where the network that is up is found: one for each user, in a directory that only this user can enter."""
+"""Where the network that is up is found: one for each user, in a directory that only this user can enter.
+
+A guest has a /run of its own, where this directory often is: what the guest needs is in the cache, at the link GUEST.
+"""
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
+import platform
+import shutil
 import socket
 import stat
 from pathlib import Path
 
+from . import build
 from .build import RunError
 
-ABOUT, DIED, LOCK, SOCKET, FIFO, LOG, RAW = "about.json", "died", "lock", "socket", "input", "log", "raw"
+ABOUT, DIED, LOCK, SOCKET, FIFO, LOG, GUEST = "about.json", "died", "lock", "socket", "input", "log", "guest"
+RAW = f"{GUEST}/raw"
 
 
 def directory():
@@ -22,6 +30,21 @@ def directory():
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise RunError(f"{path}: is not a directory of this user's alone")
     return path
+
+
+def make_guest(path):
+    """An empty one, of the same name for the same user of the same machine: homes may be shared."""
+    forget_guest(path)
+    guest = build.cache() / f"up-{hashlib.sha256(f'{platform.node()}{path}'.encode()).hexdigest()[:12]}"
+    shutil.rmtree(guest, ignore_errors=True)
+    guest.mkdir(mode=0o700)
+    (path / GUEST).symlink_to(guest)
+    (path / RAW).mkdir()
+
+
+def forget_guest(path):
+    shutil.rmtree(os.path.realpath(path / GUEST), ignore_errors=True)
+    (path / GUEST).unlink(missing_ok=True)
 
 
 def locked(path):

@@ -194,7 +194,7 @@ def digest(path, size, changed):
 def digest_of(path):
     """None of what is no file, cannot be read, or is another one in a guest."""
     try:
-        if not path.is_file() or path.resolve().parts[:2] in [Path(top).parts for top in programs.NOT_THERE]:
+        if not path.is_file() or build.hidden(path):
             return None
         known = path.stat()
         return digest(path, known.st_size, known.st_mtime_ns)

@@ -4,11 +4,10 @@
 import fcntl
 import os
 import select
-import shutil
 import signal
 import time
 
-from . import ask, backends, build, frames, guest, modules, plan, programs, runner, serve, state, topology, traffic
+from . import ask, backends, build, frames, guest, modules, plan, runner, serve, state, topology, traffic
 from .build import RunError, progress
 
 KERNEL_MB = 1024            # for what commands do
@@ -35,14 +34,13 @@ def up(path, cc, sets, seed, kernel, own):
     load = traffic.build(s, net, s.file.name)
     for name in (state.DIED, state.ABOUT, state.SOCKET):
         (where / name).unlink(missing_ok=True)
-    shutil.rmtree(where / state.RAW, ignore_errors=True)
-    (where / state.RAW).mkdir()
+    state.make_guest(where)
     began = time.monotonic()
     command = prepare(s, net, load, built, where, version)
     about = {"name": s.name, "scenario": str(s.file), "cc": s.cc[0], "nodes": net.nodes, "since": time.strftime("%H:%M:%S"), "kernel": built.kernel_release,
              "tools": str(built.tools)}
     start(where, lock, s, about, command, built)
-    printed = f"; what its programs print is in {where}" if s.program else ""
+    printed = f"; what its programs print is in {where / state.GUEST}" if s.program else ""
     progress(f"{s.name} is up, with {s.cc[0]}: {topology.describe(s, net)}; {len(load.messages)} transfers begin with the first command"
              f" ({time.monotonic() - began:.1f} s){printed}")
     return 0
@@ -127,10 +125,7 @@ def forget(where):
     """All that is the network's but the lock, which a next one may wait for."""
     for name in (state.ABOUT, state.DIED, state.SOCKET, state.FIFO, state.LOG, CONSOLE):
         (where / name).unlink(missing_ok=True)
-    for what in ("out", "err"):
-        for printed in where.glob(programs.printed("[0-9]*", what)):
-            printed.unlink()
-    shutil.rmtree(where / state.RAW, ignore_errors=True)
+    state.forget_guest(where)
 
 
 def down():

@@ -286,10 +286,11 @@ int main(void)
 		dup2(out_fd, 1);
 		dup2(err_fd, 2);
 		environ = envp;
-		if (chdir(cwd))
+		if (chdir(cwd)) {
 			fprintf(stderr, "lab init: %s: %m\n", cwd);
-		else
-			execvp(argv[0], argv);
+			_exit(EXIT_LAB);
+		}
+		execvp(argv[0], argv);
 		fprintf(stderr, "lab init: %s: %m\n", argv[0]);
 		_exit(errno == ENOENT ? 127 : 126);
 	}
