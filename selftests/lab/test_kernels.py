@@ -52,6 +52,8 @@ class Splats(unittest.TestCase):
         self.assertEqual(self.first("ok 1", "WARNING: CPU: 0", "BUG: KASAN: b"), "WARNING: CPU: 0")
         self.assertEqual(self.first("ok 1", self.RACE, "BUG: KASAN: b"), "BUG: KASAN: b")
         self.assertEqual(self.first("ok 1", "reboot: Power down"), "")
+        full = "Bus error - the host /dev/shm or /tmp mount likely just ran out of space"
+        self.assertEqual(self.first(full, "Kernel panic - not syncing: Kernel mode signal 7"), full)
 
     def test_races_of_a_module_by_a_plain_access(self):
         self.assertEqual(self.race("write", "bolt_x+0x5c/0x100 [tcp_bolt]"), self.RACE)
