@@ -5,6 +5,7 @@ import contextlib
 import json
 import math
 import os
+import platform
 import re
 import shlex
 import signal
@@ -168,6 +169,21 @@ class Ends(unittest.TestCase):
                     guest.run(backend, built, plan.Plan(s, net, load), s.file.parent, "1G", "6.12", 1, s)
         for command in commands:
             self.assertGreater(int(command[command.index("--timeout") + 1]), 86400 * 365)
+
+
+class Doctor(unittest.TestCase):
+    def test_machines_that_the_lab_is_not_for(self):
+        with mock.patch.object(platform, "machine", lambda: "aarch64"), \
+                mock.patch.object(platform, "freedesktop_os_release", lambda: {"ID": "fedora", "PRETTY_NAME": "Fedora Linux 42"}):
+            result = lab("doctor")
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue(result.stdout.startswith("missing  an x86_64 CPU: this one is aarch64\n"
+                                                 "warning  Fedora Linux 42: the packages named here are of Debian 12 and 13\n"), result.stdout)
+
+    def test_a_libc_that_nothing_is_linked_with_statically(self):
+        without = subprocess.CompletedProcess([], 0, "libc.a\n")
+        with mock.patch.object(subprocess, "run", lambda *_, **__: without):
+            self.assertIn("missing  static libc (libc6-dev)\n", lab("doctor").stdout)
 
 
 class Lists(unittest.TestCase):

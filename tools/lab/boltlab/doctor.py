@@ -5,9 +5,16 @@ import importlib.util
 import os
 import platform
 import shutil
+import subprocess
 from pathlib import Path
 
 from . import build
+
+
+def static_libc():
+    """The lab kernel's first process is linked with it."""
+    return shutil.which("gcc") and "/" in subprocess.run(["gcc", "-print-file-name=libc.a"], capture_output=True, text=True).stdout
+
 
 # what, how it is recognised, the Debian package
 NEEDS = (
@@ -20,6 +27,7 @@ NEEDS = (
     ("xz", lambda: shutil.which("xz"), "xz-utils"),
     ("tc and ip", lambda: shutil.which("tc", path="/sbin:/usr/sbin:/bin:/usr/bin"), "iproute2"),
     ("libc headers", lambda: Path("/usr/include/stdio.h").exists(), "libc6-dev"),
+    ("static libc", static_libc, "libc6-dev"),
     ("libmnl headers", lambda: Path("/usr/include/libmnl/libmnl.h").exists(), "libmnl-dev"),
     ("libelf headers", lambda: Path("/usr/include/libelf.h").exists(), "libelf-dev"),
     ("matplotlib", lambda: importlib.util.find_spec("matplotlib"), "python3-matplotlib"),
@@ -56,7 +64,19 @@ def packages(needs, otherwise, of=""):
     return lacking
 
 
+def release():
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
+
+
 def main():
+    debian, machine = release(), platform.machine()
+    if machine != "x86_64":
+        print(f"missing  an x86_64 CPU: this one is {machine}")
+    if (debian.get("ID"), debian.get("VERSION_ID")) not in (("debian", "12"), ("debian", "13")):
+        print(f"warning  {debian.get('PRETTY_NAME', 'this distribution')}: the packages named here are of Debian 12 and 13")
     lacking = packages(NEEDS, "missing")
     try:
         cache = build.cache()
@@ -78,7 +98,7 @@ def main():
           + (", but it is mounted noexec: $TMPDIR, /tmp or /var/tmp has it" if noexec else ""))
     kernels = sorted(cache.glob("kernel-*/linux"))[:1] if cache.exists() else []
     print(f"{'ok' if kernels else 'later':8} lab kernel " + ("built" if kernels else "will be built by the first run (4 minutes on two idle CPUs)"))
-    lacking_qemu = packages(qemu_needs(platform.freedesktop_os_release().get("VERSION_ID")), "later", ": --backend qemu")
+    lacking_qemu = packages(qemu_needs(debian.get("VERSION_ID")), "later", ": --backend qemu")
     packages(SWEEP_NEEDS, "later", ": lab sweep")
     stock = sorted(path.name for path in cache.glob("qemu-*") if (path / ".complete").exists()) if cache.exists() else []
     print(f"{'ok' if stock else 'later':8} stock kernels: " + (", ".join(stock) or "will be fetched by the first run with --backend qemu"))
@@ -89,6 +109,6 @@ def main():
     if lacking_qemu:
         print("for --backend qemu: sudo apt-get install " + " ".join(lacking_qemu))
     if lacking:
-        print("fix with: sudo apt-get install " + " ".join(lacking))
+        print("fix with: sudo apt-get install " + " ".join(dict.fromkeys(lacking)))
         return 1
-    return 0 if writable else 1
+    return 0 if writable and machine == "x86_64" else 1
