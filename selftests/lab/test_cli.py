@@ -185,6 +185,18 @@ class Doctor(unittest.TestCase):
         with mock.patch.object(subprocess, "run", lambda *_, **__: without):
             self.assertIn("missing  static libc (libc6-dev)\n", lab("doctor").stdout)
 
+    def test_addresses_that_are_random(self):
+        with mock.patch.object(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "")):
+            self.assertIn("warning  setarch -R is refused here", lab("doctor").stdout)
+
+
+class Warns(unittest.TestCase):
+    def test_once_for_all_runs(self):
+        with mock.patch.object(guest, "_carry_out", lambda *_: (0, "lab kernel: waiting\nlab kernel: warning: odd\n")), \
+                mock.patch.object(guest.build, "progress") as told:
+            self.assertIsNone(guest.dry_run(mock.Mock(tools=Path("/nonexistent")), [], tempfile.mkdtemp(prefix="lab-test-"), "6.12"))
+        told.assert_called_once_with("warning: odd")
+
 
 class Lists(unittest.TestCase):
     def test_every_scenario_has_its_line(self):

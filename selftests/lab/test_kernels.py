@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Which kernels the lab has, and what each of them is built of, as its builder says."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -62,6 +63,29 @@ class Splats(unittest.TestCase):
         self.assertEqual(self.race("write", "tcp_x+0x5c/0x100"), "")
 
 
+@contextlib.contextmanager
+def standing_in():
+    """A directory with `run`, a kernel that only says where its memory is, and a setarch that is refused."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as top:
+        for name in ("run", "splats"):
+            shutil.copy(KERNEL / name, top)
+        for name, text in (("build", f"echo {top}"), ("linux", 'echo "memory in $TMPDIR; reboot: "'), ("refused/setarch", "exit 1")):
+            Path(top, name).parent.mkdir(exist_ok=True)
+            Path(top, name).write_text(f"#!/bin/sh\n{text}\n")
+            Path(top, name).chmod(0o755)
+        Path(top, "lab-init").touch()
+        yield top
+
+
+class Refused(unittest.TestCase):
+    def test_addresses_that_are_random_are_told(self):
+        with standing_in() as top:
+            result = subprocess.run([f"{top}/run", "--mem", "1M", "--log", f"{top}/console", "true"], check=False, capture_output=True, text=True,
+                                    stdin=subprocess.DEVNULL, env=os.environ | {"PATH": f"{top}/refused:{os.environ['PATH']}"})
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(result.stderr, r"^lab kernel: warning: setarch -R is refused here: .*\n$")
+
+
 class Noexec(unittest.TestCase):
     """What is on a file system that nothing may be executed from."""
 
@@ -73,15 +97,9 @@ class Noexec(unittest.TestCase):
                               capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
     def test_memory_goes_elsewhere(self):
-        with tempfile.TemporaryDirectory(dir="/var/tmp") as top:
-            for name in ("run", "splats"):
-                shutil.copy(KERNEL / name, top)
-            for name, text in (("build", f"echo {top}"), ("linux", 'echo "memory in $TMPDIR; reboot: "')):
-                Path(top, name).write_text(f"#!/bin/sh\n{text}\n")
-                Path(top, name).chmod(0o755)
-            Path(top, "lab-init").touch()
+        with standing_in() as top:
             result = self.mounted("/dev/shm", f"{top}/run --mem 1M --log {top}/console true", TMPDIR="/dev/shm")
-            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(result.returncode, 0, result.stderr)
             self.assertRegex(Path(top, "console").read_text(), "^memory in (/tmp|/var/tmp); ")
 
     def test_of_the_cache_it_is_said(self):

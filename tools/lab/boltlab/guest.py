@@ -15,6 +15,7 @@ FOREVER_S = 10 * 365 * 86400
 SBIN = "/usr/sbin:/sbin"
 GONE_WITH_US = ("setpriv", "--pdeathsig", "TERM")       # also where somebody kills the lab
 SHELLS_OWN = re.compile(r"^\S+/run: line \d+: .*\n", re.M)     # of a kernel that a signal ended; what it said itself is the reason
+WARNINGS = re.compile(r"^lab kernel: (warning: .*)", re.M)      # of a dry run, and so once for all runs of a command
 
 _running, _stopping = set(), threading.Event()
 
@@ -70,8 +71,10 @@ def dry_run(built, lines, directory, version):
                                                           str(built.tools / "labguest"), "plan"]
     status, said = _carry_out(command, directory)
     if not status:
+        for warning in WARNINGS.findall(said):
+            build.progress(warning)
         return None
-    said = [line for line in said.splitlines() if line.strip()] or [f"the guest ended with status {status} and said nothing"]
+    said = [line for line in WARNINGS.sub("", said).splitlines() if line.strip()] or [f"the guest ended with status {status} and said nothing"]
     at = re.match(r"labguest: plan:(\d+): ", said[-1])
     return int(at[1]) - len(env) if at else 0, said
 
@@ -101,7 +104,7 @@ def run(backend, built, plan, raw, memory, version, cpus, s):
     with ready:
         status, said = _carry_out(command, raw, watch)
     if status:
-        lines = [line for line in said.splitlines() if line.strip()]
+        lines = [line for line in WARNINGS.sub("", said).splitlines() if line.strip()]
         if not lines:
             lines = [f"the guest ended with status {status} and said nothing"]
         hint = _plan_hint(raw, lines[-1]) + _batch_hint(raw, lines)

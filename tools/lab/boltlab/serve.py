@@ -113,7 +113,7 @@ class Server:
 
     def reason(self):
         """Why it has ended, in its own words."""
-        said = guest.SHELLS_OWN.sub("", (self.path / state.LOG).read_text(errors="replace"))
+        said = guest.WARNINGS.sub("", guest.SHELLS_OWN.sub("", (self.path / state.LOG).read_text(errors="replace")))
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         return lines[-1] if lines else f"its kernel ended with status {self.child.returncode} and said nothing"
 
