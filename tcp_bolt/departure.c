@@ -110,12 +110,15 @@ void bolt_pacing_timer(struct sock *sk, u64 when)
 	hrtimer_start(timer, ns_to_ktime(when), HRTIMER_MODE_ABS_PINNED_SOFT);
 }
 
-/* TCP's own departure time; 0 while tcp_wstamp_ns is what we wrote */
+/*
+ * TCP's own departure time.  With SO_MAX_PACING_RATE it adds the time of each packet to what we
+ * wrote behind that: take it from the packet's departure on.
+ */
 static u64 bolt_tcp_departure(const struct sock *sk, const struct bolt_flow *f)
 {
 	u64 stamp_ns = tcp_sk(sk)->tcp_wstamp_ns;
 
-	return stamp_ns == f->due_ns ? 0 : stamp_ns;
+	return f->due_ns ? f->last_tx_ns + (stamp_ns - f->due_ns) : stamp_ns;
 }
 
 static u64 bolt_flow_departure(const struct bolt_flow *f)
@@ -129,13 +132,6 @@ static u64 bolt_departure_without_pause(const struct bolt_flow *f)
 	return max(f->pause.edt.own_ns, bolt_flow_departure(f));
 }
 
-static void bolt_write_departure(struct sock *sk, struct bolt_flow *f, u64 due_ns)
-{
-	tcp_sk(sk)->tcp_wstamp_ns = due_ns;
-	if (f->ctl)
-		f->due_ns = due_ns;
-}
-
 /* A constraint has changed.  If @waits, data is queued: restart the pacing timer. */
 static void bolt_move_departure(struct sock *sk, struct bolt_flow *f, bool waits)
 {
@@ -145,7 +141,10 @@ static void bolt_move_departure(struct sock *sk, struct bolt_flow *f, bool waits
 		due_ns = max(f->pause.edt.until_ns, bolt_departure_without_pause(f));
 	if (due_ns == tcp_sk(sk)->tcp_wstamp_ns)
 		return;
-	bolt_write_departure(sk, f, due_ns);
+	/* what TCP has added stays the difference */
+	if (f->due_ns)
+		f->due_ns += due_ns - tcp_sk(sk)->tcp_wstamp_ns;
+	tcp_sk(sk)->tcp_wstamp_ns = due_ns;
 	if (waits)
 		bolt_pacing_timer(sk, due_ns);
 }
@@ -187,7 +186,8 @@ void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb
 	if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ && !f->pause.edt.armed &&
 	    bolt_pacing_change(sk, f, SK_PACING_FQ, SK_PACING_NEEDED))
 		f->pacing_ours = 0;
-	bolt_write_departure(sk, f, max(tcp_sk(sk)->tcp_wstamp_ns, bolt_flow_departure(f)));
+	f->due_ns = max(tcp_sk(sk)->tcp_wstamp_ns, bolt_flow_departure(f));
+	tcp_sk(sk)->tcp_wstamp_ns = f->due_ns;
 }
 
 /* Move the end of the gap, if the next packet waits for one; 0: it does not wait any more. */

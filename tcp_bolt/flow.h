@@ -157,7 +157,7 @@ struct bolt_flow {
 	struct swift		swift;
 	u32			gap_ns;		/* between two departures; 0: ACK clocking */
 	u64			pace_ns;	/* end of the current gap; 0: there is none */
-	u64			due_ns;		/* tcp_wstamp_ns as last written by departure.c */
+	u64			due_ns;		/* tcp_wstamp_ns without what TCP adds behind us */
 	u64			last_ack_ns;	/* bolt: newest ACK with an RTT sample */
 
 	/* feedback.c */

@@ -6,6 +6,7 @@ SRC come by hand, one for each packet.  An ACK without DEC finds no queue: the g
 with each, once there is an additive increase.
 """
 
+import socket
 import sys
 import time
 
@@ -16,6 +17,7 @@ from lib_pause import MS, Host, Packet, nstat
 RTT = 2 * MS
 LEAST = 10			# net.bolt.debug.min_cwnd_milli: a packet every hundred round trips
 GAP = RTT * 1000 // LEAST
+LIMIT = ("pacing", 125000000)	# SO_MAX_PACING_RATE: 1 Gb/s
 CLOCK = 20000			# ns; what system calls add to virtual time between two packets
 NO_INC = "sfc rate 10gbit nosm nopru ccthresh 1000000"
 
@@ -25,12 +27,12 @@ def near(what, got, want, slack=CLOCK):
         failures.append(f"{what}: {got}, not {want}")
 
 
-def flow(qdisc=NO_INC, least=LEAST, size=400000):
+def flow(qdisc=NO_INC, least=LEAST, size=400000, before=()):
     h = Host(qdisc, delay="2ms")
     h.h1.sysctl("bolt.debug.min_cwnd_milli", least)
     h.h1.sysctl("ipv4.tcp_early_retrans", 0)
     sh(f"ip -n {h.h1.name} route replace 192.0.2.0/24 dev eth0 initcwnd 4 rto_min 20ms")
-    h.transfer("bolt", size)
+    h.transfer("bolt", size, before=before)
     return h
 
 
@@ -110,9 +112,9 @@ def grows_back():
     h.close()
 
 
-def grows_by_inc():
+def grows_by_inc(before=()):
     """The ACK that brings INC ends the wait, with one packet and the increase"""
-    h = flow()
+    h = flow(before=before)
     p = squeeze(h)
     h.h1.sysctl("bolt.debug.ai", 1)
     sh(f"tc -n {h.h1.name} qdisc del dev eth0 root")    # and nobody takes INC off
@@ -147,9 +149,9 @@ def lost():
     h.close()
 
 
-def probed():
+def probed(before=()):
     """A packet is lost, and TCP sends the next as a probe: what its SACK has sent again waits for no gap"""
-    h = flow(least=10 * LEAST)
+    h = flow(least=10 * LEAST, before=before)
     h.h1.sysctl("ipv4.tcp_early_retrans", 3)
     p = squeeze(h)
     sh(f"ip -n {h.h2.name} link set eth0 mtu 1000")
@@ -167,6 +169,23 @@ def probed():
     h.close()
 
 
+def limited():
+    """... and SO_MAX_PACING_RATE, by which TCP adds the time of a packet, here 12 us, to ours, changes neither"""
+    grows_by_inc(LIMIT)
+    probed(LIMIT)
+
+
+def another():
+    """Another congestion control waits for no gap"""
+    h = flow(before=LIMIT)
+    p = squeeze(h)
+    h.fd().setsockopt(socket.IPPROTO_TCP, bolt_ctl.TCP_CONGESTION, b"reno")
+    changed = h.now()
+    near("the next data", h.first_data(p.when).when, changed, RTT)
+    h.finish()
+    h.close()
+
+
 def off():
     """With a floor of one packet there is no wait"""
     h = flow(least=1000)
@@ -179,7 +198,7 @@ def off():
     h.close()
 
 
-TESTS = [floor, grows_back, grows_by_inc, lost, probed, off]
+TESTS = [floor, grows_back, grows_by_inc, lost, probed, limited, another, off]
 
 if __name__ == "__main__":
     sys.exit(bolt_ctl.main(TESTS))
