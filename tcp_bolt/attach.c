@@ -230,11 +230,14 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 	struct bolt_rtt rtt;
 
 	if (unlikely(!f)) {
-		/* the ACK of our SYN comes before init(): let init() run, see bolt_hs_offer() */
+		/*
+		 * The ACK of our SYN comes before init(): let init() run, see bolt_hs_offer().  Later
+		 * ones come without it where a BPF program chose us right before ESTABLISHED.
+		 */
 		if (1 << sk->sk_state & (TCPF_SYN_SENT | TCPF_SYN_RECV))
 			bolt_flow_await_init(sk);
 		else
-			bolt_fall_back(sk, BOLT_MIB_Fallback);
+			bolt_init(sk);
 		return;
 	}
 	bolt_deferred_run(f, sk);

@@ -301,7 +301,7 @@ def child():
     for cc, times, counters, then in ((b"bolt", 1, {"NoMem": 1, "Fallback": 1}, b"reno"),
                                       (b"bolt", 2, {"NoMem": 2, "Fallback": 1}, b"reno"),
                                       (b"swift", 1, {"NoMem": 1, "SwiftPlain": 1}, b"swift"),
-                                      (b"swift", 3, {"NoMem": 3, "Fallback": 1}, b"reno")):
+                                      (b"swift", 3, {"NoMem": 3, "SwiftPlain": 1}, b"swift")):
         r = router()
         with r.h2:
             with open("/proc/sys/net/bolt/fallback", "w", encoding="ascii") as f:

@@ -101,6 +101,38 @@ test_route_selects() {
 	carried
 }
 
+# state_program 8|9: attach to the cgroup of $tmp/cgroup, or detach, a BPF program (BPF_PROG_TYPE_SOCK_OPS)
+# that selects swift when the state becomes ESTABLISHED; TCP calls it before, and init() of no other then
+#	if (ctx->op == BPF_SOCK_OPS_TCP_CONNECT_CB) bpf_sock_ops_cb_flags_set(ctx, BPF_SOCK_OPS_STATE_CB_FLAG);
+#	else if (ctx->op == BPF_SOCK_OPS_STATE_CB && ctx->args[1] == BPF_TCP_ESTABLISHED)
+#		bpf_setsockopt(ctx, SOL_TCP, TCP_CONGESTION, "swift", 6);
+state_program() {
+	python3 - "$tmp/cgroup" "$1" <<-'PY'
+		import os, sys
+		from lib_bpf import bpf, load
+		program = load(13, (0x61, 0x12, 0, 0), (0x55, 2, 3, 3), (0xb7, 2, 0, 4), (0x85, 0, 0, 59), (5, 0, 11, 0),
+		               (0x55, 2, 10, 10), (0x61, 0x13, 8, 0), (0x55, 3, 8, 1), (0x62, 10, -8, 0x66697773),
+		               (0x62, 10, -4, ord("t")), (0xb7, 2, 0, 6), (0xb7, 3, 0, 13), (0xbf, 0xa4, 0, 0), (7, 4, 0, -8),
+		               (0xb7, 5, 0, 6), (0x85, 0, 0, 49), (0xb7, 0, 0, 1), (0x95, 0, 0, 0))
+		bpf(int(sys.argv[2]), "IIII", os.open(sys.argv[1], os.O_RDONLY), program, 3, 0)
+	PY
+}
+
+test_program_selects() {
+	setup_pair
+	mkdir "$tmp/cgroup"
+	expect "mount" mount -t cgroup2 none "$tmp/cgroup"
+	defer umount "$tmp/cgroup"
+	expect "program" state_program 8
+	defer state_program 9
+	server "$H2" cc cubic listen "$A2" 5001 recv 30000 send 30000 recv-eof
+	client "$H1" cc cubic connect "$A2" 5001 send 30000 recv 30000 info
+	server_done
+	expect_eq "client's congestion control" "$(info "$tmp/client" cc)" swift
+	expect_eq "SwiftPlain" "$(bolt_stat "$H1" SwiftPlain)" 1
+	expect_eq "Fallback" "$(bolt_stat "$H1" Fallback)" 0
+}
+
 # One option: either end may run the other congestion control
 test_with_bolt() {
 	local cc
@@ -568,7 +600,7 @@ test_unload() {
 
 
 # unloading first: of connections that loss has cut, sockets live on until they give up
-run_tests unload setsockopt ipv6 sysctl_selects route_selects with_bolt hops client_without_option \
+run_tests unload setsockopt ipv6 sysctl_selects route_selects program_selects with_bolt hops client_without_option \
 	server_without_option path_outgrown plain_reacts signed signed_changes option_vanishes loss much_loss reorder rto below_one \
 	grows_again holes_below_one below_one_loss below_one_fq below_one_fq_replaced changes changes_below_one not_restricted settings \
 	others_untouched
