@@ -103,7 +103,8 @@ static struct sock *bolt_synack_listener(const struct sk_buff *skb, struct sock 
 		return sk->sk_state == TCP_NEW_SYN_RECV ? inet_reqsk(sk)->rsk_listener : NULL;
 	return bolt_lookup(__inet_lookup_listener, dev_net(skb_dst(skb)->dev), NULL, 0,
 			   ip_hdr(skb)->daddr, th->dest, ip_hdr(skb)->saddr, ntohs(th->source),
-			   skb_dst(skb)->dev->ifindex, 0);
+			   skb_dst(skb)->dev->ifindex,
+			   l3mdev_master_ifindex_rcu(skb_dst(skb)->dev));
 }
 
 /* Fast Open (RFC 7413): the SYN created the child.  The hook gets it, or for IPv4 the request. */
@@ -126,7 +127,8 @@ static bool bolt_fastopen_accepts(const struct sk_buff *skb, struct sock *sk)
 	if (sk->sk_state == TCP_NEW_SYN_RECV) {
 		found = bolt_lookup(__inet_lookup_established, sock_net(sk), ip_hdr(skb)->daddr,
 				    th->dest, ip_hdr(skb)->saddr, ntohs(th->source),
-				    skb_dst(skb)->dev->ifindex, 0);
+				    skb_dst(skb)->dev->ifindex,
+				    l3mdev_master_ifindex_rcu(skb_dst(skb)->dev));
 		sk = found;
 	}
 	f = sk ? bolt_flow_lookup(sk) : NULL;

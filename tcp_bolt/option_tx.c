@@ -232,16 +232,16 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	struct bolt_net *bn = bolt_net(state->net);
 	struct tcphdr *th;
 
-	/* RST and TIME-WAIT replies have raw control sockets: check before inet_csk() */
-	if (!sk || !sk_fullsock(sk))
-		return bolt_out_reply(bn, skb, sk);
-	if (!sk_is_tcp(sk))
-		return NF_ACCEPT;
 	/*
 	 * A VRF calls LOCAL_OUT for its own device first, and hides the verdict from TCP, so handle
 	 * the second call, for the real device.
 	 */
 	if (unlikely(state->out != skb_dst(skb)->dev))
+		return NF_ACCEPT;
+	/* RST and TIME-WAIT replies have raw control sockets: check before inet_csk() */
+	if (!sk || !sk_fullsock(sk))
+		return bolt_out_reply(bn, skb, sk);
+	if (!sk_is_tcp(sk))
 		return NF_ACCEPT;
 	if (READ_ONCE(sk->sk_state) == TCP_LISTEN)
 		return bolt_out_reply(bn, skb, sk);

@@ -116,6 +116,53 @@ test_cookies_ipv6() {
 	cookies 2001:db8::2
 }
 
+vrf_listener() {
+	server "$H2" cc bolt device red "$@" listen "$A2" 5001 recv 100 send 3000 recv-eof
+}
+
+# A listener that is bound to the VRF of H2's device
+test_cookies_vrf() {
+	setup_pair
+	vrf "$H2" eth0
+	in_ns "$H2" sysctl -qw net.ipv4.tcp_syncookies=2
+	vrf_listener
+	client "$H1" cc bolt connect "$A2" 5001 send 100 recv 3000
+	server_done
+	expect_eq "cookies used" "$(stack "$H2" TcpExtSyncookiesRecv)" 1
+	both Negotiated 1
+	both Fallback 0
+	clean
+}
+
+fast_passive() {
+	[ "$(stack "$H2" TcpExtTCPFastOpenPassive)" = "$1" ]
+}
+
+# ... of whose SYN-ACK those that are sent again have no socket
+test_fastopen_vrf() {
+	setup_pair
+	vrf "$H2" eth0
+	fastopen_on
+	vrf_listener fastopen 16
+	client "$H1" cc bolt fastopen-connect 1 connect "$A2" 5001 send 100 recv 3000
+	server_done
+	in_ns "$H2" tc qdisc add dev eth0 root netem loss 100%
+	sniff "$H1" eth0
+	vrf_listener fastopen 16
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 60 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt fastopen-connect 1 connect "$A2" 5001 send 100 recv 3000
+	expect "fast" busywait fast_passive 1
+	in_ns "$H2" tc qdisc del dev eth0 root
+	ended client "$CLIENT"
+	server_done
+	sniffed
+	# a VRF calls LOCAL_OUT twice
+	expect_eq "SYN-ACK that accept twice" "$(packets eth0 'flags=SA ' '254/4.*254/4')" 0
+	both Negotiated 2
+	both Fallback 0
+	clean
+}
+
 # Of the packet with the cookie, TPROXY finds the listener
 test_cookies_tproxy() {
 	setup_pair
@@ -169,4 +216,4 @@ test_reuseport() {
 	clean
 }
 
-run_tests fastopen_ipv4 fastopen_ipv6 fastopen_mapped cookies_ipv4 cookies_ipv6 cookies_tproxy self reuseport
+run_tests fastopen_ipv4 fastopen_ipv6 fastopen_mapped cookies_ipv4 cookies_ipv6 cookies_vrf fastopen_vrf cookies_tproxy self reuseport

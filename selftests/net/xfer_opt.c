@@ -17,6 +17,7 @@
  *	tx-delay US		TCP_TX_DELAY
  *	transparent 0|1		IP_TRANSPARENT, of IPv6 too
  *	notsent BYTES		TCP_NOTSENT_LOWAT
+ *	device NAME		SO_BINDTODEVICE
  *	ao ADDR KEY		sign with TCP-AO (RFC 5925) towards ADDR
  */
 
@@ -71,7 +72,7 @@ static struct {
 } kept[16];
 
 static unsigned int n_kept;
-static const char *ao_addr, *ao_key;
+static const char *device, *ao_addr, *ao_key;
 
 static void set(int level, int opt, const void *value, socklen_t len, const char *name)
 {
@@ -115,6 +116,8 @@ void opt_apply(void)
 
 	for (i = 0; i < n_kept; i++)
 		apply(kept[i].o, kept[i].value);
+	if (device)
+		set(SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device) + 1, "device");
 	if (ao_key)
 		apply_ao();
 }
@@ -124,6 +127,10 @@ int opt_word(const char *w)
 	unsigned int i;
 	int value;
 
+	if (!strcmp(w, "device")) {
+		device = next(w);
+		return 1;
+	}
 	if (!strcmp(w, "ao")) {
 		ao_addr = next(w);
 		ao_key = next(w);
