@@ -178,6 +178,7 @@ enum bolt_hs { BOLT_HS_NONE, BOLT_HS_SYN, BOLT_HS_ESTABLISHED };
 void bolt_hs_note_packet(enum bolt_hs what, const struct bolt_net *bn, const struct tcphdr *th,
 			 const struct bolt_rx *rx);
 void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
+void bolt_hs_withdraw(struct sock *sk);
 void bolt_hs_accept(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk);
 bool bolt_is_fastopen(const struct sock *sk);
 struct bolt_flow *bolt_negotiated(struct sock *sk);

@@ -239,9 +239,26 @@ void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 	 * answer.  Pretend that it was, so that the object is released; bolt_cong_control() takes
 	 * that back.
 	 */
-	inet_csk(sk)->icsk_ca_initialized = 1;
+	if (BOLT_RELEASE_NEEDS_INIT)
+		inet_csk(sk)->icsk_ca_initialized = 1;
 	if (bolt_hs_append(bn, skb))
 		BOLT_INC_STATS(bn, SynTx);
+}
+
+/*
+ * LOCAL_OUT: a SYN of another congestion control, the route's.  When an LSM refused an earlier SYN
+ * behind us, connect() failed without release().
+ */
+void bolt_hs_withdraw(struct sock *sk)
+{
+	struct bolt_flow *f = bolt_flow_lookup(sk);
+
+	if (likely(!f))
+		return;
+	/* its init() is due */
+	if (BOLT_RELEASE_NEEDS_INIT)
+		inet_csk(sk)->icsk_ca_initialized = 0;
+	bolt_flow_drop(f);
 }
 
 /* In CC init: returns the object if the option was negotiated, and creates a child's. */

@@ -119,4 +119,44 @@ test_device_moves() {
 	loaded_again
 }
 
-run_tests loaded process_dies namespaces_go namespace_of_living_sockets device_goes device_moves
+# lab_pair: H1 and H2 as setup_pair has them, on a link of the lab
+lab_pair() {
+	local a b
+	grep -q '^lablink ' /proc/modules || insmod "$BOLT_MODULES/lablink.ko"
+	setup_ns H1 H2
+	exec {a}<"/run/netns/$H1" {b}<"/run/netns/$H2"
+	echo "pair $a eth0 $b eth0 10000000000 1000 1500 64" >/proc/lablink || fail "no link"
+	exec {a}<&- {b}<&-
+	addr "$H1" eth0 192.0.2.1/24 2001:db8::1/64
+	addr "$H2" eth0 192.0.2.2/24 2001:db8::2/64
+	A2=192.0.2.2 B2=2001:db8::2 R=
+	wait_up
+}
+
+# connect() fails where the SYN itself is refused, as by SELinux or AppArmor, here by a device without a
+# qdisc.  The next connect() is by a route that has another congestion control
+test_refused() {
+	[ -f "$BOLT_MODULES/lablink.ko" ] || { skip "no lablink"; return; }
+	lab_pair
+	in_ns "$H1" tc qdisc replace dev eth0 root noqueue
+	defer sh -c 'echo N >/sys/module/lablink/parameters/refuse'
+	server "$H2" cc cubic listen "$A2" 5009 recv-eof
+	expect "connections" in_ns "$H1" python3 - "$A2" <<-'PY'
+		import socket, subprocess, sys
+		def prepare(refuse, cc):
+		    with open("/sys/module/lablink/parameters/refuse", "w", encoding="ascii") as f:
+		        f.write(refuse)
+		    subprocess.run(f"ip route replace 192.0.2.0/24 dev eth0 congctl {cc}".split(), check=True)
+		s = socket.socket()
+		prepare("Y", "bolt")
+		assert s.connect_ex((sys.argv[1], 5009)) == 111
+		prepare("N", "cubic")
+		s.connect((sys.argv[1], 5009))
+	PY
+	server_done
+	expect_eq "SynTx" "$(bolt_stat "$H1" SynTx)" 1
+	expect_eq "FlowsNow" "$(bolt_stat "$H1" FlowsNow)" 0
+	loaded_again
+}
+
+run_tests loaded refused process_dies namespaces_go namespace_of_living_sockets device_goes device_moves

@@ -43,6 +43,10 @@ static unsigned int txqs = 1;
 module_param(txqs, uint, 0444);
 MODULE_PARM_DESC(txqs, "transmit queues of a device (1), for mq and mqprio");
 
+static bool refuse;
+module_param(refuse, bool, 0644);
+MODULE_PARM_DESC(refuse, "refuse packets, so that connect() fails where there is no qdisc (N)");
+
 /* All ends, in the order of creation: under RTNL, and lab_lock to change. */
 LIST_HEAD(lab_links);
 
@@ -279,6 +283,10 @@ static netdev_tx_t lab_xmit(struct sk_buff *skb, struct net_device *dev)
 	unsigned long flags;
 	u64 now, before;
 
+	if (unlikely(READ_ONCE(refuse))) {
+		kfree_skb(skb);
+		return -ECONNREFUSED;
+	}
 	if (skb_is_gso(skb)) {
 		segs = lab_segment(skb);
 		if (IS_ERR_OR_NULL(segs)) {
