@@ -231,8 +231,8 @@ static BOLT_CONG_CONTROL(bolt_cong_control, sk, rs)
 
 	if (unlikely(!f)) {
 		/*
-		 * The ACK of our SYN comes before init(): let init() run, see bolt_hs_offer().  Later
-		 * ones come without it where a BPF program chose us right before ESTABLISHED.
+		 * The ACK of our SYN comes before init(): let init() run, see bolt_hs_offer().
+		 * Later ones come without it where a BPF program chose us right before ESTABLISHED.
 		 */
 		if (1 << sk->sk_state & (TCPF_SYN_SENT | TCPF_SYN_RECV))
 			bolt_flow_await_init(sk);
