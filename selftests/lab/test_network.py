@@ -106,6 +106,15 @@ kind = "links"
         with self.assertRaisesRegex(schema.ScenarioError, "topology.rtt: follows from the links' delays"):
             context.one(self.LINKS, ["topology.rtt=8us"])
 
+    def test_idle_connections_leave_a_lone_flow_its_send_buffer(self):
+        text = (context.TREE / "tools" / "lab" / "scenarios" / "fct-fabric.toml").read_text()
+        longer = "topology.rtt=50us"
+        for sets, cc, size, limited in (([], "bolt", 262144, False), ([], "dctcp", 262144, True), ([longer], "dctcp", 2 * 625_000, True),
+                                        ([longer], "swift", 2 * 625_000, False), ([longer, "host.sndbuf=1MB"], "dctcp", 10**6, False)):
+            s, net, load = context.one(text, [*sets, f"cc=[\"{cc}\"]", "workload.messages=2000"])
+            self.assertEqual(plan.buffers(s, load, net)[0], size, sets)
+            self.assertEqual("host.sndbuf" in (plan.Plan(s, net, load).warning or ""), limited, (sets, cc))
+
     def test_quantities_scale_with_the_scenario(self):
         self.assertEqual(self.expand("x {bdp} {0.5*bdp} {bdp/4} {mtu} {pkt} {rtt} {rate}"),
                          "x 100000 50000 25000 1500 1514 8000ns 100000000000bit")

@@ -10,6 +10,7 @@ from . import explain, faults, programs, topology, units
 from .lablink import SAMPLE_BYTES
 
 MEMORY_FOR_SOCKETS = 512 * 10**6
+SMALL_WINDOWS = ("bolt", "swift")       # never fill a port's buffer
 BASE_RTT = "net.bolt.base_rtt_ns"
 LEAD_NS = 5 * 10**6
 FOREVER_NS = 10 * 365 * 86400 * 10**9
@@ -49,21 +50,33 @@ def sysctl_path(name):
     return "/proc/sys/" + (name if "/" in name else name.replace(".", "/"))
 
 
+def largest_message(traffic):
+    return max((float("inf") if m.bytes is None else m.bytes for m in traffic.messages), default=0)
+
+
 def buffers(s, traffic, net):
     """Send and receive buffer, and the window a path needs, in bytes."""
     bdp = s.topology.rate * max(s.topology.rtt, 1000) // (8 * 10**9)
     if s.topology.kind == "links":
         bdp = max(min(port.rate for port in path) * max(round_trip(path), 1000) for path in paths(s, net, traffic)) // (8 * 10**9)
     connections = sum(p.connections for p in traffic.pairs)
-    share = MEMORY_FOR_SOCKETS // max(1, connections)
-    largest = max((m.bytes for m in traffic.messages if m.bytes is not None), default=0)
-    forever = any(m.bytes is None for m in traffic.messages)
-    useful = 8 * 2**20 if forever else min(8 * 2**20, 2 * largest + 65536)
+    # of many connections most are idle, and one that is alone must be able to fill its path
+    share = max(2 * bdp, MEMORY_FOR_SOCKETS // max(1, connections))
+    useful = min(max(2 * bdp, 8 * 2**20), 2 * largest_message(traffic) + 65536)
     # the queue at the switch adds to what is in flight
     need = 2 * bdp + min(s.topology.buffer, 4 * 10**6)
     snd = s.host.sndbuf or max(262144, min(useful, share))
     rcv = s.host.rcvbuf or max(4 * need, 8 * 2**20)
     return snd, rcv, min(need, rcv // 4)
+
+
+def short_buffers(s, traffic, snd, window):
+    """What to say where the share of the send buffer, and not the congestion control, may be the limit; or None."""
+    ccs = ", ".join(dict.fromkeys(p.cc for p in traffic.pairs if p.cc not in SMALL_WINDOWS))
+    if s.host.sndbuf or not ccs or not snd < min(window, largest_message(traffic)):
+        return None
+    return (f"{sum(p.connections for p in traffic.pairs)} connections leave {units.format_size(snd)} of send buffer to each, which may limit {ccs}: "
+            f"a path and the buffer of its port take {units.format_size(window)} (host.sndbuf)")
 
 
 def memory(s, net, traffic):
@@ -317,6 +330,7 @@ class Plan:
             self.add("watch", port.node, port.dev)
         self.snd, self.rcv, need = buffers(s, traffic, net)
         self.add("buffers", self.snd, self.rcv, need)
+        self.warning = short_buffers(s, traffic, self.snd, need)
         listeners = dict.fromkeys((p.dst, p.cc) for p in traffic.pairs if not p.fresh)
         for dst, cc in listeners:
             self.add("listen", dst, net.ip, cc)

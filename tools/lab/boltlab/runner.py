@@ -127,6 +127,8 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
     progress(f"{s.name}: {s.directory}: {topology.describe(s, net)}; {len(load.messages)} transfers{running}")
     for k, started, wanted in load.cut:
         progress(f"{s.name}: {s.directory}: {k}: {started} of {wanted} messages start within the duration")
+    if p.warning:
+        progress(f"{s.name}: {s.directory}: {p.warning}")
     try:
         wall_s = guest.run(backend, built, p, raw, plan.memory(s, net, load), kernel, cpus, s)
         simulated = time.monotonic()
