@@ -162,6 +162,11 @@ class Incast(unittest.TestCase):
         starts = [m.start for m in t.messages]
         self.assertTrue(0 <= min(starts) and max(starts) <= 100_000 and len(set(starts)) > 1)
 
+    def test_what_sync_puts_beyond_the_duration_is_told_of(self):
+        s, _, t = self.messages("incast.sync=20ms")
+        self.assertTrue(0 < len(t.messages) < 8 and all(m.start < s.duration for m in t.messages))
+        self.assertEqual(t.cut, [("incast.sync", len(t.messages), 8)])
+
     def test_more_flows_than_hosts(self):
         _, _, t = self.messages("incast.degree=20")
         per_host = [sum(1 for m in t.messages if t.pairs[m.pair].src == f"h{i}") for i in range(1, 9)]

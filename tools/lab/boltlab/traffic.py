@@ -204,8 +204,10 @@ def build(s, net, where):
     if s.incast and s.incast.trace is None:
         found = incasts(s, net)
         connections = s.incast.connections or -(-s.incast.degree // min(len(senders_to(s, net, to)) for _, to, _ in found))
-        for src, dst, start in found:
+        within = [one for one in found if one[2] < s.duration]
+        for src, dst, start in within:
             send(shared_pair("incast", src, dst, connections), start, s.incast.bytes, "incast")
+        asked_for("incast.sync", len(within), len(found))
     if not traffic.messages and not s.program and (s.workload or s.incast):
         raise ScenarioError(f"{where}: workload: nothing would be sent within the duration")
     return traffic
