@@ -35,6 +35,11 @@ class Fairness(unittest.TestCase):
         flows = [flow(1000, start=0, finite=False), flow(500, start=500, finite=False), flow(250, start=0, stopped=250)]
         self.assertEqual(stats.goodput_jain(flows, 1000), 1)
 
+    def test_starved_flows_count_and_those_that_never_started_do_not(self):
+        starved, later = flow(0, finite=False), flow(0, start=1000, finite=False)
+        self.assertEqual(stats.goodput_jain([flow(1000, finite=False), starved, starved, starved, later], 1000), 0.25)
+        self.assertIsNone(stats.goodput_jain([starved], 1000))
+
 
 class Epochs(unittest.TestCase):
     TIMES = list(range(0, 1001, 10))

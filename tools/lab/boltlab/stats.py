@@ -114,12 +114,12 @@ def fct(flows, edges=BIN_EDGES):
 
 
 def goodput_jain(flows, window_ns):
-    """Over the mean rate of every flow while it was there, within the measured duration."""
+    """Over the mean rate of every flow while it was there, within the measured duration; one that was starved counts."""
     rates = []
     for f in flows:
         begin = max(0, f["start_ns"])
         end = window_ns if ended(f) is None else ended(f)
-        if end > begin and f["bytes"]:
+        if end > begin:
             rates.append(f["bytes"] / (end - f["start_ns"]))
     return rounded(jain(rates)) if rates else None
 
