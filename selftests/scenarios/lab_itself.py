@@ -138,10 +138,19 @@ def long_message(lab, j):
     j.must(None not in (flow["end_ns"], flow["end_ack_ns"]) and flow["end_ack_ns"] > flow["end_ns"], f"arrived at {flow['end_ns']}, acknowledged at {flow['end_ack_ns']} ns")
 
 
+def counted_once(lab, j):
+    """Of messages that wait for each other on one connection every retransmission is counted once"""
+    sets = ("topology.hosts=2", "incast.degree=8", "incast.connections=1", "fault.0.link=h1-sw", "fault.0.at=0us", "fault.0.do=loss", "fault.0.share=1")
+    runs, _ = lab.run("incast", "--cc", "cubic", *(arg for one in sets for arg in ("--set", one)))
+    lost, resent = runs["cubic"].r["faults"][0]["packets"], [f["retransmits"] for f in runs["cubic"].r["flows"]]
+    j.must(len(resent) == 8 and sum(resent) == lost > 0, f"{lost} packets are lost, retransmits of the messages: {resent}")
+
+
 CHECKS = {
     "tutorial": tutorial,
     "a long round trip": long_round_trip,
     "a message of 3 GB": long_message,
+    "retransmissions are counted once": counted_once,
     "what the option costs": option_cost,
     "flow-join is the same twice": lambda lab, j: same_twice(lab, j, "flow-join", "--cc", "bolt"),
     "incast is the same twice": lambda lab, j: same_twice(lab, j, "incast", "--cc", "bolt"),

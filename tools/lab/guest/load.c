@@ -662,7 +662,9 @@ static void note_progress(struct msg *m, const struct conn *c)
 		return;
 	tcp_info(c->tx, &info);
 	m->acked = info.tcpi_bytes_acked - m->acked_base;
-	m->retrans = info.tcpi_total_retrans - m->retrans_base;
+	/* each counts once: for the message at the head, not for those behind it */
+	if (c->rx_head == m - msgs.v)
+		m->retrans = info.tcpi_total_retrans - m->retrans_base;
 }
 
 /* Writes until the buffer is full; the edge of EPOLLOUT says when it is not. */
@@ -835,6 +837,8 @@ static void finish_message(struct msg *m, struct conn *c, uint64_t now)
 	c->pending--;
 	unfinished--;
 	c->rx_head = m->next_rx;
+	if (c->rx_head != NO_MSG)
+		msgs.v[c->rx_head].retrans_base = m->retrans_base + m->retrans;
 	if (c->tail == m - msgs.v)
 		c->tail = NO_MSG;
 }
