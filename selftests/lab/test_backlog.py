@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """When messages wait for a port, and what it could have sent then: by hand."""
 
+import tempfile
 import unittest
+from pathlib import Path
 
 import context
-from boltlab import backlog
+from boltlab import backlog, results, stats
 
 US = 1000
 STEP = 1000     # ns; at 8 Gb/s a byte takes one ns, so a busy port sends as many bytes a sample
@@ -49,6 +51,19 @@ class Lost(unittest.TestCase):
     def test_not_while_its_host_sends_elsewhere(self):
         self.assertEqual(self.found(("h1", "h0", 0, 100), ("h1", "h2", 20, 50), idle=[(20, 50)]), {"ns": 58 * US, "idle": 0})
         self.assertEqual(self.found(("h1", "h0", 0, 100), ("h3", "h2", 20, 50), idle=[(20, 42)]), {"ns": 88 * US, "idle": 0.25})
+
+    def test_nobody_waits_who_has_not_started(self):
+        s, net, load = context.one(context.BASE.replace('to = "r1"', 'to = "r1"\nbytes = 1000').replace('to = "r0"', 'to = "r0"\nbytes = 1000'))
+        path = Path(tempfile.mkdtemp()) / "flows.txt"
+        path.write_text("# id start_ns ...\n1 100000 - - - 500 0 0 0\n")
+        flows = results.read_flows(path, load)
+        self.assertEqual([(f["id"], f["from"]) for f in flows], [(1, "s1")])
+        self.assertEqual(stats.fct(flows)["unfinished"], 1)
+        started = results.only_started(load, flows)
+        self.assertEqual([m.id for m in started.messages], [1])
+        queues = {(p.node, p.dev): (range(0, 10**6, STEP), [0] * 1000, [0] * 1000) for ports in net.ports.values() for p in ports}
+        found = backlog.by_port(s, net, started, flows, queues)
+        self.assertEqual((found["b-r1"]["ns"], found.get("b-r0")), (883 * US, None))
 
     def test_nothing_is_said_of_ports_that_nobody_waits_for(self):
         self.assertIsNone(self.found(("h1", "h0", 0, 100), port="sw-h1"))

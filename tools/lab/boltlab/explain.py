@@ -321,8 +321,11 @@ def of_run(raw, net, s, traffic, flows):
     for c in known.values():
         c.ready(ports)
     where, near, told = places(raw / "flows.txt"), collections.Counter(), []
+    started = {f["id"]: f for f in flows}
     for m in messages(s, traffic):
-        f = flows[m.id]
+        if m.id not in started:
+            continue
+        f = started[m.id]
         entry = {k: f[k] for k in ("id", "from", "to", "bytes", "start_ns", "end_ns", "fct_ns")}
         try:
             if f["end_ns"] is None:
@@ -399,7 +402,7 @@ def main(result, directory, number, cc, as_json):
     for name, told in recorded(result, directory, cc):
         entries = [e for e in told["messages"] if number in (None, e["id"])]
         if not entries:
-            raise RunError(f"message {number} of {name} was not recorded: run it again with --explain {number} or --explain all")
+            raise RunError(f"message {number} of {name} was not recorded: it did not start, or run it again with --explain {number} or --explain all")
         found += [(name, e) for e in entries]
     if as_json:
         print(json.dumps([{"run": name} | e for name, e in found], indent=1))

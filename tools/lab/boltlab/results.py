@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """From the guest's raw results to one entry of result.json and its CSV series."""
 
+import dataclasses
 import functools
 import json
 from array import array
@@ -24,10 +25,11 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
     s.duration = link.totals["duration_ns"]     # programs may have ended it before its time
     qdiscs = read_qdiscs(raw, net)
     flows = read_flows(raw / "flows.txt", traffic)
-    for f, bounds in zip(flows, ideal.slowdowns(s, net, traffic)):
+    started = only_started(traffic, flows)
+    for f, bounds in zip(flows, ideal.slowdowns(s, net, started)):
         f |= {f"slowdown_{name}": stats.rounded(slowdown) for name, slowdown in bounds.items()}
     data = carried(net, link)
-    waited = backlog.by_port(s, net, traffic, flows, link.queues)
+    waited = backlog.by_port(s, net, started, flows, link.queues)
     links = [port_entry(port, link, qdiscs, s, series, place, data) | {"backlogged": waited.get(port.name)} for port in interesting(net, link)]
     busiest = max(links, key=lambda e: e["utilization"], default=None)
     for f in flows:
@@ -168,7 +170,14 @@ def _read_series(path, _changed):
     return {name: values[i::len(header)] for i, name in enumerate(header)}
 
 
+def only_started(traffic, flows):
+    """Programs that end the run leave messages that nobody sent."""
+    there = {f["id"] for f in flows}
+    return dataclasses.replace(traffic, messages=[m for m in traffic.messages if m.id in there])
+
+
 def read_flows(path, traffic):
+    """Of the messages that started."""
     measured = {}
     for line in path.read_text().splitlines():
         if line.startswith("#"):
@@ -177,14 +186,16 @@ def read_flows(path, traffic):
         measured[int(ident)] = [None if v == "-" else int(v) for v in rest]
     flows = []
     for m in traffic.messages:
+        if m.id not in measured:
+            continue
         pair = traffic.pairs[m.pair]
-        start, end, end_ack, stop, acked, retransmits, *_ = measured.get(m.id, (None, None, None, None, 0, 0))
+        start, end, end_ack, stop, acked, retransmits, *_ = measured[m.id]
         whole = end is not None
         fct = end - start if whole else None
         fct_ack = end_ack - start if end_ack is not None else None
         flows.append({
             "id": m.id, "kind": m.kind, "from": pair.src, "to": pair.dst, "cc": pair.cc,
-            "start_ns": m.start if start is None else start, "end_ns": end, "end_ack_ns": end_ack, "stopped_ns": stop,
+            "start_ns": start, "end_ns": end, "end_ack_ns": end_ack, "stopped_ns": stop,
             "bytes": m.bytes if whole else acked, "finite": m.bytes is not None,
             "fct_ns": fct, "ideal_ns": m.ideal,
             "slowdown": stats.rounded(fct / m.ideal) if whole else None,
