@@ -224,9 +224,13 @@ class Neighbours(Case):
         self.assertEqual(left, sorted([f"{name}-6.12-{n}" for name in ("run", "own") for n in range(8, 20)] + ["own-work", "run-to-the-hills"]))
 
     def test_what_else_is_where_a_network_is_up(self):
-        for name in ("lock", "about.json", "died", "input", "log", "raw/plan", "console.log", "program-0.out", "program-12.err"):
+        for name in ("lock", "about.json", "died", "input", "log", "console.log"):
             self.write(name)
-        self.write("thesis.tex", "deep/notes.txt")
+        self.write("thesis.tex", "deep/notes.txt", "../up-0/raw/plan", "../up-0/program-12.err")
+        (self.out / "guest").symlink_to(self.top / "up-0")
+        up.forget(self.out)
+        self.assertEqual((self.tree(), (self.top / "up-0").exists()), (["deep/notes.txt", "lock", "thesis.tex"], False))
+        (self.out / "guest").symlink_to(self.out / "deep")
         up.forget(self.out)
         self.assertEqual(self.tree(), ["deep/notes.txt", "lock", "thesis.tex"])
 

@@ -43,8 +43,10 @@ def make_guest(path):
 
 
 def forget_guest(path):
-    shutil.rmtree(os.path.realpath(path / GUEST), ignore_errors=True)
-    (path / GUEST).unlink(missing_ok=True)
+    link = path / GUEST
+    if link.is_symlink() and link.readlink().name.startswith("up-"):
+        shutil.rmtree(link.readlink(), ignore_errors=True)
+        link.unlink()
 
 
 def locked(path):
