@@ -112,13 +112,14 @@ void bolt_pacing_timer(struct sock *sk, u64 when)
 
 /*
  * TCP's own departure time.  With SO_MAX_PACING_RATE it adds the time of each packet to what we
- * wrote behind that: take it from the packet's departure on.
+ * wrote behind that: take it from the packet's departure on.  TCP has taken what we moved the stamp
+ * ahead for credit, of up to half of the packet's time.
  */
 static u64 bolt_tcp_departure(const struct sock *sk, const struct bolt_flow *f)
 {
-	u64 stamp_ns = tcp_sk(sk)->tcp_wstamp_ns;
+	u64 stamp_ns = tcp_sk(sk)->tcp_wstamp_ns, added_ns = stamp_ns - f->due_ns;
 
-	return f->due_ns ? f->last_tx_ns + (stamp_ns - f->due_ns) : stamp_ns;
+	return f->due_ns ? f->last_tx_ns + added_ns + min(added_ns, f->ahead_ns) : stamp_ns;
 }
 
 static u64 bolt_flow_departure(const struct bolt_flow *f)
@@ -135,15 +136,17 @@ static u64 bolt_departure_without_pause(const struct bolt_flow *f)
 /* A constraint has changed.  If @waits, data is queued: restart the pacing timer. */
 static void bolt_move_departure(struct sock *sk, struct bolt_flow *f, bool waits)
 {
-	u64 due_ns = max(bolt_tcp_departure(sk, f), bolt_flow_departure(f));
+	u64 tcp_ns = bolt_tcp_departure(sk, f), due_ns = max(tcp_ns, bolt_flow_departure(f));
 
 	if (f->pause.edt.armed)
 		due_ns = max(f->pause.edt.until_ns, bolt_departure_without_pause(f));
 	if (due_ns == tcp_sk(sk)->tcp_wstamp_ns)
 		return;
 	/* what TCP has added stays the difference */
-	if (f->due_ns)
-		f->due_ns += due_ns - tcp_sk(sk)->tcp_wstamp_ns;
+	if (f->due_ns) {
+		f->due_ns = due_ns - (tcp_ns - f->last_tx_ns);
+		f->ahead_ns = 0;
+	}
 	tcp_sk(sk)->tcp_wstamp_ns = due_ns;
 	if (waits)
 		bolt_pacing_timer(sk, due_ns);
@@ -187,6 +190,7 @@ void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb
 	    bolt_pacing_change(sk, f, SK_PACING_FQ, SK_PACING_NEEDED))
 		f->pacing_ours = 0;
 	f->due_ns = max(tcp_sk(sk)->tcp_wstamp_ns, bolt_flow_departure(f));
+	f->ahead_ns = f->due_ns - tcp_sk(sk)->tcp_wstamp_ns;
 	tcp_sk(sk)->tcp_wstamp_ns = f->due_ns;
 }
 
@@ -199,14 +203,16 @@ void bolt_move_gap(struct sock *sk, struct bolt_flow *f, u64 end_ns)
 	bolt_move_departure(sk, f, sk->sk_state != TCP_CLOSE && tcp_send_head(sk));
 }
 
-/* LOCAL_OUT: any packet during a gap, except data that fq has to hold */
+/*
+ * LOCAL_OUT: any packet during a gap, except data that fq has to hold.  Also behind its end: what
+ * TCP has added there may be taken back.
+ */
 void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb,
 			struct tcphdr *th, bool data)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (f->pace_ns > tp->tcp_clock_cache &&
-	    !(data && READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ))
+	if (!(data && READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ))
 		bolt_tx_bypass_edt(skb, sk, th, data, tp->tcp_clock_cache);
 }
 

@@ -158,6 +158,7 @@ struct bolt_flow {
 	u32			gap_ns;		/* between two departures; 0: ACK clocking */
 	u64			pace_ns;	/* end of the current gap; 0: there is none */
 	u64			due_ns;		/* tcp_wstamp_ns without what TCP adds behind us */
+	u64			ahead_ns;	/* of it, what the flow's departure was later */
 	u64			last_ack_ns;	/* bolt: newest ACK with an RTT sample */
 
 	/* feedback.c */

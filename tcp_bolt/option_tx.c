@@ -248,7 +248,7 @@ unsigned int bolt_local_out(void *priv, struct sk_buff *skb, const struct nf_hoo
 	/* the only check of the congestion control; all below may rely on icsk_ca_priv */
 	if (bolt_sk_controller(sk))
 		return bolt_out_flow(bn, skb, sk);
-	if (unlikely(sk->sk_state == TCP_SYN_SENT) && skb_dst_is_noref(skb))
+	if (skb_dst_is_noref(skb) && unlikely(sk->sk_state == TCP_SYN_SENT))
 		bolt_hs_withdraw(sk);
 	/* other congestion controls: only a pause matters.  Noref: see bolt_out_flow() */
 	th = bolt_pause_any(bn) && skb_dst_is_noref(skb) ? bolt_out_th(skb) : NULL;

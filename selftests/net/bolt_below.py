@@ -17,6 +17,7 @@ from lib_pause import MS, Host, Packet, nstat
 RTT = 2 * MS
 LEAST = 10			# net.bolt.debug.min_cwnd_milli: a packet every hundred round trips
 GAP = RTT * 1000 // LEAST
+SO_MAX_PACING_RATE = 47
 LIMIT = ("pacing", 125000000)	# SO_MAX_PACING_RATE: 1 Gb/s
 CLOCK = 20000			# ns; what system calls add to virtual time between two packets
 NO_INC = "sfc rate 10gbit nosm nopru ccthresh 1000000"
@@ -175,6 +176,19 @@ def limited():
     probed(LIMIT)
 
 
+def obeyed():
+    """... which holds as well where a packet takes longer at it, 30 ms, than the gap of 20"""
+    h = flow(least=100)
+    p = squeeze(h)
+    h.fd().setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, 48000)
+    for n in range(6):
+        before, p = p, h.first_data(p.when)
+        if n > 2:       # an ACK sets it
+            near("apart", p.when - before.when, before.len * 10**9 // 48000, 2 * CLOCK)
+    h.finish()
+    h.close()
+
+
 def another():
     """Another congestion control waits for no gap"""
     h = flow(before=LIMIT)
@@ -198,7 +212,7 @@ def off():
     h.close()
 
 
-TESTS = [floor, grows_back, grows_by_inc, lost, probed, limited, another, off]
+TESTS = [floor, grows_back, grows_by_inc, lost, probed, limited, obeyed, another, off]
 
 if __name__ == "__main__":
     sys.exit(bolt_ctl.main(TESTS))
