@@ -73,6 +73,8 @@ def buffers(s, traffic, net):
 def short_buffers(s, traffic, snd, window):
     """What to say where the share of the send buffer, and not the congestion control, may be the limit; or None."""
     ccs = ", ".join(dict.fromkeys(p.cc for p in traffic.pairs if p.cc not in SMALL_WINDOWS))
+    if s.host.cwnd:
+        window = min(window, s.host.cwnd * s.topology.mtu)
     if s.host.sndbuf or not ccs or not snd < min(window, largest_message(traffic)):
         return None
     return (f"{sum(p.connections for p in traffic.pairs)} connections leave {units.format_size(snd)} of send buffer to each, which may limit {ccs}: "

@@ -33,9 +33,9 @@ def directory():
 
 
 def make_guest(path):
-    """An empty one, of the same name for the same user of the same machine: homes may be shared."""
+    """An empty one, whose name is of this directory alone: homes, and names of machines and users, may be shared."""
     forget_guest(path)
-    guest = build.cache() / f"up-{hashlib.sha256(f'{platform.node()}{path}'.encode()).hexdigest()[:12]}"
+    guest = build.cache() / f"up-{hashlib.sha256(f'{platform.node()}{path}{path.stat().st_dev}.{path.stat().st_ino}'.encode()).hexdigest()[:12]}"
     shutil.rmtree(guest, ignore_errors=True)
     guest.mkdir(mode=0o700)
     (path / GUEST).symlink_to(guest)
