@@ -23,36 +23,45 @@ static inline bool sfc_flow_is_translated(const struct sfc_flow *f,
 }
 
 /*
- * Name the flow as its sender does.  Returns whether that is another name, or -ENOENT if nobody
- * knows: an nft flowtable leaves a packet without its entry, and with an address of this router's
- * if it has translated its source.  No packet with an entry costs a lookup.
+ * Does nobody know the flow's name at its sender?  An nft flowtable leaves a packet without its
+ * entry, and with an address of this router's if it has translated its source.  No packet with an
+ * entry costs a lookup.
  */
-static inline int sfc_flow_untranslate(const struct sk_buff *skb, const struct net_device *dev,
-				       struct sfc_flow *f)
+static inline bool sfc_flow_is_nameless(const struct sk_buff *skb, const struct net_device *dev,
+					const struct sfc_flow *f)
+{
+	return !skb_get_nfct(skb) && skb->skb_iif && !skb->sk && f->family == 4 &&
+	       rcu_access_pointer(dev_net(dev)->nf.hooks_ipv4[NF_INET_PRE_ROUTING]) &&
+	       inet_addr_type_dev_table(dev_net(dev), dev, f->saddr[0]) == RTN_LOCAL;
+}
+
+/* Name the flow as its sender does.  Returns whether that is another name. */
+static inline bool sfc_flow_untranslate(const struct sk_buff *skb, struct sfc_flow *f)
 {
 	const struct nf_conntrack_tuple *t;
 	enum ip_conntrack_info ctinfo;
 	const struct nf_conn *ct = nf_ct_get(skb, &ctinfo);
 
-	if (!skb_get_nfct(skb) && skb->skb_iif && !skb->sk && f->family == 4 &&
-	    rcu_access_pointer(dev_net(dev)->nf.hooks_ipv4[NF_INET_PRE_ROUTING]) &&
-	    inet_addr_type_dev_table(dev_net(dev), dev, f->saddr[0]) == RTN_LOCAL)
-		return -ENOENT;
 	if (!ct || !(READ_ONCE(ct->status) & IPS_NAT_MASK) ||
 	    !sfc_flow_is_translated(f, nf_ct_tuple(ct, !CTINFO2DIR(ctinfo))))
-		return 0;
+		return false;
 	t = nf_ct_tuple(ct, CTINFO2DIR(ctinfo));
 	memcpy(f->saddr, &t->src.u3, sizeof(f->saddr));
 	memcpy(f->daddr, &t->dst.u3, sizeof(f->daddr));
 	f->sport = t->src.u.all;
 	f->dport = t->dst.u.all;
-	return 1;
+	return true;
 }
 #else
-static inline int sfc_flow_untranslate(const struct sk_buff *skb, const struct net_device *dev,
-				       struct sfc_flow *f)
+static inline bool sfc_flow_is_nameless(const struct sk_buff *skb, const struct net_device *dev,
+					const struct sfc_flow *f)
 {
-	return 0;
+	return false;
+}
+
+static inline bool sfc_flow_untranslate(const struct sk_buff *skb, struct sfc_flow *f)
+{
+	return false;
 }
 #endif
 

@@ -74,7 +74,7 @@ static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
 	    q->qos.ordered || (sfc_has_bands(q) && rcu_access_pointer(q->filters)) ||
 	    pkt->band != sfc_band_of_dscp(q, pkt))
 		return false;
-	return sfc_flow_untranslate(skb, qdisc_dev(sch), &sent) <= 0 ||
+	return !sfc_flow_untranslate(skb, &sent) ||
 	       !memcmp(sent.daddr, pkt->flow.daddr, sizeof(sent.daddr));
 }
 

@@ -43,7 +43,7 @@ struct sfc_reply {
 	u32		l2_len;	/* bytes of link-layer header to mirror, 0: the device has none */
 	u32		l3_len;		/* bytes of its own IP header */
 	u32		quote_len;	/* bytes of the causing packet, through eight of L4 */
-	int		translated;	/* 1: @flow is not as the packet has it */
+	bool		translated;	/* @flow is not as the packet has it */
 	struct sfc_flow	flow;		/* as its sender names it; the answer goes to @flow.saddr */
 	/* address that the answer comes from; IPv4: the first word */
 	__be32		source[4];
@@ -97,8 +97,10 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 		if (!ipv6_addr_any(&q->cfg.addr6))
 			memcpy(r->source, &q->cfg.addr6, sizeof(r->source));
 	}
-	r->translated = sfc_flow_untranslate(skb, qdisc_dev(sch), &r->flow);
-	return r->translated >= 0;
+	if (sfc_flow_is_nameless(skb, qdisc_dev(sch), &r->flow))
+		return false;
+	r->translated = sfc_flow_untranslate(skb, &r->flow);
+	return true;
 }
 
 /*
