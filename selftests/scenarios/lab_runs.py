@@ -60,6 +60,11 @@ class Run:
         return read_series(os.path.join(self.dir, flow["series"]))
 
 
+def percentile(values, p):
+    """By nearest rank"""
+    return sorted(values)[max(0, -(-p * len(values) // 100) - 1)]
+
+
 def read_series(path):
     with open(path, encoding="ascii", newline="") as f:
         rows = csv.reader(f)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Source Flow Control: sections 2, 3 and 5 of its paper, Figures 1, 12 and 15, Appendix C."""
 
-from lab_runs import LATE_NS, PACKET, RATE_BPS, Failed, jain, rate, us
+from lab_runs import LATE_NS, PACKET, RATE_BPS, Failed, jain, percentile, rate, us
 
 CACHE = "cache switchkey f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
 
@@ -286,11 +286,11 @@ def sfc_longer_rtt(lab, j):
         for name, signals in (("with SFC", ()), ("without", none)):
             runs = [lab.run("sfc-longer-rtt", "--cc", "dctcp", "--seed", str(seed), *args, *signals)[0]["dctcp"]
                     for seed in LONGER_SEEDS]
-            late = sorted(f["slowdown"] or float("inf") for run in runs for f in run.r["flows"] if f["kind"] == "workload")
-            p95, fct[name, rtt] = (late[-(-p * len(late) // 100) - 1] for p in (95, 99))
+            slow = [f["slowdown"] or float("inf") for run in runs for f in run.r["flows"] if f["kind"] == "workload"]
+            p95, fct[name, rtt] = percentile(slow, 95), percentile(slow, 99)
             peak[name, rtt] = max(l["queue_bytes"]["max"] for run in runs for l in run.r["links"] if l["queue_bytes"])
             drops = sum(run.drops() for run in runs)
-            j.must(drops == 0, f"{rtt} us, {name}: {len(late)} messages, P95 {p95:.1f}, P99 {fct[name, rtt]:.1f},"
+            j.must(drops == 0, f"{rtt} us, {name}: {len(slow)} messages, P95 {p95:.1f}, P99 {fct[name, rtt]:.1f},"
                    f" longest queue {peak[name, rtt] / 1e6:.2f} MB, {drops} dropped")
     def longer(what, name):
         return what[name, 16] / what[name, 10]
