@@ -2,6 +2,7 @@
 """The command: one line on stderr and an exit status for whatever is wrong before anything runs."""
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 from unittest import mock
 
 import context
-from boltlab import cli, guest, plan, runner, schema
+from boltlab import build, cli, guest, plan, runner, schema
 from context import LAB, lab
 
 
@@ -76,6 +77,9 @@ class Refuses(unittest.TestCase):
             with mock.patch.dict(os.environ, BOLT_LAB_CACHE=path):
                 self.refused("up", "flow-join", says=f"lab: {path}: the lab's kernels have a /")
                 self.assertIn(f"missing  cache {path}: the lab's", lab("doctor").stdout)
+                # which boots no kernel of the lab
+                with mock.patch.object(build, "everything", side_effect=build.BuildError("built")), contextlib.redirect_stderr(io.StringIO()) as said:
+                    self.assertEqual((cli.main(["build", "--backend", "native"]), said.getvalue()), (1, "lab: built\n"))
 
     def test_options_of_backends(self):
         self.refused("run", "flow-join", "--backend", "xen", "--out", self.out, says="argument --backend: invalid choice: 'xen'")

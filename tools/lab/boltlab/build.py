@@ -82,7 +82,6 @@ def cache():
         raise BuildError(f"{there}: is not a directory: use another BOLT_LAB_CACHE")
     if os.statvfs(there).f_flag & os.ST_NOEXEC:
         raise BuildError(f"{path}: is mounted noexec, and what is built runs there: use another BOLT_LAB_CACHE")
-    check_visible(path, "use another BOLT_LAB_CACHE")
     return path
 
 

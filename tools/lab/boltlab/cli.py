@@ -249,9 +249,12 @@ def main(argv=None):
             with runner.understood(directory):
                 return slowdown.main(runner.load_result(directory), Path(args.svg) if args.svg else None)
         if args.what in ("build", "run", "sweep", "up"):
-            build.cache()       # refused before anything is written
-        if args.what == "sweep" or args.what == "run" and args.backend != "native":
-            build.check_visible(Path(args.out or "").absolute(), "use another --out")
+            # refused before anything is written
+            cache = build.cache()
+            if getattr(args, "backend", None) != "native":
+                build.check_visible(cache, "use another BOLT_LAB_CACHE")
+                if args.what in ("run", "sweep"):
+                    build.check_visible(Path(args.out or "").absolute(), "use another --out")
         if args.what == "build":
             built = build.everything(args.kernel or backends.KERNEL, args.backend)
             print(f"kernel {built.kdir}\nmodules {built.modules}\ntools {built.tools}")

@@ -80,6 +80,7 @@ def main():
     lacking = packages(NEEDS, "missing")
     try:
         cache = build.cache()
+        build.check_visible(cache, "use another BOLT_LAB_CACHE")
     except build.BuildError as e:
         print(f"missing  cache {e}")
         return 1

@@ -56,7 +56,12 @@ def _carry_out(command, raw, watch=lambda pid: ()):
             out, err = child.communicate()
     finally:
         _running.discard(child)
-    return child.returncode, SHELLS_OWN.sub("", err + out)
+    return child.returncode, err + out
+
+
+def own_words(said):
+    """The lines of it that are neither the shell's nor a warning."""
+    return [line for line in WARNINGS.sub("", SHELLS_OWN.sub("", said)).splitlines() if line.strip()]
 
 
 def _env(built):
@@ -74,7 +79,7 @@ def dry_run(built, lines, directory, version):
         for warning in WARNINGS.findall(said):
             build.progress(warning)
         return None
-    said = [line for line in WARNINGS.sub("", said).splitlines() if line.strip()] or [f"the guest ended with status {status} and said nothing"]
+    said = own_words(said) or [f"the guest ended with status {status} and said nothing"]
     at = re.match(r"labguest: plan:(\d+): ", said[-1])
     return int(at[1]) - len(env) if at else 0, said
 
@@ -104,9 +109,7 @@ def run(backend, built, plan, raw, memory, version, cpus, s):
     with ready:
         status, said = _carry_out(command, raw, watch)
     if status:
-        lines = [line for line in WARNINGS.sub("", said).splitlines() if line.strip()]
-        if not lines:
-            lines = [f"the guest ended with status {status} and said nothing"]
+        lines = own_words(said) or [f"the guest ended with status {status} and said nothing"]
         hint = _plan_hint(raw, lines[-1]) + _batch_hint(raw, lines)
         raise RunError("; ".join(dict.fromkeys(line.strip() for line in lines[-3:])) + hint)
     begin, end = (raw / f"wall.{which}" for which in ("begin", "end"))

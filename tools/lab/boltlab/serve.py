@@ -113,9 +113,8 @@ class Server:
 
     def reason(self):
         """Why it has ended, in its own words."""
-        said = guest.WARNINGS.sub("", guest.SHELLS_OWN.sub("", (self.path / state.LOG).read_text(errors="replace")))
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
-        return lines[-1] if lines else f"its kernel ended with status {self.child.returncode} and said nothing"
+        lines = guest.own_words((self.path / state.LOG).read_text(errors="replace"))
+        return lines[-1].strip() if lines else f"its kernel ended with status {self.child.returncode} and said nothing"
 
     def guest_says(self, _):
         data = self.child.stdout.read1(1 << 16)
