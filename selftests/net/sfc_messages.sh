@@ -306,6 +306,7 @@ test_packet_socket() {
 	sent=7
 	expect "all have left" busywait gone
 	heard "SRC" 7
+	expect_none "warnings" "$(dmesg | grep WARNING)"
 }
 
 test_capture_any() {
