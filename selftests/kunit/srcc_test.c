@@ -274,6 +274,7 @@ static void bolt_cap_left_test(struct kunit *test)
 
 	bolt_cap_set(&cap, US, 1, c->kbps, c->link, c->rtt_ns);
 	KUNIT_EXPECT_EQ(test, bolt_cap_left(&cap, US), c->left);
+	KUNIT_EXPECT_GT(test, bolt_cap_kbps(&cap, US + c->left - 1), 0);
 	KUNIT_EXPECT_LT(test, bolt_cap_kbps(&cap, US + c->left - 1), 1ULL << 33);
 }
 

@@ -29,7 +29,7 @@ test_toggled() {
 	toggle 1 1000
 	expect_eq "remembered" "$(bolt_stat "$H1" PausesNow)" 1
 	expect_eq "remembered by another namespace" "$(bolt_stat "$H2" PausesNow)" 0
-	sleep 0.$((WAIT_US - 1000))
+	sleep "0.0$((WAIT_US - 1000))"
 	expect_eq "remembered later" "$(bolt_stat "$H1" PausesNow)" 0
 	toggle "$TIMES" "$WAIT_US"
 	expect_eq "remembered at the end" "$(bolt_stat "$H1" PausesNow)" 0

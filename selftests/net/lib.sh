@@ -540,6 +540,22 @@ stat_is() {
 	[ "$(bolt_stat "$1" "$2")" = "$3" ]
 }
 
+# A hundred more packets leave the router by r2, whatever its qdisc
+passes() {
+	local before
+	before=$(tx_packets r2)
+	busywait passed r2 $((before + 100))
+}
+
+# passed DEV N: for busywait
+passed() {
+	[ "$(tx_packets "$1")" -gt "$2" ]
+}
+
+tx_packets() {
+	ip -n "$R" -j -s link show dev "$1" | jq '.[0].stats64.tx.packets'
+}
+
 # timeouts N: H1 has had so many
 timeouts() {
 	[ "$(bolt_stat "$H1" RtoDec)" -ge "$1" ]

@@ -12,14 +12,15 @@ BYTES=1000000
 RATES="0.1 1 5 10 30"
 TIMES=5
 # Milliseconds for BYTES, which take 8 at the link's rate: the median of five transfers, and each of
-# them.  Of 20 to 60 measured: the slowest, which the median of five is beyond by chance in one run of
-# a thousand, and a fifth more than it.  Where 30 % of the data is lost two of 60 took 240, by timeouts
-# in a row; the others took 34 to 92, half of them less than 46.  Where ACKs are lost, few of 100
+# them.  Of 20 to 60 measured: the slowest, which the median of five is beyond by chance in at most one
+# run of two hundred, and a fifth more than it.  Where 30 % of the data is lost two of 60 took 240, by
+# timeouts in a row, and the next would take 400, so the median alone is judged; the others took 34 to
+# 92, half of them less than 46.  Where ACKs are lost, few of 100
 # transfers had a timeout at their end, and another if its ACK was lost too: of 10 % one took 24, of
 # 30 % eight 22 to 35 and one 63; each more in a row doubles it.
 declare -A WITHIN_MS=(
 	["usual"]="13 16"
-	["data loss 1"]="18 24" ["data loss 5"]="36 43" ["data loss 10"]="44 53" ["data loss 30"]="75 300"
+	["data loss 1"]="18 24" ["data loss 5"]="36 43" ["data loss 10"]="44 53" ["data loss 30"]="75"
 	["ack loss 5"]="17 50" ["ack loss 10"]="17 50" ["ack loss 30"]="25 300"
 	["ack reorder 1"]="14 16" ["ack reorder 5"]="17 19" ["ack reorder 10"]="18 20"
 	["ack reorder 30"]="15 18" ["data duplicate 10"]="14 15" ["data duplicate 30"]="16 17"
@@ -124,7 +125,7 @@ judge() {
 		expect_eq "congestion control" "$(info "$tmp/client" cc)" bolt
 		read -ra within <<<"${WITHIN_MS[$what]:-${WITHIN_MS[usual]}}"
 		expect_le "$what: median, us" "$median_us" $((within[0] * 1000))
-		expect_le "$what: slowest, us" "$slowest_us" $((within[1] * 1000))
+		[ -z "${within[1]:-}" ] || expect_le "$what: slowest, us" "$slowest_us" $((within[1] * 1000))
 		[[ $what = "data loss "* && ${rate%.*} -ge 5 ]] || continue
 		bolt_us=$median_us
 		transfers reno "$kind" "${@/RATE/$rate%}"

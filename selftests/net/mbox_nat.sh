@@ -318,7 +318,8 @@ test_invalid_drop() {
 	client "$H1" cc bolt connect "$A2" 5001 send "$BYTES" outq info
 	server_done
 	expect_eq "client" "$(info "$tmp/client" cc)" bolt
-	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 5
+	# of a thousand packets one in a hundred is lost: none by chance in 36 000 runs
+	expect_ge "retransmissions" "$(info "$tmp/client" retrans)" 1
 	expect_eq "invalid" "$(in_ns "$M" nft list ruleset | grep -c 'packets 0 bytes 0 drop')" 1
 }
 

@@ -9,9 +9,9 @@
 # unload_and_load FILE [MODULE]: until the file is there; how often so far, in $tmp/unloaded
 unload_and_load() {
 	local out=0 module=${2:-tcp_bolt}
-	echo 0 >"$tmp/unloaded"
 	while [ ! -e "$1" ]; do
-		rmmod "$module" 2>/dev/null && echo $((++out)) >"$tmp/unloaded"
+		rmmod "$module" 2>/dev/null && echo $((++out)) >"$tmp/unloaded.new" &&
+			mv "$tmp/unloaded.new" "$tmp/unloaded"
 		load "$module" 2>/dev/null
 	done
 	load "$module"
@@ -35,6 +35,7 @@ meanwhile() {
 	shift
 	start
 	rm -f "$tmp/enough"
+	echo 0 >"$tmp/unloaded"
 	unload_and_load "$tmp/enough" &
 	pid=$!
 	spawn WORK "$tmp/work" in_ns "$H1" timeout 200 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 absent \
@@ -62,6 +63,7 @@ test_states() {
 test_with_namespaces() {
 	local pid i
 	rm -f "$tmp/enough"
+	echo 0 >"$tmp/unloaded"
 	unload_and_load "$tmp/enough" &
 	pid=$!
 	for i in 1 2 3 4 5 6; do
@@ -83,6 +85,7 @@ test_qdisc() {
 	start
 	in_ns "$R" tc qdisc del dev r2 root
 	rm -f "$tmp/enough"
+	echo 0 >"$tmp/unloaded"
 	unload_and_load "$tmp/enough" sch_sfc &
 	pid=$!
 	spawn WORK "$tmp/work" in_ns "$H1" timeout 200 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 cc cubic \
@@ -93,7 +96,7 @@ test_qdisc() {
 		[ "$n" -lt 20 ] || ! unloaded 20 || break
 	done
 	expect_ge "qdiscs" "$n" 20
-	expect "unloaded" unloaded 20
+	expect "unloaded 20 times" busywait unloaded 20
 	touch "$tmp/enough"
 	ended work "$WORK"
 	wait "$pid"

@@ -26,17 +26,24 @@ empty() {
 	done
 }
 
-# while_sending COMMAND...: so many times, beside a transfer
+# while_sending COMMAND...: so many times, each of which succeeds, beside connections
 while_sending() {
-	local n
-	server "$H2" cc cubic listen "$A2" 5001 recv 30000000 recv-eof
-	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" cc cubic connect "$A2" 5001 \
-		send 30000000 outq
+	local n ok=0
+	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001 cc cubic
+	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+	rm -f "$tmp/enough"
+	spawn WORK "$tmp/work" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 cc cubic \
+		until "$tmp/enough" threads 1 bytes 3000000
+	expect "traffic" passes
 	for ((n = 0; n < TIMES; n++)); do
-		"$@" "$n" >/dev/null 2>&1
+		"$@" "$n" >"$tmp/change" 2>&1 && ok=$((ok + 1))
 	done
-	ended client "$CLIENT"
-	server_done
+	expect_eq "changes made ($(cat "$tmp/change"))" "$ok" "$TIMES"
+	expect "traffic" passes
+	touch "$tmp/enough"
+	ended work "$WORK"
+	kill "$SERVER"
+	ended server "$SERVER"
 }
 
 toggle() {
@@ -45,7 +52,8 @@ toggle() {
 	1) in_ns "$R" tc qdisc change dev r1 root handle 1: sfc "${PFC[@]}" buffer off ;;
 	2) in_ns "$R" tc qdisc change dev r2 root handle 1: sfc nopfc buffer off ;;
 	3) in_ns "$R" tc qdisc change dev r2 root handle 1: sfc "${PFC[@]}" buffer 1mb alpha 1/2 bands 2 ;;
-	4) in_ns "$R" tc qdisc change dev r2 root handle 1: sfc bands 1; in_ns "$R" tc qdisc change dev r1 root handle 1: sfc buffer 1mb xoff 9000b ;;
+	4) in_ns "$R" tc qdisc change dev r2 root handle 1: sfc bands 1 &&
+		in_ns "$R" tc qdisc change dev r1 root handle 1: sfc buffer 1mb xoff 9000b ;;
 	esac
 }
 

@@ -47,13 +47,16 @@ did() {
 	sed -n "s/.*\\b$2=\\([0-9]*\\).*/\\1/p" "$tmp/$1"
 }
 
-# Every SRC that was accepted has come to one of its ends
+# Every message that came in was accepted or refused, those that waited for an owner included
 none_lost() {
-	local n sum=0
-	for n in SrcDec SrcHeld SrcFloor; do
-		sum=$((sum + $(bolt_stat "$H1" "$n")))
-	done
-	expect_eq "SRC accounted for" "$sum" "$(bolt_stat "$H1" SrcRx)"
+	expect "every message has come to an end: $(in_ns "$H1" grep -E '^(Ctl|SrcRx|NoMem)' /proc/net/bolt_stat)" \
+		busywait all_ended
+}
+
+all_ended() {
+	in_ns "$H1" awk '$1 == "CtlRx" { came = $2 }
+		$1 ~ /^Ctl/ && $1 !~ /^Ctl(Rx|Deferred)$/ || $1 ~ /^(SrcRx|NoMem)$/ { ended += $2 }
+		END { exit came != ended }' /proc/net/bolt_stat
 }
 
 all_complete() {
