@@ -136,7 +136,7 @@ class Page(unittest.TestCase):
             for kind in sorted(run["fct"]["kinds"]):
                 bins = run["fct"]["kinds"][kind]["bins"]
                 wanted.append((f"{run['cc']}, {kind}", [
-                    [str(b["count"]), *(f"{b[p]:.2f} x" for p in ("p50", "p95", "p99")), *(f"{b['ack'][p]:.2f} x" for p in ("p50", "p99"))] for b in bins]))
+                    [str(b["count"]), *(f"{b[p]:.2f} x" for p in ("p50", "p95", "p99")), "-", *(f"{b['ack'][p]:.2f} x" for p in ("p50", "p99"))] for b in bins]))
         found = [(name.partition(":")[0], [row[1:] for row in rows[:-2]]) for name, rows in self.seen["bins"]]
         self.assertEqual(found, wanted)
 

@@ -59,6 +59,11 @@ class Compare(unittest.TestCase):
         self.assertEqual(rows["slowdown, <= 1 KB, p50"], ("1.00 x", "1.00 x", "none"))
         self.assertEqual(rows["slowdown, 1 KB - 7 KB, p99"], ("2.00 x", "3.00 x", "+50.0 %"))
 
+    def test_p999_that_one_of_them_has_not(self):
+        self.assertNotIn("slowdown, p99.9", self.rows("cubic"))
+        self.b["runs"][0]["fct"]["p999"] = 7.5
+        self.assertEqual(self.rows("cubic")["slowdown, p99.9"], ("-", "7.50 x", "-"))
+
     def test_seeds_have_a_spread(self):
         for result, maxima in ((self.a, (10_000, 11_000, 13_000)), (self.b, (12_000, 14_000, 15_000))):
             result["runs"] = [copy.deepcopy(result["runs"][1]) for _ in maxima]

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import context  # noqa: F401
-from boltlab import build, show, slowdown
+from boltlab import build, show, slowdown, stats
 from boltlab.guest import RunError
 from test_report import make_result, make_run
 
@@ -114,10 +114,10 @@ class Whole(unittest.TestCase):
 def entry(cc, *bins):
     """Two percentiles a bin, each of three seeds but the last, of all messages"""
     sized = [{"above_bytes": low, "max_bytes": {"median": high, "min": high, "max": high}, "count": 5,
-              "p50": 9, "p99": 9, "ack": {p: {"median": v, "min": 0, "max": 99} for p, v in zip(("p50", "p99"), of)}}
+              "p50": 9, "p99": 9, "ack": {"p999": None} | {p: {"median": v, "min": 0, "max": 99} for p, v in zip(("p50", "p99", "p999"), of)}}
              for low, high, of in bins]
     return {"cc": cc, "seeds": [1, 2, 3],
-            "fct": {"bins": sized, "count": 10, "unfinished": 0, "p50": 9, "p99": 9, "ack": {"p50": 1.26, "p99": 120.4}}}
+            "fct": {"bins": sized, "count": 10, "unfinished": 0, "p50": 9, "p99": 9, "ack": {"p50": 1.26, "p99": 120.4, "p999": 150.0}}}
 
 
 class Slowdown(unittest.TestCase):
@@ -140,6 +140,11 @@ class Slowdown(unittest.TestCase):
             "| <= 1 KB | 5 | 1.1 / 2.5 | 2.0 / 4.0 |", "| all | 10 | 1.3 / 120 | 1.3 / 120 |",
             "| max queue | | 454 KB | - |", "| p50 queue while busy | | 15 KB | - |", "| p99 queue while busy | | 151 KB | - |",
             "| utilization | | 75.1 % | 90.0 % |", "| drops | | 2 | 1 |", "| retransmits | | 127 | 120 |"])
+
+    def test_p999_is_a_dash_where_messages_are_few(self):
+        self.result["spread"][0] = entry("bolt", (0, 1000, (1.14, 2.5, 8)))
+        self.assertEqual(slowdown.markdown(self.result, stats.PERCENTILES).splitlines()[2:4],
+                         ["| <= 1 KB | 5 | 1.1 / 2.5 / 8.0 | 2.0 / 4.0 / - |", "| all | 10 | 1.3 / 120 / 150 | 1.3 / 120 / 150 |"])
 
     def test_what_did_not_end_has_a_row(self):
         self.result["spread"][0]["fct"]["unfinished"] = {"median": 0, "min": 0, "max": 3}

@@ -24,6 +24,9 @@ class Percentiles(unittest.TestCase):
         self.assertEqual(stats.percentile([7], 0.99), 7)
         self.assertIsNone(stats.percentile([], 0.5))
 
+    def test_of_fewer_than_1000_there_is_no_p999(self):
+        self.assertEqual([stats.summary(range(1, n + 1))["p999"] for n in (999, 1000, 2000)], [None, 999, 1998])
+
 
 class Fairness(unittest.TestCase):
     def test_jain(self):
@@ -206,6 +209,12 @@ class SizeTable(unittest.TestCase):
     def test_of_several_seeds_the_spread(self):
         lines = self.cells(self.runs(3))
         self.assertEqual(lines[3], ["<=", "1", "KB", "1", "2.00", "(1.00-3.00)", "2.00", "(1.00-3.00)", "2.00", "(2.00-2.00)", "2.00", "(2.00-2.00)"])
+
+    def test_p999_where_a_size_has_1000_messages(self):
+        flows = [flow(500, 10, slowdown=1.0 + i, slowdown_ack=2.0 if i < 999 else None) for i in range(1000)] + [flow(5_000, 10, slowdown=7.0)] * 10
+        lines = self.cells({"runs": [{"cc": "bolt", "fct": stats.fct(flows)}]})
+        self.assertEqual(lines[2:5], [["size", "messages", "p50", "p99", "p99.9", "p50", "p99"], ["<=", "1", "KB", "1000", "500", "990", "999", "2.00", "2.00"],
+                                      ["1", "KB", "-", "7", "KB", "10", "7.00", "7.00", "-", "-", "-"]])
 
     def test_nothing_to_tell_apart(self):
         result = {"runs": [{"cc": "bolt", "fct": stats.fct([flow(500, 10, slowdown=1.0)])}]}

@@ -15,7 +15,7 @@ _subrtt_lab_words() {
 	plot) echo "--out --baseline --force" ;;
 	show) echo "--from --until" ;;
 	explain) echo "--cc --json" ;;
-	slowdown) echo "--svg" ;;
+	slowdown) echo "--p999 --svg" ;;
 	build) echo "--backend --kernel" ;;
 	new | demo | compare | doctor | down) ;;
 	*) echo "run sweep up exec shell down list new demo plot show compare explain slowdown build doctor --version -V" ;;

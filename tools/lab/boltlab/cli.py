@@ -105,6 +105,7 @@ def parser():
     told.add_argument("--json", action="store_true", help="print all parts and the timeline as JSON")
     slow = sub.add_parser("slowdown", help="show the slowdown by message size, as a Markdown table")
     slow.add_argument("dir", metavar="DIR")
+    slow.add_argument("--p999", action="store_true", help="also show p99.9; a dash for fewer than 1000 messages")
     slow.add_argument("--svg", metavar="FILE", help="also write it as a plot")
     prepare = sub.add_parser("build", help="build what runs need (kernel, modules, tools) and print its location")
     prepare.add_argument("--backend", choices=backends.NAMES, default="uml")
@@ -247,7 +248,7 @@ def main(argv=None):
         if args.what == "slowdown":
             directory = Path(args.dir)
             with runner.understood(directory):
-                return slowdown.main(runner.load_result(directory), Path(args.svg) if args.svg else None)
+                return slowdown.main(runner.load_result(directory), Path(args.svg) if args.svg else None, args.p999)
         if args.what in ("build", "run", "sweep", "up"):
             # refused before anything is written
             cache = build.cache()

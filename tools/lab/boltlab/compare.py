@@ -23,7 +23,7 @@ def slowdowns(r):
     fct = r["fct"]
     of = [(f"slowdown, {sizes.bounds(b['above_bytes'], b['max_bytes'])}", b["above_bytes"], b) for b in fct["bins"]]
     for name, low, b in [*(of if len(of) > 1 else ()), ("slowdown", None, fct)]:
-        found |= {(low, p): (f"{name}, {p}", b[p]) for p in ("p50", "p99") if b[p] is not None}
+        found |= {(low, p): (f"{name}, {shown}", b[p]) for p, shown in stats.PERCENTILES.items() if b.get(p) is not None}
     return found
 
 

@@ -166,12 +166,13 @@ def chart_places(made, level=2):
         "with Ctrl to see it alone.</p>" if any(c["x"] == "time" for c in made) else "")
 
 
+TO_THE_BYTE = {"p50": "p50", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 COMPARED = {"of_fair": "of fair sharing", "of_levels": "of ideal levels"}
 
 
 def slowdowns(f, known):
     """To the last byte at the receiver, to the last ACK at the sender, and what the latter is of that of each bound that is known."""
-    return (*(times(f[p]) for p in ("p50", "p95", "p99")), *(times(f["ack"][p]) for p in ("p50", "p99")),
+    return (*(times(f.get(p)) for p in TO_THE_BYTE), *(times(f["ack"][p]) for p in ("p50", "p99")),
             *(times(f[key][p]) if key in f else "" for key in known for p in ("p50", "p99")))
 
 
@@ -184,9 +185,9 @@ def completion(runs, made):
                 known = [key for key in COMPARED if any(key in b for b in f["bins"])]
                 rows = [[units.format_size(b["max_bytes"]), b["count"], *slowdowns(b, known)] for b in f["bins"]]
                 rows.append(["all", f["count"], *slowdowns(f, known)])
-                rows.append(["all, in time", "", *(us(f[f"{p}_ns"] / 1000) for p in ("p50", "p95", "p99")), *[""] * 2 * (1 + len(known))])
+                rows.append(["all, in time", "", *(us(plots.kilo(f, f"{p}_ns")) for p in TO_THE_BYTE), *[""] * 2 * (1 + len(known))])
                 parts.append(f"<div data-run={i}>" + table(
-                    ["message size, up to", "count", "p50", "p95", "p99", "to the last ACK: p50", "p99",
+                    ["message size, up to", "count", *TO_THE_BYTE.values(), "to the last ACK: p50", "p99",
                      *(head for key in known for head in (f"{COMPARED[key]}: p50", "p99"))], rows,
                     f"{r.label}{f', {kind}' if kind else ''}: FCT slowdown", kind="bins") + "</div>")
     if not parts and not made:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Slowdown by message size as text: one table per congestion control."""
 
-from . import units
+from . import stats, units
 
 PLACES = (("to last byte", lambda f: f), ("to last ACK", lambda f: f["ack"]), ("of fair share", lambda f: f.get("of_fair")),
           ("of ideal levels", lambda f: f.get("of_levels")))
@@ -40,10 +40,12 @@ def rows(fct):
 
 
 def table(fct):
+    """Of each place its percentiles; p99.9 where any size has messages enough for it."""
     places = [(name, of) for name, of in PLACES if all(of(f) for _, f in rows(fct))]
-    lines = [["", "", *(w for name, _ in places for w in (name, ""))], ["size", "messages", *(["p50", "p99"] * len(places))]]
+    shown = [(name, of, p) for name, of in places for p in stats.PERCENTILES if p != "p999" or any(of(f).get(p) is not None for _, f in rows(fct))]
+    lines = [["", "", *(name if p == "p50" else "" for name, _, p in shown)], ["size", "messages", *(stats.PERCENTILES[p] for *_, p in shown)]]
     for name, f in rows(fct):
-        lines.append([name, count(f["count"]), *(number(of(f)[p]) for _, of in places for p in ("p50", "p99"))])
+        lines.append([name, count(f["count"]), *(number(of(f)[p]) for _, of, p in shown)])
     return units.columns(lines, indent=4)
 
 

@@ -7,7 +7,7 @@ Of several seeds the medians.  Both need nothing but Python, and are the same fo
 import math
 import statistics
 
-from . import plots, report, sizes
+from . import plots, report, sizes, stats
 from .guest import RunError
 
 WIDTH, HEIGHT = 800, 380
@@ -42,12 +42,12 @@ def fcts(result):
     return [(entry, entry["fct"].get("kinds", {}).get("workload", entry["fct"])) for entry in result.get("spread") or result["runs"]]
 
 
-def curve(fct, key):
-    return [(name, median(f.get("max_bytes")), {p: median(f[key][p]) for p, _ in PERCENTILES}) for name, f in sizes.rows(fct)]
+def curve(fct, key, shown):
+    return [(name, median(f.get("max_bytes")), {p: median(f[key][p]) for p in shown}) for name, f in sizes.rows(fct)]
 
 
-def curves(result):
-    """[(congestion control, [(name, largest message, {p50, p99})], messages that did not end)].
+def curves(result, shown=("p50", "p99")):
+    """[(congestion control, [(name, largest message, {of `shown`: slowdown})], messages that did not end)].
 
     The last row is of all messages.
 
@@ -55,18 +55,18 @@ def curves(result):
     """
     found, known = [], {}
     for entry, fct in fcts(result):
-        found.append((entry["cc"], curve(fct, "ack"), most(fct["unfinished"])))
+        found.append((entry["cc"], curve(fct, "ack", shown), most(fct["unfinished"])))
         known |= {key: fct for key, _ in BOUNDS.values() if key not in known and all(key in f for _, f in sizes.rows(fct))}
-    return found + [(name, curve(known[key], key), None) for name, (key, _) in BOUNDS.items() if key in known]
+    return found + [(name, curve(known[key], key, shown), None) for name, (key, _) in BOUNDS.items() if key in known]
 
 
 def cell(of):
-    return " / ".join("-" if of[p] is None else f"{of[p]:.{1 if of[p] < 100 else 0}f}" for p in ("p50", "p99"))
+    return " / ".join("-" if v is None else f"{v:.{1 if v < 100 else 0}f}" for v in of.values())
 
 
-def markdown(result):
+def markdown(result, shown=("p50", "p99")):
     """A row for each size that all of them have, all messages, and each of FIGURES.  The p99 of a hundred messages is their maximum, so say how many."""
-    found, number = curves(result), {name: median(f["count"]) for name, f in sizes.rows(fcts(result)[0][1])}
+    found, number = curves(result, shown), {name: median(f["count"]) for name, f in sizes.rows(fcts(result)[0][1])}
     names = [name for name, _, _ in found[0][1] if all(name in (n for n, _, _ in rows) for _, rows, _ in found)]
     lines = ["| message size | messages | " + " | ".join(cc for cc, *_ in found) + " |", "|---" * (len(found) + 2) + "|"]
     for name in names:
@@ -116,8 +116,8 @@ def svg(found, title):
     return "\n".join([*text, "</svg>"]) + "\n"
 
 
-def main(result, picture):
-    print(markdown(result))
+def main(result, picture, p999):
+    print(markdown(result, [p for p in stats.PERCENTILES if p999 or p != "p999"]))
     if picture:
         picture.write_text(svg(curves(result), f"{result['scenario']}: slowdown to the last ACK"), encoding="utf-8")
     return 0

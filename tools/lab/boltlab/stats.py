@@ -9,6 +9,8 @@ BIN_EDGES = (1_000, 7_000, 62_500, 125_000, 300_000, 1_000_000)
 
 BOUNDS = ("fair", "levels", "srpt")     # of ideal.py
 COMPARED = ("fair", "levels")           # which need not know sizes
+PERCENTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}     # in tables: their keys and names
+FEWEST_P999 = 1000                      # messages: of fewer it would be their maximum
 
 
 def percentile(ordered, share):
@@ -69,7 +71,8 @@ def rounded(value, digits=6):
 def summary(values):
     ordered = sorted(values)
     return {"mean": rounded(mean(ordered)), "p50": rounded(percentile(ordered, 0.5)),
-            "p95": rounded(percentile(ordered, 0.95)), "p99": rounded(percentile(ordered, 0.99))}
+            "p95": rounded(percentile(ordered, 0.95)), "p99": rounded(percentile(ordered, 0.99)),
+            "p999": rounded(percentile(ordered, 0.999)) if len(ordered) >= FEWEST_P999 else None}
 
 
 def to_the_ack(flows):

@@ -9,6 +9,7 @@ from .build import RunError, progress
 DIRECTORIES = "cases"
 CASES, SUMMARY = FILES = "results.csv", "summary.csv"
 CONFIDENCE = 0.95
+SUMMED = ("mean", "p50", "p95", "p99", "p999")      # of stats.summary()
 SHOWN = (*(key for key, *_ in compare.FIGURES), (None, "p50"), (None, "p99"))      # of compare.figures(), in the text
 
 
@@ -21,13 +22,13 @@ def measures(result):
     found = {f"queue_{k}_bytes": queue.get(k) for k in ("max", "mean", "p50", "p99", "busy_p50", "busy_p99")}
     found |= {"utilization": row["utilization"]} | {k: row[k] for k in ("drops", "marks", "retransmits", "unfinished", "jain")}
     found |= {"finished": fct["count"], "fct_max_ns": None if row["max_fct_us"] is None else round(row["max_fct_us"] * 1000)}
-    found |= {f"fct_{k}_ns": fct.get(f"{k}_ns") for k in ("mean", "p50", "p95", "p99")}
-    found |= {f"slowdown_{k}": fct[k] for k in ("mean", "p50", "p95", "p99")}
-    found |= {f"slowdown_ack_{k}": ack.get(k) for k in ("mean", "p50", "p95", "p99")}
+    found |= {f"fct_{k}_ns": fct.get(f"{k}_ns") for k in SUMMED}
+    found |= {f"slowdown_{k}": fct[k] for k in SUMMED}
+    found |= {f"slowdown_ack_{k}": ack.get(k) for k in SUMMED}
     found |= {k: fct.get(k) for k in ("makespan_ns", "makespan_over_ideal")}
     found |= {k: r["control"].get(k) for k in ("src_packets", "bts_packets", "pauses", "pause_ns")}
     for b in fct["bins"] if len(fct["bins"]) > 1 else ():
-        found |= {f"slowdown_{k}_above_{b['above_bytes']}_bytes": b[k] for k in ("p50", "p99")}
+        found |= {f"slowdown_{k}_above_{b['above_bytes']}_bytes": b[k] for k in stats.PERCENTILES}
     for i, p in enumerate(r.get("programs", ())):
         ended = None not in (p["start_ns"], p["end_ns"])
         found[f"program_{i}_ns"] = p["end_ns"] - p["start_ns"] if ended else None
