@@ -106,7 +106,9 @@ class Refuses(unittest.TestCase):
         self.refused("run", "flow-join", "--seeds", "2", "--seed", "5", "--out", self.out, says="not allowed with")
 
     def test_times_of_show(self):
-        self.refused("show", self.out, "--from", "5", says="argument --from")
+        for command in (("show", self.out), ("slowdown", self.out), ("compare", self.out, self.out)):
+            self.refused(*command, "--from", "5", says='argument --from: "5" is not a time')
+            self.refused(*command, "--until", "-1ms", says="--until")
 
     def test_jobs(self):
         self.refused("run", "flow-join", "--jobs", "0", "--out", self.out, says="--jobs")

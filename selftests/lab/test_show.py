@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import context  # noqa: F401
+import context
 from boltlab import build, show, slowdown, stats
 from boltlab.guest import RunError
 from test_report import make_result, make_run
@@ -155,6 +155,17 @@ class Slowdown(unittest.TestCase):
             e["fct"]["bins"] = []
         with self.assertRaisesRegex(RunError, "no message ended"):
             slowdown.svg(slowdown.curves(self.result), "slowdown")
+
+    def test_messages_that_start_earlier_are_left_out(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        make_result(out, samples=300)
+        said = context.lab("slowdown", out, "--from", "5us", "--until", "11us").stdout
+        self.assertIn("\n| all | 60 |", said)
+        self.assertTrue(said.endswith("\n\nFrom 5 us to 11 us of 29.9 us; messages left out: cubic 60 of 120, bolt 60 of 120.\n"), said)
+        self.assertNotIn("| not finished", said)        # which started at 300 ns
+        said = context.lab("compare", out, out, "--from", "5us").stdout
+        self.assertIn(": 5 us to the end of 29.9 us; messages left out: cubic 50 of 120, bolt 50 of 120\n", said)
+        self.assertRegex(said, r"\n  unfinished +0 +0 +none\n")
 
     def test_svg_has_a_line_for_each_percentile(self):
         text = slowdown.svg(slowdown.curves(self.result), "slowdown")

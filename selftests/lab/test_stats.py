@@ -88,7 +88,7 @@ class Window(unittest.TestCase):
         unseen = port | {"name": "s0-a", "series": None, "queue_bytes": None, "drops": 77}
         flows = [flow(10**6, finite=False) | {"id": i, "series": f"f{i}.csv", "retransmits": 500} for i in (0, 1)]
         flows += [flow(500, 50, start=start, slowdown=slow) | {"id": 2, "series": None, "retransmits": 60} for start, slow in ((100, 2.0), (1500, 9.0))]
-        self.run = {"cc": "bolt", "sim_ns": 2000, "bins_bytes": [1000], "links": [port, unseen], "flows": flows, "bottleneck": "a-b",
+        self.run = {"cc": "bolt", "seed": 1, "sim_ns": 2000, "bins_bytes": [1000], "links": [port, unseen], "flows": flows, "bottleneck": "a-b",
                     "control": {"src_packets": 0}}
 
     def cut(self, begin, end):
@@ -107,6 +107,17 @@ class Window(unittest.TestCase):
     def test_messages_that_started_in_it(self):
         self.assertEqual([self.cut(*w)["fct"]["p50"] for w in ((0, 1000), (1000, 2000))], [2.0, 9.0])
 
+    def test_messages_left_out_are_counted(self):
+        found = window.cut({"runs": [self.run, self.run], "spread": []}, self.dir, 1000, None)
+        self.assertEqual(found["part"], "1 us to the end of 2 us; messages left out: bolt 2 of 4")
+        self.assertEqual(found["spread"][0]["fct"]["p50"], {"median": 9.0, "min": 9.0, "max": 9.0})
+        self.assertEqual(self.cut(100, 1500)["fct"]["p50"], 2.0)
+        self.assertEqual(self.cut(101, 1501)["fct"]["p50"], 9.0)
+
+    def test_all_of_it_is_the_result_itself(self):
+        result = {"runs": [self.run], "spread": [1]}
+        self.assertIs(window.cut(result, self.dir, 0, None), result)
+
     def test_shares(self):
         self.assertEqual(self.cut(500, 1500)["jain"], 0.8)
 
@@ -120,7 +131,7 @@ class Window(unittest.TestCase):
 
     def test_no_time_at_all(self):
         for begin, end in ((2000, 3000), (500, 500), (1950, 2000)):
-            self.assertRaises(RunError, self.cut, begin, end)
+            self.assertRaisesRegex(RunError, f"--from, --until: [^\n]* {begin} ns to [^\n]*$", self.cut, begin, end)
 
 
 class Control(unittest.TestCase):

@@ -15,9 +15,10 @@ _subrtt_lab_words() {
 	plot) echo "--out --baseline --force" ;;
 	show) echo "--from --until" ;;
 	explain) echo "--cc --json" ;;
-	slowdown) echo "--p999 --svg" ;;
+	compare) echo "--from --until" ;;
+	slowdown) echo "--from --until --p999 --svg" ;;
 	build) echo "--backend --kernel" ;;
-	new | demo | compare | doctor | down) ;;
+	new | demo | doctor | down) ;;
 	*) echo "run sweep up exec shell down list new demo plot show compare explain slowdown build doctor --version -V" ;;
 	esac
 	echo "--help -h"

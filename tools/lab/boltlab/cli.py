@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from . import ask, attach, backends, build, compare, cpu, doctor, explain, new, runner, schema, show, slowdown, sweep, units, up
+from . import ask, attach, backends, build, compare, cpu, doctor, explain, new, runner, schema, show, slowdown, sweep, units, up, window
 from .schema import ScenarioError
 from .guest import RunError
 
@@ -94,8 +94,6 @@ def parser():
     plot.add_argument("--force", action="store_true", help=FORCE)
     shown = sub.add_parser("show", help="show the summary of runs as text")
     shown.add_argument("dirs", nargs="+", metavar="DIR")
-    shown.add_argument("--from", type=time, default=0, metavar="TIME", dest="begin", help="beginning of the measured time to show (its start)")
-    shown.add_argument("--until", type=time, metavar="TIME", help="end of the measured time to show (its end)")
     compared = sub.add_parser("compare", help="compare the key figures of two runs")
     compared.add_argument("dirs", nargs=2, metavar="DIR")
     told = sub.add_parser("explain", help="show where the time of a message went, in a run with --explain")
@@ -107,6 +105,9 @@ def parser():
     slow.add_argument("dir", metavar="DIR")
     slow.add_argument("--p999", action="store_true", help="also show p99.9; a dash for fewer than 1000 messages")
     slow.add_argument("--svg", metavar="FILE", help="also write it as a plot")
+    for one in (shown, compared, slow):
+        one.add_argument("--from", type=time, default=0, metavar="TIME", dest="begin", help="leave out what is before it, and messages that start before it (start of the measured time)")
+        one.add_argument("--until", type=time, metavar="TIME", help="leave out what is from there on, and messages that start from there on (end of the measured time)")
     prepare = sub.add_parser("build", help="build what runs need (kernel, modules, tools) and print its location")
     prepare.add_argument("--backend", choices=backends.NAMES, default="uml")
     prepare.add_argument("--kernel", choices=backends.KERNELS, help=f"of uml and qemu ({backends.KERNEL})")
@@ -227,7 +228,7 @@ def main(argv=None):
         if args.what == "new":
             return new.main(args.name, SCENARIOS)
         if args.what == "compare":
-            return compare.main([Path(d) for d in args.dirs])
+            return compare.main([Path(d) for d in args.dirs], args.begin, args.until)
         if args.what == "demo":
             os.execv(build.LAB / "demo", ["lab demo", *([args.dir] if args.dir else [])])
         if args.what == "doctor":
@@ -248,7 +249,7 @@ def main(argv=None):
         if args.what == "slowdown":
             directory = Path(args.dir)
             with runner.understood(directory):
-                return slowdown.main(runner.load_result(directory), Path(args.svg) if args.svg else None, args.p999)
+                return slowdown.main(window.cut(runner.load_result(directory), directory, args.begin, args.until), Path(args.svg) if args.svg else None, args.p999)
         if args.what in ("build", "run", "sweep", "up"):
             # refused before anything is written
             cache = build.cache()

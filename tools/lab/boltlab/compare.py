@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two results side by side, figure by figure; of several seeds the median and the range, which a difference has to leave to mean anything."""
 
-from . import plots, report, runner, sizes, stats, units
+from . import plots, report, runner, sizes, stats, units, window
 
 # what is compared: key of a row of plots.headline(), its name, how it is written
 FIGURES = (
@@ -89,7 +89,7 @@ def table(a, b):
 
 def text(directories, results):
     first, second = results
-    lines = [f"{letter}: {directory}: {r['command']}" for letter, directory, r in zip("AB", directories, results)]
+    lines = [f"{letter}: {directory}: {r['command']}" + (f": {r['part']}" if "part" in r else "") for letter, directory, r in zip("AB", directories, results)]
     lines += [f"differs: {k}: {first.get(k)}, {second.get(k)}" for k in SAME if first.get(k) != second.get(k)]
     if first["versions"]["sources"] != second["versions"]["sources"]:
         lines.append("differs: the sources that were built")
@@ -108,9 +108,10 @@ def text(directories, results):
     return "\n".join(lines)
 
 
-def main(directories):
+def main(directories, begin=0, until=None):
     results = [runner.load_result(d) for d in directories]
     with runner.understood(*directories):
+        results = [window.cut(r, d, begin, until) for r, d in zip(results, directories)]
         said = text(directories, results)
     print(said)
     return 0

@@ -82,10 +82,7 @@ def main(directories, begin=0, until=None):
     for n, directory in enumerate(directories):
         result = runner.load_result(directory)
         with runner.understood(directory):
-            measured = units.format_time(result["runs"][0]["sim_ns"])
-            if begin or until is not None:
-                result = window.cut(result, directory, begin, until)
-                measured = f"{units.format_time(begin)} to {'the end' if until is None else units.format_time(until)} of {measured}"
-            text = whole(result, measured)
+            result = window.cut(result, directory, begin, until)
+            text = whole(result, result.get("part") or units.format_time(result["runs"][0]["sim_ns"]))
         print(f"\n{text}" if n else text)
     return 0

@@ -74,6 +74,7 @@ def markdown(result, shown=("p50", "p99")):
     if any(unfinished for *_, unfinished in found):
         lines.append("| not finished | | " + " | ".join("-" if n is None else f"{n:.0f}" for *_, n in found) + " |")
     lines += [f"| {name} | | " + " | ".join(of.get(cc, "-") for cc, *_ in found) + " |" for name, of in figures(result)]
+    lines += ["", f"From {result['part']}."] if "part" in result else []
     return "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A result as if only a part of its time had been measured, from the series it left."""
 
-from . import results, stats
+from . import results, runner, stats, units
 from .guest import RunError
 
 
@@ -9,15 +9,29 @@ def cut(result, directory, begin, end):
     """Queues, utilization and Jain's index from `begin` to `end`, and the messages that started in it.
 
     `end` None: until each run's own. Drops and retransmissions are those of the whole run, "of_whole_run": nobody noted when they were.
+    "part" says in words what this is of, and how many messages are left out; absent where that is all of it.
     """
+    if not begin and end is None:
+        return result
     runs = [cut_run(r, directory, begin, r["sim_ns"] if end is None else min(end, r["sim_ns"])) for r in result["runs"]]
-    rest = {k: v for k, v in result.items() if k != "spread"}
-    return rest | {"runs": runs}
+    span = f"{units.format_time(begin)} to {'the end' if end is None else units.format_time(end)} of {units.format_time(result['runs'][0]['sim_ns'])}"
+    return result | {"runs": runs, "part": span + left_out(result["runs"], runs)} | ({"spread": runner.spreads(runs)} if "spread" in result else {})
+
+
+def left_out(whole, part):
+    """Of each congestion control, all its seeds together."""
+    number = {}
+    for r, kept in zip(whole, part):
+        of = sum(f["finite"] for f in r["flows"])
+        out, total = number.get(r["cc"], (0, 0))
+        number[r["cc"]] = out + of - len(kept["flows"]), total + of
+    said = ", ".join(f"{cc} {out} of {total}" for cc, (out, total) in number.items() if total)
+    return f"; messages left out: {said}" if said else ""
 
 
 def cut_run(r, directory, begin, end):
     if begin >= end:
-        raise RunError(f"{directory}: nothing was measured from {begin} ns to {end} ns; the run measured {r['sim_ns']} ns")
+        raise RunError(f"{directory}: --from, --until: nothing was measured from {begin} ns to {end} ns; the run measured {r['sim_ns']} ns")
     links = [cut_port(p, results.read_series(directory / p["series"]), begin, end) for p in r["links"] if p["series"]]
     busiest = max(links, key=lambda p: p["utilization"], default=None)
     flows = [f for f in r["flows"] if f["finite"] and begin <= f["start_ns"] < end]
@@ -33,7 +47,7 @@ def inside(times, begin, end):
     first = -(-begin // step)
     last = min(end // step, len(times) - 1)
     if first >= last:
-        raise RunError(f"there are fewer than two samples from {begin} ns to {end} ns")
+        raise RunError(f"--from, --until: there are fewer than two samples from {begin} ns to {end} ns")
     return first, last
 
 
