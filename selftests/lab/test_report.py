@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import context
 from boltlab import charts, plots, report, runner, series, stats
@@ -132,6 +133,27 @@ class Labelled(unittest.TestCase):
         self.assertIn("FCT slowdown, times the transfer alone", comments)
         self.assertIn("message size, up to", comments)
         self.assertGreaterEqual(sum(c in ("1", "2", "5", "10") for c in comments), 2, comments)
+
+
+class Cdf(unittest.TestCase):
+    def test_a_line_for_each_congestion_control(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        result = make_result(out, samples=30)
+        result["runs"] = [r | {"seed": seed} for r in result["runs"] for seed in (1, 2)]
+        pyplot, drawn = plots.pictures(), []
+        with mock.patch.object(plots, "save", lambda figure, path, _: drawn.append((figure, path.name))):
+            plots.cdfs([("", result)], out, pyplot)
+            plots.cdfs([("one: ", result), ("two: ", result)], out, pyplot)
+            plots.cdfs([("", result | {"runs": [r | {"flows": r["flows"][:1]} for r in result["runs"][:1]]})], out, pyplot)
+        self.assertEqual([name for _, name in drawn], ["cdf", "cdf"])       # one message is no distribution
+        (axes,), (both,) = (figure.axes for figure, _ in drawn)
+        cubic, bolt = axes.lines
+        self.assertEqual((axes.get_xscale(), cubic.get_label()), ("log", "cubic: 238 messages, 2 unfinished"))
+        self.assertEqual([line.get_color() for line in (cubic, bolt)], [plots.COLOURS[plots.COLOUR_OF[cc]] for cc in ("cubic", "bolt")])
+        done = sorted(f["slowdown"] for f in result["runs"][0]["flows"] if f["slowdown"] is not None)
+        at = dict(zip(cubic.get_xdata(), cubic.get_ydata()))
+        self.assertEqual((len(at), at[done[0]], at[done[59]], at[done[-1]]), (119, round(100 / 119, 3), round(6000 / 119, 3), 100))
+        self.assertEqual([line.get_label()[:10] for line in both.lines], ["one: cubic", "one: bolt:", "two: cubic", "two: bolt:"])
 
 
 class Styles(unittest.TestCase):

@@ -24,6 +24,12 @@ class Percentiles(unittest.TestCase):
         self.assertEqual(stats.percentile([7], 0.99), 7)
         self.assertIsNone(stats.percentile([], 0.5))
 
+    def test_cdf(self):
+        self.assertEqual(stats.cdf([3, 3, 4, 9], 10), ([3, 4, 9], [50, 75, 100]))
+        for n in (7, 25, 500):      # where k / n * n is not always k
+            self.assertEqual(stats.cdf(range(1, n + 1), n), (list(range(1, n + 1)), [round(100 * k / n, 3) for k in range(1, n + 1)]))
+        self.assertEqual(stats.cdf(range(1, 1001), 4), ([250, 500, 750, 1000], [25, 50, 75, 100]))
+
     def test_of_fewer_than_1000_there_is_no_p999(self):
         self.assertEqual([stats.summary(range(1, n + 1))["p999"] for n in (999, 1000, 2000)], [None, 999, 1998])
 

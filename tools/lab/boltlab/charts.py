@@ -170,9 +170,7 @@ def queue_charts(runs):
     for i, r in enumerate(runs):
         values = sorted(r.read(r.port["series"])["queue_bytes"]) if r.port and r.port["series"] else ()
         if len(values) > 1:
-            n = min(len(values), CDF_POINTS)
-            steps = {stats.percentile(values, k / n): round(100 * k / n, 3) for k in range(1, n + 1)}
-            lines.append((i, f"{r.label}, port {r.port['name']}", list(steps), list(steps.values())))
+            lines.append((i, f"{r.label}, port {r.port['name']}", *stats.cdf(values, CDF_POINTS)))
     if not lines:
         return []
     unit, div = byte_unit([(i, label, v, t) for i, label, t, v in lines])
@@ -191,9 +189,7 @@ def completion_charts(runs):
                       for p, name in (("p99", "99 %"), ("p95", "95 %"), ("p50", "median"))]
         done = sorted(f["slowdown"] for f in r.entry["flows"] if f["slowdown"] is not None)
         if len(done) > 1:
-            n = min(len(done), CDF_POINTS)
-            steps = {stats.percentile(done, k / n): round(100 * k / n, 3) for k in range(1, n + 1)}
-            share.append((i, r.label, list(steps), list(steps.values())))
+            share.append((i, r.label, *stats.cdf(done, CDF_POINTS)))
     if sizes:
         made.append(chart("sizes", "FCT slowdown by message size", "FCT slowdown", ("x", 1),
                           "Each point is at the largest size of its bin; 1 is the transfer alone at line rate.", sizes, x="size"))

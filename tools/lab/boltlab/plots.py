@@ -3,16 +3,17 @@
 
 import os
 
-from . import build, faults, many, results, series
+from . import build, faults, many, results, series, stats
 from .guest import RunError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333", "#7d5a2b")
 MAX_MARKS = 10
+CDF_POINTS = 1000
 DASHES = ("-", "--", ":", "-.")
 # A congestion control has the same colour in every picture and report; what is not named here shares one
 COLOUR_OF = {cc: i for i, cc in enumerate(("bolt", "swift", "dctcp", "cubic", "bbr", "reno"))}
 FORMATS = ("png", "svg", "pdf")
-PICTURES = tuple(f"{view}.{f}" for view in ("queue", "link", "rate", "window", "slowdown") for f in FORMATS)    # all that are ever made
+PICTURES = tuple(f"{view}.{f}" for view in ("queue", "link", "rate", "window", "slowdown", "cdf") for f in FORMATS)    # all that are ever made
 
 
 def run_name(result, r):
@@ -158,6 +159,7 @@ def make(result, out):
         draw(axes, f"{result['scenario']}: {title}", unit, lines, marks(result), bdp_levels(result) if key in ("queue", "window") else ())
         save(figure, out / key, pyplot)
     slowdowns(result, out, pyplot)
+    cdfs([("", result)], out, pyplot)
 
 
 def bdp_levels(result):
@@ -209,6 +211,7 @@ def compare(named, out):
             (label, bins, "p95", colour, {"linestyle": DASHES[dash]})
             for (label, _, bins), (colour, dash) in zip(runs, styles([cc for _, cc, _ in runs]))])
         save(figure, out / "slowdown", pyplot)
+    cdfs([(f"{name}: ", result) for name, result, _ in named], out, pyplot)
 
 
 def size_bins(r):
@@ -220,8 +223,15 @@ def size_text(value):
     return f"{value / 1e6:g} MB" if value >= 1e6 else f"{value / 1e3:g} KB" if value >= 1e3 else f"{value:g} B"
 
 
-def draw_slowdowns(axes, title, lines):
+def numbered(axis, write):
+    """A decade is more than most of them span: powers of ten alone would leave the axis bare."""
     from matplotlib import ticker
+    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda v, _: write(v)))
+    axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def draw_slowdowns(axes, title, lines):
     for label, bins, p, colour, style in lines:
         axes.plot([b["max_bytes"] for b in bins], [b[p] for b in bins], **({"marker": "o", "color": COLOURS[colour], "label": label} | style))
     axes.set_xscale("log")
@@ -229,11 +239,8 @@ def draw_slowdowns(axes, title, lines):
     axes.set_title(title, fontsize=11)
     axes.set_xlabel("message size, up to")
     axes.set_ylabel("FCT slowdown, times the transfer alone")
-    # a decade is more than most of them span: powers of ten alone would leave the axis bare
-    for axis, write in ((axes.xaxis, size_text), (axes.yaxis, "{:g}".format)):
-        axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(ticker.FuncFormatter(lambda v, _, write=write: write(v)))
-        axis.set_minor_formatter(ticker.NullFormatter())
+    numbered(axes.xaxis, size_text)
+    numbered(axes.yaxis, "{:g}".format)
     axes.set_ylim(bottom=min([1, *(b[p] for _, bins, p, _, _ in lines for b in bins)]))
     axes.xaxis.set_tick_params(labelsize=8)
     axes.grid(True, which="both", color="#dddddd", linewidth=0.6)
@@ -251,6 +258,33 @@ def slowdowns(result, out, pyplot):
             (f"{name}, p99", bins, "p99", colour, {}),
             (f"{name}, p50", bins, "p50", colour, {"linestyle": "--", "alpha": 0.6}))])
     save(figure, out / "slowdown", pyplot)
+
+
+def cdfs(named, out, pyplot):
+    """Of [(what to write before its names, result)]: how many of the finished messages had at most this slowdown, a line for each congestion control, of all its seeds."""
+    found = {}
+    for n, (before, result) in enumerate(named):
+        for r in result["runs"]:
+            found.setdefault((n, r["cc"]), (before + r["cc"], []))[1].extend(f["slowdown"] for f in r["flows"] if f["finite"])
+    lines = [(label, cc, sorted(s for s in slow if s is not None), slow.count(None)) for (_, cc), (label, slow) in found.items()]
+    lines = [line for line in lines if len(line[2]) > 1]
+    if not lines:
+        return
+    figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
+    for (label, _, done, unfinished), (colour, dash) in zip(lines, styles([line[1] for line in lines])):
+        values, shares = stats.cdf(done, CDF_POINTS)
+        axes.plot([values[0], *values], [0, *shares], drawstyle="steps-post", color=COLOURS[colour], linestyle=DASHES[dash],
+                  label=f"{label}: {len(done)} messages" + (f", {unfinished} unfinished" if unfinished else ""))
+    axes.set_xscale("log")
+    numbered(axes.xaxis, "{:g}".format)
+    axes.set_xlim(min(1, *(done[0] for _, _, done, _ in lines)), 1.05 * max(2, *(done[-1] for _, _, done, _ in lines)))
+    axes.set_ylim(0, 100)
+    axes.set_title(f"{named[0][1]['scenario']}: CDF of FCT slowdown" if len(named) == 1 else "CDF of FCT slowdown", fontsize=11)
+    axes.set_xlabel("FCT slowdown, times the transfer alone")
+    axes.set_ylabel("share of messages, %")
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    legend(axes)
+    save(figure, out / "cdf", pyplot)
 
 
 def drain_us(nbytes, rate_bps):

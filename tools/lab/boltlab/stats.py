@@ -30,6 +30,13 @@ def weighted_percentile(ordered, share):
     return None
 
 
+def cdf(ordered, points):
+    """(values, per cent that do not exceed each): every one of them, or so many quantiles."""
+    n = min(len(ordered), points)
+    steps = {ordered[-(-k * len(ordered) // n) - 1]: round(100 * k / n, 3) for k in range(1, n + 1)}
+    return list(steps), list(steps.values())
+
+
 def mean(values):
     return sum(values) / len(values) if values else None
 
