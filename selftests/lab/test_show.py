@@ -2,6 +2,7 @@
 """The summary as text: each column is of what its heading says."""
 
 import contextlib
+import csv
 import io
 import json
 import tempfile
@@ -166,6 +167,27 @@ class Slowdown(unittest.TestCase):
         said = context.lab("compare", out, out, "--from", "5us").stdout
         self.assertIn(": 5 us to the end of 29.9 us; messages left out: cubic 50 of 120, bolt 50 of 120\n", said)
         self.assertRegex(said, r"\n  unfinished +0 +0 +none\n")
+
+    def test_a_row_for_each_message(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        result = make_result(out, samples=300)
+        for r in result["runs"]:
+            r["seed"] = 7
+            r["flows"] = [f | {"size_bytes": f["bytes"] if f["finite"] else None, "bytes": f["bytes"] if f["fct_ns"] else 1} for f in r["flows"]]
+            r["flows"][4].update(finite=False, fct_ns=None, slowdown=None, slowdown_ack=None)
+        del result["runs"][1]["flows"][3]["size_bytes"], result["runs"][1]["flows"][2]["size_bytes"]
+        (out / "result.json").write_text(json.dumps(result))
+        self.assertEqual(context.lab("slowdown", out, "--csv", out / "all.csv").returncode, 0)
+        with open(out / "all.csv", newline="", encoding="utf-8") as f:
+            rows = list(csv.DictReader(f))
+        self.assertEqual([(r["cc"], r["id"]) for r in rows], [(cc, str(i)) for cc in ("cubic", "bolt") for i in range(120) if i != 4])
+        self.assertEqual(rows[2], {
+            "cc": "cubic", "seed": "7", "id": "2", "kind": "incast", "src": "s2", "dst": "r0", "start_ns": "200", "size_bytes": "1500", "fct_ns": "5148", "ideal_ns": "5000",
+            "slowdown": "1.0296", "slowdown_ack": "1.287", "retransmits": "2", "unfinished": "0"})
+        self.assertEqual([rows[3][k] for k in ("size_bytes", "fct_ns", "slowdown", "slowdown_ack", "unfinished")], ["2000", "", "", "", "1"])
+        self.assertEqual([rows[i]["size_bytes"] for i in (121, 122)], ["1500", ""])       # an earlier lab's
+        said = context.lab("slowdown", out, "--csv", out / "no" / "all.csv")
+        self.assertEqual((said.returncode, said.stderr), (1, f"lab: {out}/no/all.csv: No such file or directory\n"))
 
     def test_svg_has_a_line_for_each_percentile(self):
         text = slowdown.svg(slowdown.curves(self.result), "slowdown")

@@ -16,7 +16,7 @@ _subrtt_lab_words() {
 	show) echo "--from --until" ;;
 	explain) echo "--cc --json" ;;
 	compare) echo "--from --until" ;;
-	slowdown) echo "--from --until --p999 --svg" ;;
+	slowdown) echo "--from --until --p999 --csv --svg" ;;
 	build) echo "--backend --kernel" ;;
 	new | demo | doctor | down) ;;
 	*) echo "run sweep up exec shell down list new demo plot show compare explain slowdown build doctor --version -V" ;;
@@ -47,7 +47,7 @@ _subrtt_lab() {
 	run:--cc | sweep:--cc | up:--cc) words=$(_subrtt_lab_joined "$("${COMP_WORDS[0]}" list --cc 2>/dev/null)") ;;
 	*:--backend) words='uml qemu native' ;;
 	*:--kernel) words='6.1 6.12 7.3' ;;
-	*:--out | *:--baseline | *:--svg | *:--module) words='' files=1 ;;
+	*:--out | *:--baseline | *:--svg | *:--csv | *:--module) words='' files=1 ;;
 	*:--cc | *:--set | *:--capture | *:--explain | *:--seed | *:--seeds | *:--cpus | *:--slow | *:--cpu-cost | *:--jobs | *:--from | *:--until) words='' ;;
 	run:* | sweep:* | up:*)
 		words=$(_subrtt_lab_words "$cmd") files=1

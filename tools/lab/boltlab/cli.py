@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from . import ask, attach, backends, build, compare, cpu, doctor, explain, new, runner, schema, show, slowdown, sweep, units, up, window
+from . import ask, attach, backends, build, compare, cpu, doctor, explain, new, runner, schema, show, slowdown, sweep, units, up
 from .schema import ScenarioError
 from .guest import RunError
 
@@ -105,6 +105,7 @@ def parser():
     slow.add_argument("dir", metavar="DIR")
     slow.add_argument("--p999", action="store_true", help="also show p99.9; a dash for fewer than 1000 messages")
     slow.add_argument("--svg", metavar="FILE", help="also write it as a plot")
+    slow.add_argument("--csv", metavar="FILE", help="also write one row for each message, unfinished ones included")
     for one in (shown, compared, slow):
         one.add_argument("--from", type=time, default=0, metavar="TIME", dest="begin", help="leave out what is before it, and messages that start before it (start of the measured time)")
         one.add_argument("--until", type=time, metavar="TIME", help="leave out what is from there on, and messages that start from there on (end of the measured time)")
@@ -247,9 +248,7 @@ def main(argv=None):
             with runner.understood(directory):
                 return explain.main(runner.load_result(directory), directory, args.message, args.cc, args.json)
         if args.what == "slowdown":
-            directory = Path(args.dir)
-            with runner.understood(directory):
-                return slowdown.main(window.cut(runner.load_result(directory), directory, args.begin, args.until), Path(args.svg) if args.svg else None, args.p999)
+            return slowdown.main(Path(args.dir), args.begin, args.until, args.p999, args.csv, args.svg)
         if args.what in ("build", "run", "sweep", "up"):
             # refused before anything is written
             cache = build.cache()

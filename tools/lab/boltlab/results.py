@@ -196,7 +196,7 @@ def read_flows(path, traffic):
         flows.append({
             "id": m.id, "kind": m.kind, "from": pair.src, "to": pair.dst, "cc": pair.cc,
             "start_ns": start, "end_ns": end, "end_ack_ns": end_ack, "stopped_ns": stop,
-            "bytes": m.bytes if whole else acked, "finite": m.bytes is not None,
+            "bytes": m.bytes if whole else acked, "size_bytes": m.bytes, "finite": m.bytes is not None,
             "fct_ns": fct, "ideal_ns": m.ideal,
             "slowdown": stats.rounded(fct / m.ideal) if whole else None,
             "slowdown_ack": stats.rounded(fct_ack / m.ideal_ack) if fct_ack is not None else None,
