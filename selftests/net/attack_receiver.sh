@@ -6,8 +6,9 @@
 # way back, so that its sender believes that it may send more.  What is left to the other one?
 #
 # Bars: the smallest of ten runs or more, which differ in what is random, less as much as that is below
-# their median, or 5 % if that is more; in steps of five.  Where the honest one has lost most, the bar says no more
-# than that the lie takes no more than this.
+# their median, or 5 % if that is more; in steps of five.  Of "inc" four times as much below the median of 239,
+# since an eleventh run falls below twice in one of seventy.  Where the honest one has lost most, the bar says no
+# more than that the lie takes no more than this.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -101,7 +102,7 @@ test_honest_fifo() {
 test_inc() {
 	setup_liar inc 100 down port 5002
 	race bolt
-	left 185
+	left 130
 }
 
 # ... but not that of another band

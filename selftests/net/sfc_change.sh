@@ -314,11 +314,10 @@ test_limit() {
 test_smcap() {
 	local words want
 	port rate 10gbit nopru sm
-	# 60 us of 10 Gb/s are 75 KB; a sleep may last 50 us longer than it says
+	# 40 us of 10 Gb/s are 50 KB
 	while read -r words want; do
 		tc_ qdisc change dev r2 root sfc smcap "$words"
-		v4 n=1 bflags=80
-		in_ns "$H1" bash -c "sleep 0.000010; $BOLT_PROGRAMS/bolt_inject 192.0.2.7 $A2 n=1 bflags=80"
+		v4 n=2 bflags=80 gap=40000
 		counters "$R" r2 "sm_token=$want"
 	done <<-'LIST'
 		3000b 3000

@@ -191,18 +191,15 @@ test_packets() {
 		ended client "$CLIENT"
 		echo 0 >"$debug"/failslab/probability
 		server_done
-	# Nearly each super-packet of twenty segments fails, so single ones have to cause the SRC.  An
-	# SRC gets its skb from a stock of sixteen, so an allocation in sixteen SRC may fail: several runs.
+	# Nearly each super-packet of twenty segments fails, so single ones have to cause the SRC.  How many
+	# of those fail is chance; faults_atomic.py has each of their allocations.
 	done <<-LIST
 		cubic 20 14
 		bolt 20 14
 		bolt 1 10
 		bolt 1 14
-		bolt 1 14
-		bolt 1 14
 	LIST
 	expect_ge "splits that failed" "$(qdisc "$R" r2 gso_failed)" 1
-	expect_ge "SRC that failed" "$(qdisc "$R" r2 msg_nomem)" 1
 	expect "drains" busywait qdisc_is "$R" r2 backlog 0
 	expect_eq "qlen" "$(qdisc "$R" r2 qlen)" 0
 }

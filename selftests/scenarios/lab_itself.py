@@ -112,9 +112,9 @@ def tutorial(_, j):
 def how_far(lab, j):
     """A run of some seconds says how far it has come; ports that carry ACKs alone leave no series"""
     out = os.path.join(lab.out, "how-far")
-    proc = subprocess.run([LAB, "run", "flow-join", "--cc", "bolt", "--set", "duration=100ms", "--set", "sample=10us", "--no-plots", "--out", out],
+    proc = subprocess.run([LAB, "run", "flow-join", "--cc", "bolt", "--set", "duration=400ms", "--set", "sample=10us", "--no-plots", "--out", out],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    told = [float(t) for t in re.findall(r"^lab: flow-join: bolt: ([\d.]+) % of 100 ms, (?:about|less)", proc.stderr, re.M)]
+    told = [float(t) for t in re.findall(r"^lab: flow-join: bolt: ([\d.]+) % of 400 ms, (?:about|less)", proc.stderr, re.M)]
     j.must(proc.returncode == 0 and told and told == sorted(told) and 0 < told[0] < 100, f"per cent: {told}")
     there = sorted(name for name in os.listdir(os.path.join(out, "bolt")) if name.startswith("queue-"))
     j.must(there == ["queue-a-b.csv", "queue-b-r0.csv", "queue-b-r1.csv"], f"series: {there}")
