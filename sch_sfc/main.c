@@ -22,8 +22,6 @@ static void sfc_reset(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_queue_purge(sch);
-	if (q->pfc)
-		sfc_pfc_unstick(q->pfc, GENMASK(SFC_PFC_PRIOS - 1, 0));
 	sfc_port_reset(sch);
 	sfc_qos_reset(&q->qos);
 	sfc_forget_notified(q);

@@ -225,6 +225,8 @@ void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
 	if (shares)
 		sfc_memory_set_grain(mem);
 	q->pfc = pfc ? xa_load(&mem->devices, qdisc_dev(sch)->ifindex) : NULL;
+	if (!pfc)
+		memset(q->pfc_watch, 0, sizeof(q->pfc_watch));
 	if (q->mem)
 		sfc_memory_recount(sch, true);
 }

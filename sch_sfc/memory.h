@@ -63,17 +63,8 @@ void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev);
 void sfc_pfc_end(struct sfc_pfc *pfc);
 u32 sfc_pfc_stopped(struct Qdisc *sch);
-void sfc_pfc_unstick(struct sfc_pfc *pfc, unsigned long prios);
 bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
 bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u64 now);
-
-/* A packet of @prio leaves, so the priority is not stuck; SFC_PFC_NO_PRIO: it says nothing. */
-static inline void sfc_pfc_sent(struct sfc_pfc *pfc, u8 prio)
-{
-	/* of another queue, it may be seen with the next packet */
-	if (prio != SFC_PFC_NO_PRIO && unlikely(data_race(pfc->rx[prio].stuck_ns)))
-		sfc_pfc_unstick(pfc, BIT(prio));
-}
 
 /* Of data; what is not IP has the priority that the host gave it */
 static __always_inline u8 sfc_prio_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)
@@ -88,7 +79,6 @@ static __always_inline void sfc_memory_join(struct Qdisc *sch, struct sk_buff *s
 	const struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_skb_cb *cb = sfc_skb_cb(skb);
 
-	/* no pause stops it, so that it leaves does not mean that its priority may */
 	cb->prio = pkt->band == SFC_BAND_HIGH ? SFC_PFC_NO_PRIO : sfc_prio_of(skb, pkt);
 	cb->ingress = 0;
 	if (q->buffer.size || sfc_iif(q, skb))

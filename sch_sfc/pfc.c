@@ -7,7 +7,7 @@
  *	half of the pause is over --> timer ------+
  *
  *	PAUSE received --> sfc_pfc_receive() --> end of the priority's pause
- *	queue.c: next packet is of a paused priority --> its band waits; watchdog
+ *	queue.c: next packet is of a paused priority --> its band waits; watchdog of the band
  *
  * SFC-P (SFC, section 4): the switch of a sender converts a BTS for it to a PAUSE frame to its NIC,
  * for the priority of the quoted packet.  The sender's host needs no support for SFC.
@@ -226,14 +226,16 @@ static struct packet_type sfc_pfc_packet_type __read_mostly = {
 	.func	= sfc_pfc_receive,
 };
 
-static bool sfc_pfc_must_wait(struct Qdisc *sch, u8 prio, u64 now, u64 *wake_ns)
+static bool sfc_pfc_must_wait(struct Qdisc *sch, unsigned int band, u64 now, u64 *wake_ns)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	u8 prio = sfc_skb_cb(q->bands[band].head)->prio;
+	struct sfc_pfc_watch *w = &q->pfc_watch[band];
 	struct sfc_paused *p = &q->pfc->rx[prio];
 
-	switch (sfc_paused_stops(p, q->pfc->cfg.stuck_ns, q->pfc->cfg.ignore_ns, now)) {
+	switch (sfc_paused_stops(p, w, q->pfc->cfg.stuck_ns, q->pfc->cfg.ignore_ns, now)) {
 	case SFC_PAUSED:
-		*wake_ns = min(*wake_ns, sfc_paused_wake_ns(p, q->pfc->cfg.stuck_ns));
+		*wake_ns = min(*wake_ns, sfc_paused_wake_ns(p, w, q->pfc->cfg.stuck_ns));
 		return true;
 	case SFC_PAUSED_TRIPPED:
 		q->pfc->stats.trips++;
@@ -260,13 +262,9 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 
 	spin_lock(&q->pfc->lock);
 	now = ktime_get_ns();
-	for (band = 0; band < TC_SFC_BANDS_MAX; band++) {
-		const struct sk_buff *skb = q->bands[band].head;
-
-		if (skb && test_bit(sfc_skb_cb(skb)->prio, &q->pfc->paused) &&
-		    sfc_pfc_must_wait(sch, sfc_skb_cb(skb)->prio, now, &wake_ns))
+	for (band = 0; band < TC_SFC_BANDS_MAX; band++)
+		if (q->bands[band].head && sfc_pfc_must_wait(sch, band, now, &wake_ns))
 			stopped |= BIT(band);
-	}
 	/* what is over, also where none of its packets waited */
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)
 		if (test_bit(prio, &q->pfc->paused) && now >= q->pfc->rx[prio].until_ns)
@@ -275,17 +273,6 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 	if (stopped)
 		qdisc_watchdog_schedule_ns(&q->watchdog, wake_ns);
 	return stopped;
-}
-
-/* A packet of each of @prios has left, or all that waited were dropped: nobody is stuck. */
-void sfc_pfc_unstick(struct sfc_pfc *pfc, unsigned long prios)
-{
-	unsigned int prio;
-
-	spin_lock_bh(&pfc->lock);
-	for_each_set_bit(prio, &prios, SFC_PFC_PRIOS)
-		pfc->rx[prio].stuck_ns = 0;
-	spin_unlock_bh(&pfc->lock);
 }
 
 /* --- devices.  Context: RTNL --- */

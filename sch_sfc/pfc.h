@@ -166,8 +166,13 @@ static inline int sfc_xoff_next(struct sfc_xoff *t, const struct sfc_rate *r, bo
 /* One priority of a port */
 struct sfc_paused {
 	u64	until_ns;	/* end of its pause */
-	u64	stuck_ns;	/* since when a packet waits and none has left; 0: none waits */
 	u64	ignore_ns;	/* PAUSE frames are ignored until then */
+};
+
+/* The watchdog of one band */
+struct sfc_pfc_watch {
+	u64	stuck_ns;	/* since when the packet at its head was stopped; 0: it was not */
+	u64	ignore_ns;	/* no pause stops the band until then */
 };
 
 /* A frame requests @pause_ns.  Returns false if it is ignored. */
@@ -186,29 +191,34 @@ enum sfc_paused_verdict {
 };
 
 /*
- * A packet of this priority wants to leave.  Watchdog: after @stuck_ns (0: off) without a packet
- * sent, PAUSE frames are ignored for @ignore_ns.
+ * The head of a band is of this priority.  Watchdog: after @stuck_ns (0: off) without a packet of
+ * the band sent, PAUSE frames for the priority, and for the band any, are ignored for @ignore_ns.
  */
-static inline enum sfc_paused_verdict sfc_paused_stops(struct sfc_paused *p, u64 stuck_ns,
+static inline enum sfc_paused_verdict sfc_paused_stops(struct sfc_paused *p,
+						       struct sfc_pfc_watch *w, u64 stuck_ns,
 						       u64 ignore_ns, u64 now)
 {
-	if (now >= p->until_ns)
+	/* another band's watchdog has freed the head that was stopped */
+	if (w->stuck_ns && now < p->ignore_ns)
+		w->ignore_ns = p->ignore_ns;
+	if (now >= p->until_ns || now < w->ignore_ns)
 		return SFC_PAUSED_NOT;
-	if (!p->stuck_ns)
-		p->stuck_ns = now;
-	/* another queue of the device may have read its clock later and come first */
-	if (!stuck_ns || (s64)(now - p->stuck_ns) < (s64)stuck_ns)
+	if (!w->stuck_ns)
+		w->stuck_ns = now;
+	if (!stuck_ns || now - w->stuck_ns < stuck_ns)
 		return SFC_PAUSED;
 	p->until_ns = 0;
-	p->stuck_ns = 0;
+	w->stuck_ns = 0;
 	p->ignore_ns = now + ignore_ns;
+	w->ignore_ns = p->ignore_ns;
 	return SFC_PAUSED_TRIPPED;
 }
 
 /* When to try again after SFC_PAUSED */
-static inline u64 sfc_paused_wake_ns(const struct sfc_paused *p, u64 stuck_ns)
+static inline u64 sfc_paused_wake_ns(const struct sfc_paused *p, const struct sfc_pfc_watch *w,
+				     u64 stuck_ns)
 {
-	return stuck_ns ? min(p->until_ns, p->stuck_ns + stuck_ns) : p->until_ns;
+	return stuck_ns ? min(p->until_ns, w->stuck_ns + stuck_ns) : p->until_ns;
 }
 
 #endif /* _SFC_PFC_H */

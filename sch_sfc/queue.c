@@ -66,6 +66,8 @@ static __always_inline struct sk_buff *sfc_band_remove(struct sfc_sched *q, unsi
 	if (skb) {
 		q->qos.band[band].memory -= sfc_skb_cb(skb)->memory;
 		sfc_qos_leave(&q->qos, band, qdisc_pkt_len(skb), !q->bands[band].qlen);
+		if (q->pfc)
+			q->pfc_watch[band].stuck_ns = 0;
 	}
 	return skb;
 }
@@ -210,11 +212,8 @@ void sfc_queue_shrink(struct Qdisc *sch)
 
 	pkts -= sch->q.qlen;
 	bytes -= sch->qstats.backlog;
-	if (!pkts)
-		return;
-	qdisc_tree_reduce_backlog(sch, pkts, bytes);
-	if (q->pfc)
-		sfc_pfc_unstick(q->pfc, U8_MAX);
+	if (pkts)
+		qdisc_tree_reduce_backlog(sch, pkts, bytes);
 }
 
 /* Free all packets; qdisc_reset() and the parents correct the totals. */
@@ -276,8 +275,6 @@ static __always_inline void sfc_departed(struct Qdisc *sch, const struct sk_buff
 	unsigned int band = sfc_skb_cb(skb)->band;
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	if (q->pfc)
-		sfc_pfc_sent(q->pfc, sfc_skb_cb(skb)->prio);
 	if (q->cfg.rate_bps)
 		sfc_shape(q, skb, now);
 	if (sfc_has_bands(q))

@@ -23,6 +23,7 @@
 #include "decide.h"
 #include "estimator.h"
 #include "pause.h"
+#include "pfc.h"
 #include "qos.h"
 #include "share.h"
 #include "srcc.h"
@@ -114,6 +115,7 @@ struct sfc_sched {
 	struct sfc_memory	*mem;		/* of the namespace, or NULL: "buffer", "pfc" */
 	struct sfc_pfc		*pfc;		/* of the device, or NULL */
 	struct sfc_pfc		*pfc_joined;	/* that device; RTNL */
+	struct sfc_pfc_watch	pfc_watch[SFC_BANDS];
 	struct sfc_srcc		*srcc;		/* NULL until it is configured */
 	struct sfc_srcc_cfg	srcc_cfg;
 	struct {

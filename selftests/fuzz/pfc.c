@@ -110,36 +110,41 @@ static void xoff(struct input *in)
 	}
 }
 
+/* Two priorities in a band */
 static void heeded(struct input *in)
 {
-	u64 now = take_range(in, 1, 1ULL << 60), stuck = 0, ignored = 0;
+	u64 now = take_range(in, 1, 1ULL << 60), stuck = 0, ignored[2] = { }, free = 0;
 	u64 stuck_ns = take_range(in, 1, U32_MAX), ignore_ns = take_range(in, 1, U32_MAX);
-	struct sfc_paused p = { };
-	int i;
+	struct sfc_paused p[2] = { }, *head = p;
+	struct sfc_pfc_watch w = { };
+	int i, prio;
 
 	for (i = 0; i < STEPS; i++) {
 		u64 pause = take_range(in, 0, 1ULL << 42);
 
 		now += take_range(in, 0, 1ULL << take_below(in, 34));
 		if (take_once_in(in, 2)) {
-			CHECK(sfc_paused_set(&p, now, pause) == (now >= ignored));
+			prio = take_below(in, 2);
+			CHECK(sfc_paused_set(&p[prio], now, pause) == (now >= ignored[prio]));
 			continue;
 		}
-		switch (sfc_paused_stops(&p, stuck_ns, ignore_ns, now)) {
+		switch (sfc_paused_stops(head, &w, stuck_ns, ignore_ns, now)) {
 		case SFC_PAUSED:
 			stuck = stuck ?: now;
-			CHECK(now >= ignored && now - stuck < stuck_ns);
-			CHECK(sfc_paused_wake_ns(&p, stuck_ns) > now);
-			CHECK(sfc_paused_wake_ns(&p, stuck_ns) <= stuck + stuck_ns);
+			CHECK(now >= free && now - stuck < stuck_ns);
+			CHECK(sfc_paused_wake_ns(head, &w, stuck_ns) > now);
+			CHECK(sfc_paused_wake_ns(head, &w, stuck_ns) <= stuck + stuck_ns);
 			break;
 		case SFC_PAUSED_TRIPPED:
 			CHECK(stuck && now - stuck >= stuck_ns);
-			ignored = now + ignore_ns;
+			free = now + ignore_ns;
+			ignored[head - p] = free;
 			fallthrough;
 		case SFC_PAUSED_NOT:
 			/* so the packet leaves */
-			p.stuck_ns = 0;
+			w.stuck_ns = 0;
 			stuck = 0;
+			head = &p[take_below(in, 2)];
 			break;
 		}
 	}

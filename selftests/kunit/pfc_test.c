@@ -264,42 +264,73 @@ static void sfc_xoff_gap_test(struct kunit *test)
 static void sfc_paused_test(struct kunit *test)
 {
 	const u64 stuck = 50 * MS, ignore = 100 * MS;
+	struct sfc_pfc_watch w = { };
 	struct sfc_paused p = { };
 	u64 now = MS;
 
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now), SFC_PAUSED_NOT);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now), SFC_PAUSED_NOT);
 	KUNIT_EXPECT_TRUE(test, sfc_paused_set(&p, now, 10 * MS));
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + 1), SFC_PAUSED);
-	KUNIT_EXPECT_EQ(test, sfc_paused_wake_ns(&p, stuck), now + 10 * MS);
-	/* another CPU, which has read its clock before */
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now), SFC_PAUSED);
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + 10 * MS - 1), SFC_PAUSED);
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + 10 * MS), SFC_PAUSED_NOT);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now + 1), SFC_PAUSED);
+	KUNIT_EXPECT_EQ(test, sfc_paused_wake_ns(&p, &w, stuck), now + 10 * MS);
+	now += 10 * MS;
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now - 1), SFC_PAUSED);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now), SFC_PAUSED_NOT);
+	now -= 10 * MS;
 	/* XON */
 	KUNIT_EXPECT_TRUE(test, sfc_paused_set(&p, now, 10 * MS));
 	KUNIT_EXPECT_TRUE(test, sfc_paused_set(&p, now, 0));
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now), SFC_PAUSED_NOT);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now), SFC_PAUSED_NOT);
 	/* it was stuck since now + 1, and nothing has left since */
 	now += stuck;
 	KUNIT_EXPECT_TRUE(test, sfc_paused_set(&p, now, 10 * MS));
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now), SFC_PAUSED);
-	KUNIT_EXPECT_EQ(test, sfc_paused_wake_ns(&p, stuck), now + 1);
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + 1), SFC_PAUSED_TRIPPED);
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + 1), SFC_PAUSED_NOT);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now), SFC_PAUSED);
+	KUNIT_EXPECT_EQ(test, sfc_paused_wake_ns(&p, &w, stuck), now + 1);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now + 1), SFC_PAUSED_TRIPPED);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now + 1), SFC_PAUSED_NOT);
 	KUNIT_EXPECT_FALSE(test, sfc_paused_set(&p, now + ignore, 10 * MS));
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + ignore), SFC_PAUSED_NOT);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now + ignore),
+			SFC_PAUSED_NOT);
 	/* and again */
 	now += ignore + 1;
 	KUNIT_EXPECT_TRUE(test, sfc_paused_set(&p, now, 1000 * MS));
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now), SFC_PAUSED);
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, stuck, ignore, now + stuck),
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now), SFC_PAUSED);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, stuck, ignore, now + stuck),
 			SFC_PAUSED_TRIPPED);
 	/* without a watchdog */
 	p = (struct sfc_paused){ };
+	w = (struct sfc_pfc_watch){ };
 	KUNIT_EXPECT_TRUE(test, sfc_paused_set(&p, now, 1000 * MS));
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, 0, ignore, now), SFC_PAUSED);
-	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, 0, ignore, now + 999 * MS), SFC_PAUSED);
-	KUNIT_EXPECT_EQ(test, sfc_paused_wake_ns(&p, 0), now + 1000 * MS);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, 0, ignore, now), SFC_PAUSED);
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p, &w, 0, ignore, now + 999 * MS), SFC_PAUSED);
+	KUNIT_EXPECT_EQ(test, sfc_paused_wake_ns(&p, &w, 0), now + 1000 * MS);
+}
+
+/* Two priorities stop three bands, and the watchdog of the first one trips */
+static void sfc_pfc_watch_test(struct kunit *test)
+{
+	const u64 stuck = 50 * MS, ignore = 100 * MS, end = MS + stuck + ignore;
+	struct sfc_pfc_watch w[3] = { };
+	struct sfc_paused p[2] = { };
+	u64 now = MS;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_TRUE(test, sfc_paused_set(&p[i], now, 1000 * MS));
+		KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p[0], &w[i], stuck, ignore, now + i),
+				SFC_PAUSED);
+	}
+	now += stuck;
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p[0], &w[0], stuck, ignore, now),
+			SFC_PAUSED_TRIPPED);
+	/* that frees the head of the second one as well, and neither waits for the other one */
+	KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p[0], &w[1], stuck, ignore, now), SFC_PAUSED_NOT);
+	w[1].stuck_ns = 0;
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p[1], &w[i], stuck, ignore, end - 1),
+				i < 2 ? SFC_PAUSED_NOT : SFC_PAUSED);
+		KUNIT_EXPECT_EQ(test, sfc_paused_stops(&p[1], &w[i], stuck, ignore, end),
+				SFC_PAUSED);
+	}
 }
 
 static struct kunit_case sfc_pfc_cases[] = {
@@ -310,6 +341,7 @@ static struct kunit_case sfc_pfc_cases[] = {
 	KUNIT_CASE_PARAM(sfc_xoff_next_test, xoff_gen_params),
 	KUNIT_CASE(sfc_xoff_gap_test),
 	KUNIT_CASE(sfc_paused_test),
+	KUNIT_CASE(sfc_pfc_watch_test),
 	{ }
 };
 

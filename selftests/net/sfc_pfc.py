@@ -406,7 +406,7 @@ def refused():
 
 def watchdog_with_acks():
     """ACKs and messages, which no pause stops, do not hold off the watchdog of what they belong to"""
-    r = Router(None, "rate 1gbit link 1gbit pfc prio 0x08 xoff 1mb watchdog 50ms ignore 100ms")
+    r = Router("pfc prio 0x08 xoff 1mb", "rate 1gbit link 1gbit pfc prio 0x08 xoff 1mb watchdog 50ms ignore 100ms")
     r.told(FULL)
     sent = time.time_ns()
     r.send(3)
@@ -417,22 +417,44 @@ def watchdog_with_acks():
         return r.stats("r2")["pfc_trips"]
     poll(storm, "the watchdog")
     expect_that("stopped for so long", time.time_ns() - sent < 60 * MS, time.time_ns() - sent)
+    r.counters("ACKs are in no account", "r1", ingress_peak=3 * SIZE)
     r.close()
 
 
-def watchdog_after_drops():
-    """What has waited and was dropped is not stuck: a later pause is as long as it says"""
-    options = "rate 1gbit link 1gbit pfc prio 0x08 xoff 1mb watchdog 20ms ignore 100ms"
-    r = Router(None, options)
+def watchdog_of_band():
+    """Priorities that share a band do not stop it in turns: behind the watchdog it ignores all pauses for so long"""
+    r = Router(None, "rate 1gbit link 1gbit pfc prio 0x03 xoff 1mb watchdog 50ms ignore 100ms")
+
+    def storm():
+        for prio in 0, 1:
+            r.told(FULL, prios=(prio,))
+        return r.stats("r2")["qlen"] == 0
+
+    storm()
+    sent = time.time_ns()
+    for tos in (0, 32) * 3:
+        r.send(1, tos=tos)
+    poll(storm, "the watchdog")
+    last = r.two.data()[-1][0]
+    expect_that("all of them stopped for so long", 0 <= last - sent - 50 * MS < MS, last - sent)
+    r.counters("counted", "r2", pfc_trips=1)
+    r.close()
+
+
+def watchdog_after_nopfc():
+    """What has waited before PFC was turned off and on is not stuck: a later pause is as long as it says"""
+    pfc = "pfc prio 0x08 xoff 1mb watchdog 20ms ignore 100ms"
+    r = Router(None, f"rate 1gbit link 1gbit {pfc}")
     r.told(10000)
     r.send(2)
-    r.tc("qdisc replace dev r2 root handle 2: sfc nobolt " + options)
-    r.told(0)
+    r.change("r2", "nopfc")
+    r.drained()
     time.sleep(0.03)
+    r.change("r2", pfc)
     r.told(10000)
     r.send(1)
     r.drained()
-    r.counters("it waited, and left", "r2", pfc_trips=0, pfc_ignored=0, pfc_heard=3)
+    r.counters("it waited, and left", "r2", pfc_trips=0, pfc_ignored=0, pfc_heard=1)
     r.close()
 
 
@@ -862,7 +884,7 @@ def buffer():
 
 
 TESTS = [wire, exact, priorities, vlan, index, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
-         watchdog_after_drops, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, group, changed, gone,
+         watchdog_of_band, watchdog_after_nopfc, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, group, changed, gone,
          unload, buffer, large_buffer, shaped, together,
          last_configured, changed_last, link_of_the_last, refused_by_the_kernel]
 
