@@ -230,23 +230,21 @@ static bool sfc_pfc_must_wait(struct Qdisc *sch, unsigned int band, u64 now, u64
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u8 prio = sfc_skb_cb(q->bands[band].head)->prio;
+	const struct sfc_pfc_config *cfg = &q->pfc->cfg;
 	struct sfc_pfc_watch *w = &q->pfc_watch[band];
 	struct sfc_paused *p = &q->pfc->rx[prio];
+	enum sfc_paused_verdict verdict;
 
-	switch (sfc_paused_stops(p, w, q->pfc->cfg.stuck_ns, q->pfc->cfg.ignore_ns, now)) {
-	case SFC_PAUSED:
-		*wake_ns = min(*wake_ns, sfc_paused_wake_ns(p, w, q->pfc->cfg.stuck_ns));
-		return true;
-	case SFC_PAUSED_TRIPPED:
+	verdict = sfc_paused_stops(p, w, cfg->stuck_ns, cfg->ignore_ns, now);
+	if (verdict == SFC_PAUSED) {
+		*wake_ns = min(*wake_ns, sfc_paused_wake_ns(p, w, cfg->stuck_ns));
+	} else if (verdict == SFC_PAUSED_TRIPPED) {
 		q->pfc->stats.trips++;
 		net_warn_ratelimited("sch_sfc: %s: watchdog: priority %u was paused for %u ms\n",
 				     qdisc_dev(sch)->name, prio,
-				     q->pfc->cfg.stuck_ns / (u32)NSEC_PER_MSEC);
-		break;
-	case SFC_PAUSED_NOT:
-		break;
+				     cfg->stuck_ns / (u32)NSEC_PER_MSEC);
 	}
-	return false;
+	return verdict == SFC_PAUSED;
 }
 
 /*
