@@ -7,6 +7,7 @@
 #include <linux/netdevice.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
+#include <linux/siphash.h>
 #include <net/net_namespace.h>
 #include <net/pkt_cls.h>
 
@@ -36,6 +37,7 @@ static void sfc_reset(struct Qdisc *sch)
 
 static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
 	int i, err;
 
@@ -49,6 +51,9 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	sfc_config_default(&q->cfg);
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
 	prandom_seed_state(&q->prng, get_random_u64());
+	/* one offset for all ports, from a key that never leaves the host: sfc_switch.clock */
+	if (!sw->ahead_ns)
+		sw->ahead_ns = siphash_1u32(sw->clock, &q->flow_key);
 	for (i = 0; i < SFC_BANDS; i++)
 		gnet_stats_basic_sync_init(&q->band_stats[i].bstats);
 

@@ -192,8 +192,9 @@ struct sfc_switch {
 	struct list_head	holds;	/* every sfc_hold; RTNL, read under RCU */
 	siphash_key_t		hold_key;	/* of the hashes of their flows */
 	struct sfc_memory	mem;
-	/* random number of its clock for other switches: the clock starts anew with the machine */
+	/* clock in messages to other switches: random name, new whenever the switch starts, ... */
 	u32			clock;
+	u64			ahead_ns;	/* ... and secret offset: hides when that was */
 };
 
 /* switch.c */

@@ -342,8 +342,10 @@ enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 	msg->link_rate = q->alg.rate.kbps;
 	msg->switch_id = q->cfg.switch_id;
 	if (msg->flags & BOLT_CTL_F_CACHEABLE) {
-		msg->sent_ns = now;
-		msg->clock = sfc_switch_of_port(sch)->clock;
+		const struct sfc_switch *sw = sfc_switch_of_port(sch);
+
+		msg->sent_ns = now + sw->ahead_ns;
+		msg->clock = sw->clock;
 	}
 	if (q->cfg.tagged)
 		msg->flags |= BOLT_CTL_F_TAGGED;

@@ -193,6 +193,8 @@ static void print_udp(const uint8_t *l3, unsigned int family, const uint8_t *uh,
 	printf(" version=%u type=%u cflags=%u dscp=%u tx=%u queue=%u rate=%u pause=%u switch=%u",
 	       p[0], p[1], p[2], p[3], be32(p + 4), be32(p + 8), be32(p + 12),
 	       number ? be32(p + 20) : 0, be32(p + 16));
+	if (switches)
+		printf(" sent=0x%08x%08x", be32(end - tag - 20), be32(end - tag - 16));
 	printf(" quote=%u", len - 8 - 20 - number - switches - tag);
 	if (tag)
 		printf(" tag=%08x%08x", be32(end - 8), be32(end - 4));

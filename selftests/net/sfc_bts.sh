@@ -398,6 +398,30 @@ test_edge() {
 	expect_eq "cacheable" "$(bts 'cflags=1 ')" 5
 }
 
+# sent: by the clock of the newest message for switches, ns
+sent() {
+	grep -o ' sent=0x[0-9a-f]*' "$tmp/sniff.eth0.h1" | tail -1 | cut -c7-
+}
+
+# The clock is one for all ports, but not ours: nobody learns since when the machine is up
+test_edge_clock() {
+	local up first off
+	slow edge switchkey "$SWITCHKEY"
+	v4 n=10
+	expect "answered" busywait file_has "$tmp/sniff.eth0.h1" ' sent='
+	first=$(sent)
+	read -r up _ </proc/uptime
+	off=$((first - 10#${up/./}0000000))
+	expect_ge "a minute or more from the time since boot" "${off#-}" 60000000000
+	# and does so when there is another port
+	expect "r1" in_ns "$R" tc qdisc add dev r1 root sfc
+	v4 n=10
+	drained
+	off=$(($(sent) - first))
+	expect_ge "goes on" "$off" 1
+	expect_le "goes on" "$off" 60000000000
+}
+
 # 84 bytes are fewer than the 100 of one for switches, and more than the 80 of the rest
 test_edge_small() {
 	slow edge switchkey "$SWITCHKEY"
@@ -500,4 +524,4 @@ test_vlan() {
 
 run_tests beyond_qth threshold_is_exact ipv6 udp with_bolt not_data \
 	no_answer_to_answers no_answer_to_any_message not_one_host no_longer_than_its_cause no_longer_together silence auto_thresholds \
-	suppression suppression_late suppression_ends suppression_vrf many_flows egress off edge edge_small edge_bands edge_levels bounds bounded full vlan
+	suppression suppression_late suppression_ends suppression_vrf many_flows egress off edge edge_clock edge_small edge_bands edge_levels bounds bounded full vlan
