@@ -97,12 +97,13 @@ static struct Qdisc_ops sfc_qdisc_ops __read_mostly = {
 static void sfc_refresh(struct work_struct *work)
 {
 	struct sfc_sched *q;
+	bool waited = false;
 
 	rtnl_lock();
 	list_for_each_entry(q, &sfc_list, list)
 		if (q->stale) {
 			q->stale = false;
-			sfc_switch_forget_foreign(q->sch);
+			sfc_switch_forget_foreign(q->sch, &waited);
 			sfc_config_refresh(q->sch);
 		}
 	rtnl_unlock();

@@ -204,7 +204,7 @@ struct sfc_switch *sfc_switch_of(const struct net *net);
 void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
 void sfc_switch_settle_edge(struct Qdisc *sch);
 bool sfc_switch_find_foreign(struct Qdisc *sch);
-void sfc_switch_forget_foreign(struct Qdisc *sch);
+void sfc_switch_forget_foreign(struct Qdisc *sch, bool *waited);
 
 /* Of a port */
 static inline struct sfc_switch *sfc_switch_of_port(const struct Qdisc *sch)

@@ -63,8 +63,11 @@ bool sfc_switch_find_foreign(struct Qdisc *sch)
 	return !foreign && q->foreign;
 }
 
-/* The device that had gone is closed by now.  Its packets may still wait here.  RTNL */
-void sfc_switch_forget_foreign(struct Qdisc *sch)
+/*
+ * The device that had gone is closed by now.  Its packets may still wait here, or be on their way:
+ * one grace period is enough for all ports (@waited), as RTNL is not released in between.
+ */
+void sfc_switch_forget_foreign(struct Qdisc *sch, bool *waited)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb;
@@ -72,7 +75,9 @@ void sfc_switch_forget_foreign(struct Qdisc *sch)
 
 	if (!sfc_switch_find_foreign(sch))
 		return;
-	synchronize_net();
+	if (!*waited)
+		synchronize_net();
+	*waited = true;
 	sch_tree_lock(sch);
 	for (band = 0; band < SFC_BANDS; band++)
 		for (skb = q->bands[band].head; skb; skb = skb->next)
