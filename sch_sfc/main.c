@@ -111,7 +111,10 @@ static void sfc_refresh(struct work_struct *work)
 
 static DECLARE_WORK(sfc_refresh_work, sfc_refresh);
 
-/* Some device has another one on top, or moved.  At once: the next packet may be its. */
+/*
+ * A device got another one on top, or came to another namespace.  Find foreign devices at once,
+ * because the next packet may be from one; what ends is left to the work item, which may sleep.
+ */
 static void sfc_find_foreign(void)
 {
 	struct sfc_sched *q;
@@ -144,7 +147,7 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 		sfc_hold_leave(dev);
 		return NOTIFY_DONE;
 	case NETDEV_CHANGEUPPER:
-		/* also one that it has left */
+		/* @dev has joined it, or left it: either changes its speed */
 		upper = ((struct netdev_notifier_changeupper_info *)ptr)->upper_dev;
 		sfc_find_foreign();
 		break;

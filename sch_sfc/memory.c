@@ -283,7 +283,7 @@ void sfc_memory_free(struct sfc_memory *mem)
 	int i;
 
 	for (i = 1; i <= SFC_PFC_MAX && mem->pfc[i]; i++) {
-		/* a packet of its may have called after it */
+		/* packets that came in by the device schedule it also after sfc_pfc_end() */
 		tasklet_kill(&mem->pfc[i]->task);
 		kfree(mem->pfc[i]);
 	}

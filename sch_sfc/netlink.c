@@ -66,7 +66,7 @@ static const struct nla_policy sfc_policy[TCA_SFC_MAX + 1] = {
 	[TCA_SFC_##attr] = __VA_ARGS__,
 	SFC_OPTIONS(O)
 #undef O
-	/* before what has 64 bits in a dump that is given back */
+	/* ignored: a dump pads 64-bit attributes with it, and may be sent back as a request */
 	[TCA_SFC_PAD]		= { .type = NLA_FLAG },
 	[TCA_SFC_FLAGS]		= NLA_POLICY_BITFIELD32(TC_SFC_F_ALL),
 	[TCA_SFC_TAGKEY]	= { .type = NLA_BINARY, .len = sizeof(siphash_key_t) },

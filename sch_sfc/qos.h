@@ -119,7 +119,7 @@ static inline void sfc_qos_join(struct sfc_qos *q, unsigned int i, u32 len)
 		q->busy |= 1U << i;
 }
 
-/* One has left, served or not; @empty: it was the last. */
+/* A packet of @len bytes leaves band @i, sent or dropped; @empty: it was the last there. */
 static inline void sfc_qos_leave(struct sfc_qos *q, unsigned int i, u32 len, bool empty)
 {
 	struct sfc_qos_band *b = &q->band[i];
@@ -132,7 +132,10 @@ static inline void sfc_qos_leave(struct sfc_qos *q, unsigned int i, u32 len, boo
 		b->deficit = 0;
 }
 
-/* As many rounds at once as pass before any band may send: light ones alone, or super-packets */
+/*
+ * If every band that has packets is several quanta in debt (light bands only, or super-packets),
+ * grant them at once the rounds after which the first may send.
+ */
 static inline void sfc_qos_skip(struct sfc_qos *q)
 {
 	u32 set, i, rounds = U32_MAX;

@@ -225,7 +225,7 @@ void sfc_queue_purge(struct Qdisc *sch)
 		rtnl_kfree_skbs(skb, skb);
 }
 
-/* --- the way out: the shaper, and egress BTS about what a packet leaves behind --- */
+/* --- dequeue: the shaper, and egress BTS, sent for the queue that a packet leaves behind --- */
 
 #define SFC_NOT_YET	U64_MAX
 
