@@ -34,6 +34,8 @@
 
 #define SFC_PRU_MAX	256	/* tokens; the authors' simulator caps there as well */
 
+/* --- tokens --- */
+
 /*
  * Algorithm 1, line 12: @pkts packets will not come again.  Returns how many were taken in, of @max
  * in all.
@@ -52,6 +54,54 @@ static inline bool sfc_pru_take(u32 *pru_token, u32 pkts)
 		return false;
 	*pru_token -= pkts;
 	return true;
+}
+
+/* Supply matching at a port */
+struct sfc_sm {
+	s64	token;		/* 1/1024 byte; positive: the link had room, negative: a queue */
+	u64	last_ns;	/* arrival of the packet before */
+};
+
+/*
+ * Algorithm 3: by @now the token has changed by @change; it may rise to @cap bytes (line 7), and
+ * fall to @floor bytes below zero.
+ *
+ * The paper has no floor.  Ours is what the port can queue, since a deeper deficit is no queue but
+ * demand that was dropped, or a link faster than it says; without it a minute of overload by
+ * unresponsive traffic would disable supply matching for the next minute.
+ */
+static inline void sfc_sm_change(struct sfc_sm *sm, u64 now, s64 change, u32 cap, u32 floor)
+{
+	s64 top = sfc_bytes_to_tokens(cap);
+	u64 gap = now - sm->last_ns;
+
+	sm->last_ns = now;
+	/* in so long a gap @change does not count its supply right */
+	sm->token = gap >= SFC_IDLE_NS ? top :
+		    clamp_t(s64, sm->token + change, -sfc_bytes_to_tokens(floor), top);
+}
+
+/* ... on every packet, of @demand bytes, that wants the link, whose rate is known */
+static inline void sfc_sm_update(struct sfc_sm *sm, const struct sfc_rate *r, u64 now,
+				 u32 demand, u32 cap, u32 floor)
+{
+	s64 change = sfc_supply(r, now - sm->last_ns) - sfc_bytes_to_tokens(demand);
+
+	sfc_sm_change(sm, now, change, cap, floor);
+}
+
+/* Algorithm 1, lines 16-17: pay @bytes for the packet that INC will bring, if there is room. */
+static inline bool sfc_sm_take(struct sfc_sm *sm, u32 bytes)
+{
+	if (sm->token < sfc_bytes_to_tokens(bytes))
+		return false;
+	sm->token -= sfc_bytes_to_tokens(bytes);
+	return true;
+}
+
+static inline s64 sfc_sm_bytes(const struct sfc_sm *sm)
+{
+	return sm->token >> SFC_TOKEN_SHIFT;
 }
 
 /* --- the decision --- */
