@@ -774,6 +774,7 @@ def shaped():
     r.drained()
     first = r.two.data(96)[0][0]
     expect_that("as at 100 Gb/s", first - begun < 10000 * 512 // 100 + MS, first - begun)
+    r.counters("heard", "r2", pfc_heard=1, pfc_ignored=0)
     r.close()
 
 

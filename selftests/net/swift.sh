@@ -462,6 +462,7 @@ test_below_one_fq() {
 	client "$H1" cc swift connect "$A2" 5001 send 71800 outq info
 	server_done
 	sniffed
+	expect_eq "data packets" "$(departures | wc -l)" 50
 	spaced $((41 * RTT_MS * 100000))
 	expect_eq "timeouts" "$(stack "$H1" TcpExtTCPTimeouts)" 0
 	expect_eq "PAWS" "$(stack "$H2" TcpExtPAWSEstab)" 0
