@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The memory of a switch: PFC and its head-of-line blocking, SFC-P, a shared buffer (SFC, sections 4 and 5.2)."""
 
+import itertools
+
 from lab_runs import PACKET, RATE_BPS, rate
 from sfc_paper import CACHE, SFC_FULL, SFC_TRANSPORT, VICTIM_FROM_NS, VICTIM_INCAST_NS, VICTIM_KEEPS, VICTIMS
 
@@ -37,6 +39,7 @@ SFC_P_SYNC_US = 10                  # of 40
 SFC_P_ALONE = "pfc prio 0x01 xoff 8mb"
 BUFFER = 4 << 20
 SHARED_ALPHAS = {"1/2": True, "8": False}   # does something not fit, without SFC
+SHARED_SEEDS = (1, 2, 3, 4)
 SHARED_TIMES = 2.5                  # where all fits: the buffer's peak with SFC, lower by a factor of, at least
 BUFFER_ERROR = 1 / 64               # of it: how well the ports know what all hold
 
@@ -279,22 +282,22 @@ def shared_buffer(lab, j):
 
 
 def shared_buffer_sfc(lab, j):
-    """16 MB that all ports of a switch share, under an incast of 16 MB: SFC keeps it far from full (SFC, Figures 2, 8)"""
-    for cc, ecn in SFC_TRANSPORT.items():
-        for alpha in SHARED_ALPHAS:
-            peaks = []
-            for name, edge, core in (("without SFC", "", ""), ("with SFC", f" pause edge {CACHE} rtt 10us", f" pause {CACHE} rtt 10us")):
-                memory = f"buffer 16mb alpha {alpha}"
-                runs, _ = lab.run("sfc-transport", "--cc", cc, "--set", f"switch.edge_qdisc=sfc nobolt{ecn}{edge} {memory}",
-                                  "--set", f"switch.qdisc=sfc nobolt{ecn}{core} {memory}")
-                drops = runs[cc].drops()
-                (b,) = [n for n in runs[cc].r["buffers"] if n["node"] == "b"]
-                peaks.append(b["peak"])
-                j.must(bool(drops) == (SHARED_ALPHAS[alpha] and not edge),
-                       f"{cc}, alpha {alpha}, {name}: {drops} dropped, the buffer's peak is {b['peak'] / 1e6:.2f} MB")
-            if not SHARED_ALPHAS[alpha]:
-                times = peaks[0] / peaks[1]
-                j.goal(f"less, {cc}", times, SHARED_TIMES, f"{cc}, alpha {alpha}: {times:.2f} times less with SFC (at least {SHARED_TIMES})", least=True)
+    """16 MB that all ports of a switch share, under an incast of 16 MB: SFC keeps it far from full (SFC, section 5.3)"""
+    for seed, (cc, ecn), alpha in itertools.product(SHARED_SEEDS, SFC_TRANSPORT.items(), SHARED_ALPHAS):
+        peaks = []
+        for name, edge, core in (("without SFC", "", ""), ("with SFC", f" pause edge {CACHE} rtt 10us", f" pause {CACHE} rtt 10us")):
+            memory = f"buffer 16mb alpha {alpha}"
+            run = lab.run("sfc-transport", "--cc", cc, "--seed", str(seed), "--set", f"switch.edge_qdisc=sfc nobolt{ecn}{edge} {memory}",
+                          "--set", f"switch.qdisc=sfc nobolt{ecn}{core} {memory}")[0][cc]
+            drops = run.drops()
+            (b,) = [n for n in run.r["buffers"] if n["node"] == "b"]
+            peaks.append(b["peak"])
+            j.must(bool(drops) == (SHARED_ALPHAS[alpha] and not edge),
+                   f"{cc}, alpha {alpha}, {name}: {drops} dropped, the buffer's peak is {b['peak'] / 1e6:.2f} MB")
+        if not SHARED_ALPHAS[alpha]:
+            times = peaks[0] / peaks[1]
+            j.sample(f"less, {cc}", times, SHARED_TIMES, f"{cc}, alpha {alpha}: {times:.2f} times less with SFC (at least {SHARED_TIMES})", least=True)
+    j.judge_means()
 
 
 KNOWN = {
@@ -312,8 +315,8 @@ KNOWN = {
                                      "bystanders, 32us equation": 0.74, "bystanders, 16us measured": 0.94, "bystanders, 8us measured": 0.97},
     # 20 windows that both marks and CNM have cut do not fill the link
     "SRCC: incast": {"goodput, 20 dctcp equation": 0.78, "goodput, 20 dctcp measured": 0.94, "goodput, 20 swift equation": 0.945},
-    # its marks keep the queue shorter without SFC as well
-    "shared buffer: SFC over cubic and dctcp": {"less, dctcp": 2.3},
+    # 64 first windows are 8 MB, and marks keep the queue shorter without SFC as well: 2.49, 0.076; 2.39, 0.057 (five seeds)
+    "shared buffer: SFC over cubic and dctcp": {"less, cubic": 2.37, "less, dctcp": 2.3},
 }
 
 # minutes each: only when named, or by --long
