@@ -3,7 +3,7 @@
 
 import itertools
 
-from lab_runs import PACKET, RATE_BPS, rate
+from lab_runs import PACKET, RATE_BPS, percentile, rate
 from sfc_paper import CACHE, SFC_FULL, SFC_TRANSPORT, VICTIM_FROM_NS, VICTIM_INCAST_NS, VICTIM_KEEPS, VICTIMS
 
 PFC = "pfc prio 0x01 xoff 2mb"
@@ -42,6 +42,23 @@ SHARED_ALPHAS = {"1/2": True, "8": False}   # does something not fit, without SF
 SHARED_SEEDS = (1, 2, 3, 4)
 SHARED_TIMES = 2.5                  # where all fits: the buffer's peak with SFC, lower by a factor of, at least
 BUFFER_ERROR = 1 / 64               # of it: how well the ports know what all hold
+
+# SFC's Figures 2 and 7 to 10: four ToRs of eight hosts and eight uplinks; dctcp and cubic, windows of at most a BDP, for its HPCC and DCQCN+W
+TOR = ("topology.spines=8", "duration=1ms")
+TOR_CC = {"cubic": "", "dctcp": " ecn {bdp}"}
+TOR_SEEDS = (1, 2)
+TOR_ALL = "buffer 64mb alpha 8"     # Figure 2: all of it fits
+TOR_16 = "buffer 16mb alpha 1"      # the others: a lone port may have half
+# what, memory, settings; with SFC at most: what a ToR holds, in MB, and the p99 of the slowdown of messages, of that without.  5 to 8 % above what was measured
+TOR_FIGURES = {
+    "Figure 2": (("16 to one", TOR_ALL, ("incast.degree=16", "incast.sync=50us", "incast.connections=1"), {"dctcp": (1.3, 0.44)}),
+                 ("31 to one", TOR_ALL, ("incast.degree=31", "incast.sync=50us"), {"dctcp": (1.4, 0.39)}),
+                 ("62 to one", TOR_ALL, ("incast.degree=62", "incast.sync=50us"), {"cubic": (3.4, 0.27), "dctcp": (2.8, 0.35)})),
+    "Figure 7": (("Hadoop 50 %, incasts 8 %", TOR_16, (), {"cubic": (4.5, 0.57), "dctcp": (4.3, 0.55)}),),
+    "Figure 8": (("RPC 30 %, incasts 8 %", TOR_16, ("workload.cdf=google-rpc2008", "workload.load=0.3", "duration=200us"), {"cubic": (4.6, 0.42), "dctcp": (4.1, 0.52)}),),
+    "Figure 9": (("Hadoop 80 %", TOR_16, ("workload.load=0.8", "incast.start=999us", "incast.degree=1"), {"cubic": (1.02, 0.86), "dctcp": (0.74, 1.03)}),),
+    "Figure 10": (("Hadoop 50 %, incasts 5 %", TOR_16, ("incast.load=0.05",), {"cubic": (4.5, 0.58), "dctcp": (4.3, 0.6)}),),
+}
 
 
 def pfc_hol(lab, j):
@@ -300,6 +317,32 @@ def shared_buffer_sfc(lab, j):
     j.judge_means()
 
 
+def sfc_figure(lab, j, figure):
+    """ToRs whose 16 ports share a buffer, messages among 32 hosts, incasts: what one holds with SFC and without, and how long messages take"""
+    def span(values):
+        return f"{sum(values) / len(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+    for what, memory, sets, bars in TOR_FIGURES[figure]:
+        for cc, (most, part) in bars.items():
+            peak, p99 = {}, {}
+            for name, pause in (("without SFC", ("", "")), ("with SFC", (f" pause edge {CACHE} rtt {{rtt}}", f" pause {CACHE} rtt {{rtt}}"))):
+                edge, core = (f"qdisc=sfc nobolt{TOR_CC[cc]}{signals} {memory}" for signals in pause)
+                args = [word for key in (*TOR, *sets, f"switch.edge_{edge}", f"switch.{core}") for word in ("--set", key)]
+                runs = [lab.run("sfc-longer-rtt", "--cc", cc, "--seed", str(seed), *args)[0][cc] for seed in TOR_SEEDS]
+                slow = [[f["slowdown"] or float("inf") for f in run.r["flows"] if f["kind"] == "workload"] for run in runs]
+                peaks, tails = [max(n["peak"] for n in run.r["buffers"]) / 1e6 for run in runs], [percentile(s, 99) for s in slow]
+                peak[name], p99[name], drops = sum(peaks), sum(tails), sum(run.drops() for run in runs)
+                j.must(bool(drops) == (memory == TOR_16 and figure != "Figure 9" and name == "without SFC"),
+                       f"{cc}, {what}, {name}: peak {span(peaks)} MB, {drops} dropped;"
+                       f" slowdown p95 {span([percentile(s, 95) for s in slow])}, p99 {span(tails)}")
+            mean, times = peak["with SFC"] / len(TOR_SEEDS), peak["without SFC"] / peak["with SFC"]
+            j.must(mean <= most, f"... {mean:.2f} MB with SFC (at most {most})")
+            if figure != "Figure 9":
+                j.goal(f"less, {cc}", times, SHARED_TIMES, f"... {times:.2f} times less (at least {SHARED_TIMES})", least=True)
+            of = p99["with SFC"] / p99["without SFC"]
+            j.must(of <= part, f"... p99 {of:.2f} of that without (at most {part})")
+
+
 KNOWN = {
     # marks and CNM of the same queue: both take their part
     "SRCC: head-of-line blocking": {"used, dctcp equation": 0.93},
@@ -317,11 +360,13 @@ KNOWN = {
     "SRCC: incast": {"goodput, 20 dctcp equation": 0.78, "goodput, 20 dctcp measured": 0.94, "goodput, 20 swift equation": 0.945},
     # 64 first windows are 8 MB, and marks keep the queue shorter without SFC as well: 2.49, 0.076; 2.39, 0.057 (five seeds)
     "shared buffer: SFC over cubic and dctcp": {"less, cubic": 2.37, "less, dctcp": 2.3},
+    # alpha 1 drops what a lone port would hold beyond half of the buffer
+    **{f"shared buffer: SFC, Figure {n}": {"less, cubic": 1.89, "less, dctcp": 1.95} for n in (7, 8, 10)},
 }
 
 # minutes each: only when named, or by --long
 ON_DEMAND = ("SRCC: bursts beside a mixed load", "SRCC: web server", "SRCC: cache follower", "SRCC: web search and Hadoop",
-             "SRCC: bursts into long flows", "SRCC: incast")
+             "SRCC: bursts into long flows", "SRCC: incast", *(f"shared buffer: SFC, {figure}" for figure in TOR_FIGURES))
 
 CHECKS = {
     "PFC: head-of-line blocking (SFC, 5.2)": pfc_hol,
@@ -337,4 +382,5 @@ CHECKS = {
     "SFC-P (SFC, Figure 5)": sfc_p,
     "shared buffer": shared_buffer,
     "shared buffer: SFC over cubic and dctcp": shared_buffer_sfc,
+    **{f"shared buffer: SFC, {figure}": lambda lab, j, figure=figure: sfc_figure(lab, j, figure) for figure in TOR_FIGURES},
 }
