@@ -23,7 +23,7 @@ INCAST_MEDIAN, INCAST_P99 = 0.1e6, 3e6  # of the queue, while the incast lasts
 INCAST_SEEDS = range(1, 8)
 
 # Messages of many sizes (Figure 17): slowdown to the last ACK, by size, and its p99 of that of ideal fair sharing of the same messages
-MIXED_P99 = {1000: 2.4, 7000: 2.4, 62500: 2.5, 125000: 3.5}    # the last two: as 24 seeds have it, no goal of the paper
+MIXED_P99 = {1000: 2.4, 7000: 2.4, 62500: 2.5, 125000: 3.6}    # the last two: as 24 seeds have it, no goal of the paper
 MIXED_P50 = {1000: 1.2, 7000: 1.2}
 MIXED_OF_FAIR = {62500: 0.45, 125000: 0.6, 300000: 1.0, 1000000: 1.2, "more": 1.2, "all": 0.7}
 MIXED_OF_OTHERS = {"all": 0.667}    # p99, of swift's and of dctcp's ...
@@ -273,7 +273,8 @@ def large_incast(lab, j, degree):
 
 
 # Known misses: see judge.py.  Of means: that of 24 seeds, and three standard deviations of one of as many seeds as there are.
-# Another kernel is another draw of its random numbers.
+# Another kernel is another draw of its random numbers.  Of mixed messages, six bars in the gate: four deviations, in which the
+# mean of the 24 has its own part, s * sqrt(1/6 + 1/24), so that a draw fails any of them in one of several hundred cases.
 KNOWN = {
     # all messages of an incast are short, and give way less until the queue is a round trip: 0.109, 0.0042 MB a run
     "incast": {"median": 0.114e6},
@@ -284,8 +285,8 @@ KNOWN = {
     "price of SRC": {"equation": 0.45, "share": 0.0075},
     # a BDP at line rate comes as a queue before anybody hears of it, and what is short waits behind it
     # 2.505, 0.070; 2.475, 0.087; 1.158, 0.039; 0.386, 0.074; 0.660, 0.055; 155, 6.2 KB
-    "mixed messages": {"p99 1000": 2.6, "p99 7000": 2.59, "p50 7000": 1.21, "fair 62500": 0.48, "fair all": 0.73, "queue": 163e3},
-    "mixed messages, 63 senders": {"p99 1000": 2.6, "p99 7000": 2.59, "p50 7000": 1.21, "fair 62500": 0.48, "fair all": 0.73, "queue": 163e3,
+    "mixed messages": {"p99 1000": 2.64, "p99 7000": 2.64, "p50 7000": 1.23, "fair 62500": 0.53, "fair all": 0.76, "queue": 167e3},
+    "mixed messages, 63 senders": {"p99 1000": 2.64, "p99 7000": 2.64, "p50 7000": 1.23, "fair 62500": 0.53, "fair all": 0.76, "queue": 167e3,
                                    "swift all": 0.7, "dctcp 1000": 1.3, "dctcp 7000": 1.3},
     "mixed messages, 16 senders": {"p99 1000": 2.58, "p99 7000": 2.59, "p50 7000": 1.21, "fair 62500": 0.52, "fair all": 0.75, "queue": 157e3},
     "mixed messages, 8 senders": {"p99 1000": 2.75, "p99 7000": 2.69, "p50 7000": 1.21, "fair 62500": 0.6, "fair all": 0.9, "queue": 149e3},
