@@ -16,16 +16,17 @@
 /*
  * Would TCP accept this segment (RFC 9293, 3.10.7.4; RFC 5961, 5.2)?  Without this check an
  * attacker who knows only the ports could forge INC counts.  Compare with write_seq instead of
- * snd_nxt, since an ACK may arrive before TCP has advanced snd_nxt.
+ * snd_nxt, since an ACK may arrive before TCP has advanced snd_nxt.  What was received before is
+ * data sent again, whose echo TCP's answer carries: bolt_rx_full() believes no more of it.
  */
 static bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq)
 {
-	u32 rcv_nxt = READ_ONCE(tp->rcv_nxt), wnd = max(READ_ONCE(tp->rcv_wnd), 1U << 16);
+	u32 rcv_nxt = READ_ONCE(tp->rcv_nxt), wnd = READ_ONCE(tp->rcv_wnd);
 
 	if (after(ack_seq, READ_ONCE(tp->write_seq)) ||
 	    before(ack_seq, READ_ONCE(tp->snd_una) - max(READ_ONCE(tp->max_window), 1U << 16)))
 		return false;
-	return !after(seq, rcv_nxt + wnd) && !before(seq, rcv_nxt - wnd);
+	return !after(seq, rcv_nxt + wnd) && !before(seq, rcv_nxt - max(wnd, 1U << 16));
 }
 
 static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure, u32 ack_seq,
@@ -126,7 +127,9 @@ static bool bolt_rx_full(struct bolt_flow *f, struct sk_buff *skb, const struct 
 	}
 	BOLT_ADD_STATS(f->bn, OptRx, rx.segs);
 	bolt_rx_data(f, &rx);
-	if (rx.opt.flags & BOLT_F_ACK)
+	/* tcp_sequence(): the ACK of an older segment is not processed */
+	if (rx.opt.flags & BOLT_F_ACK &&
+	    !before(ntohl(th->seq) + rx.payload + th->fin, READ_ONCE(tcp_sk(f->sk)->rcv_wup)))
 		bolt_rx_ack(f, &rx.opt, !(rx.opt.flags & BOLT_F_DATA), ntohl(th->ack_seq),
 			    rx.at_ns);
 	return true;

@@ -464,6 +464,9 @@ class Row:
     def do_sndbuf(self, size):
         self.option(socket.SOL_SOCKET, socket.SO_SNDBUF, int(size))
 
+    def do_rcvbuf(self, size):
+        self.option(socket.SOL_SOCKET, socket.SO_RCVBUF, int(size))
+
     def do_listen(self, backlog):
         """Without this word, where a segment goes in first"""
         self.listens, self.connects = True, False
