@@ -242,6 +242,7 @@ void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg 
 {
 	/* the flow's own round trip, without the queue that the CNM is about */
 	u64 rtt_ns = (u64)tcp_min_rtt(tcp_sk(sk)) * NSEC_PER_USEC;
+	const struct dst_entry *dst = __sk_dst_get(sk);
 	struct bolt_cap *cap = &f->pause.cap;
 
 	/* nothing has been acknowledged yet */
@@ -251,7 +252,8 @@ void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg 
 	bolt_cap_set(cap, now_ns, m->switch_id, m->target_rate, m->link_rate, rtt_ns);
 	trace_bolt_cnm(sk, m, bolt_cap_left(cap, now_ns));
 	/* the packet on its way is the first that a gap is behind */
-	if (cap->next_ns < now_ns)
-		bolt_cap_sent(cap, now_ns, bolt_pkt_bytes(sk));
+	if (cap->next_ns < now_ns && dst)
+		bolt_cap_sent(cap, now_ns, bolt_pkt_bytes(sk) - ETH_HLEN +
+			      bolt_link_bytes(dst->dev, READ_ONCE(f->bn->overhead)));
 	bolt_pause_apply(sk, f);
 }

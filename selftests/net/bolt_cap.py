@@ -49,7 +49,7 @@ def limited(cc, held=0, overhead=0, **more):
     came = cnm(h)
     poll(lambda: len(h.sent(came + 4 * RTT)) >= 10, f"{cc} goes on")
     first = h.first_data(came + held)
-    expect_that(f"{cc}: the first packet", first.when - came >= GAP, first.when - came)
+    expect_that(f"{cc}: the first packet", first.when - came >= gap, first.when - came)
     found = gaps(h, came + held, came + 2900000)
     expect_that(f"{cc}: gaps of {gap} ns", len(found) >= 6 and near(found, gap), found)
     expect(f"{cc}: CNM", (h.stat("CnmRx"), h.stat("Pauses")), (1, 0))
