@@ -56,22 +56,16 @@ u32 bolt_tsval(const struct sock *sk, u64 ns)
 	return div_u64(ns, us ? NSEC_PER_USEC : NSEC_PER_MSEC);
 }
 
-/* SACK-permitted, and the beginning of timestamps */
-#define BOLT_SACK_PERM_TS	(TCPOPT_SACK_PERM << 24 | TCPOLEN_SACK_PERM << 16 | \
-				 TCPOPT_TIMESTAMP << 8 | TCPOLEN_TIMESTAMP)
-
 static void bolt_fix_tsval(const struct sock *sk, struct tcphdr *th, u64 stamp_ns, u64 now_ns)
 {
-	/*
-	 * Unless it signs, TCP writes timestamps first, aligned; in a SYN behind the MSS, and with
-	 * SACK-permitted in place of two NOPs.  The checksum is computed later.
-	 */
-	__be32 *opt = (__be32 *)(th + 1) + th->syn;
+	u32 by = bolt_tsval(sk, stamp_ns) - bolt_tsval(sk, now_ns);
+	u8 *opt = (u8 *)(th + 1);
+	unsigned int off;
 
-	if ((u8 *)opt + TCPOLEN_TSTAMP_ALIGNED > (u8 *)th + th->doff * 4 || bolt_sk_is_signed(sk) ||
-	    !(bolt_opt_at_ts(opt) || (th->syn && *opt == htonl(BOLT_SACK_PERM_TS))))
-		return;
-	opt[1] = htonl(ntohl(opt[1]) - bolt_tsval(sk, stamp_ns) + bolt_tsval(sk, now_ns));
+	/* not where a signature covers it; the checksum is computed later */
+	if (!bolt_sk_is_signed(sk) &&
+	    bolt_opt_seek(opt, th->doff * 4 - sizeof(*th), TCPOPT_TIMESTAMP, &off))
+		put_unaligned_be32(get_unaligned_be32(opt + off + 2) - by, opt + off + 2);
 }
 
 /* Stamp the packet as if there was no gap or pause. */
