@@ -11,8 +11,8 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import expect, failures, poll, sh
-from lib_pause import MS, Host, Packet, nstat
+from bolt_ctl import TCP_REPAIR, expect, failures, poll, sh
+from lib_pause import MS, Host, Packet, nstat, until
 
 RTT = 2 * MS
 LEAST = 10			# net.bolt.debug.min_cwnd_milli: a packet every hundred round trips
@@ -177,14 +177,20 @@ def limited():
 
 
 def obeyed():
-    """... which holds as well where a packet takes longer at it, 30 ms, than the gap of 20"""
+    """... which holds as well where a packet takes longer at it, 30 ms, than the gap of 20: an ACK in between, here a
+    window probe, has the clock's TSval, and not the departure's, which may yet be taken back"""
     h = flow(least=100)
+    # what it waits for the limit is longer than its gap, and no silence after which it begins anew
+    h.h1.sysctl("bolt.debug.idle_restart", 0)
     p = squeeze(h)
     h.fd().setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, 48000)
     for n in range(6):
         before, p = p, h.first_data(p.when)
         if n > 2:       # an ACK sets it
             near("apart", p.when - before.when, before.len * 10**9 // 48000, 2 * CLOCK)
+    until(p.when + 25 * MS)
+    h.fd().setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 0)
+    near("TSval", h.last(lambda q: q.proto == 6 and q.out and not q.len).tsval - p.tsval, 25, 1)
     h.finish()
     h.close()
 
