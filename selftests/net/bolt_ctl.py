@@ -130,10 +130,11 @@ class Flow:
     """A connection of bolt, or of CC, from H1 to H2 with packets in flight that nobody acknowledges; BURST: packets that
     leave as one"""
 
-    def __init__(self, family=4, cc=b"bolt", burst=1):
+    def __init__(self, family=4, cc=b"bolt", burst=1, timestamps=1):
         self.cc = cc
         self.h1, self.h2 = Namespace("h1"), Namespace("h2")
         self.h1.sysctl("bolt.burst_segs", burst)
+        self.h1.sysctl("ipv4.tcp_timestamps", timestamps)
         a, b = self.h1.name, self.h2.name
         self.family = family
         self.ip = {4: ("192.0.2.1", "192.0.2.2"), 6: ("2001:db8::1", "2001:db8::2")}[family]

@@ -17,6 +17,7 @@ from lib_pause import Owner
 from lib_ynl import Family, unprivileged
 
 MSS = 1436
+KEY = bytes(range(16)).hex()
 GUESSES = 1000 if os.environ.get("BOLT_CHECK_ONCE") else 5000
 
 
@@ -206,7 +207,34 @@ def ah():
     f.close()
 
 
-TESTS = [blind, exact, exact_deferred, crowd, unsent, oracle, ah]
+def signed():
+    """A connection with neither option nor timestamps: who spoofs its packets has a switch sign BTS about them, which are
+    believed about a packet in flight, and about no other"""
+    f = Flow(cc=b"cubic", timestamps=0)
+    f.write(1400)
+    f.h1.sysctl("bolt.sfc", 1)
+    f.h1.sysctl("bolt.tag_key", KEY)
+    f.h2.sysctl("ipv4.ip_forward", 1)
+    sh(f"ip -n {f.h2.name} link add d0 up type dummy;"
+       f"tc -n {f.h2.name} qdisc add dev d0 root sfc rate 1mbit nobolt pause qth 4542b qtg 1514b suppress off addr 198.51.100.9")
+    with f.h2, socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM) as raw:
+        for what, tag, seqs, moved in (
+                ("guessed", f"tagkey {KEY}", [f.una - 1] * 15, ["CtlSeq"]),
+                ("in flight", f"tagkey {KEY}", [f.flight[0][0]], ["BtsRx", "PausedNs", "Pauses"]),
+                ("in flight, by a switch without the key", "notagkey", [f.flight[1][0]], ["CtlTag"])):
+            sh(f"tc -n {f.h2.name} qdisc change dev d0 root sfc {tag}")
+            before = f.h1.stats()
+            for seq in seqs:
+                head = f.quote(seq=seq & 0xffffffff)
+                raw.sendto(head[:2] + struct.pack("!H", 1500) + head[4:] + struct.pack("!IBBHHH", 0, 5 << 4, 16, 1000, 0, 0) + bytes(1460),
+                           ("d0", 0x800, 0, 0, bytes(6)))
+            poll(lambda: f.h1.stats()["CtlRx"] > before["CtlRx"], "heard")
+            after = f.h1.stats()
+            expect(what, sorted(k for k in after if after[k] != before[k] and k != "CtlRx"), moved)
+    f.close()
+
+
+TESTS = [blind, exact, exact_deferred, crowd, unsent, oracle, ah, signed]
 
 
 if __name__ == "__main__":
