@@ -129,7 +129,7 @@ void bolt_flow_release(struct sock *sk)
 	}
 	rcu_read_unlock();
 }
-EXPORT_SYMBOL_GPL(bolt_flow_release);
+EXPORT_SYMBOL_GPL(bolt_flow_release);	/* for KUnit */
 
 /* Without memory the socket keeps its window, and the next ACK tries again. */
 static void bolt_fall_back(struct sock *sk, enum bolt_mib_item why)

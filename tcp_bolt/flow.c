@@ -181,7 +181,7 @@ struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user)
 	spin_unlock_bh(&bn->flow_lock);
 	return f;
 }
-EXPORT_SYMBOL_GPL(bolt_flow_get);
+EXPORT_SYMBOL_GPL(bolt_flow_get);		/* for KUnit */
 
 /*
  * The connection is about to be established, and init() to be called.  From Linux 6.13 on TCP calls
