@@ -175,17 +175,28 @@ class Slowdown(unittest.TestCase):
             r["seed"] = 7
             r["flows"] = [f | {"size_bytes": f["bytes"] if f["finite"] else None, "bytes": f["bytes"] if f["fct_ns"] else 1} for f in r["flows"]]
             r["flows"][4].update(finite=False, fct_ns=None, slowdown=None, slowdown_ack=None)
+            r["flows"][0]["cc"] = "reno"        # one of a scenario's own
         del result["runs"][1]["flows"][3]["size_bytes"], result["runs"][1]["flows"][2]["size_bytes"]
         (out / "result.json").write_text(json.dumps(result))
         self.assertEqual(context.lab("slowdown", out, "--csv", out / "all.csv").returncode, 0)
         with open(out / "all.csv", newline="", encoding="utf-8") as f:
             rows = list(csv.DictReader(f))
-        self.assertEqual([(r["cc"], r["id"]) for r in rows], [(cc, str(i)) for cc in ("cubic", "bolt") for i in range(120) if i != 4])
+        self.assertEqual([(r["run"], r["id"]) for r in rows], [(cc, str(i)) for cc in ("cubic", "bolt") for i in range(120) if i != 4])
+        self.assertEqual([r["cc"] for r in rows if r["id"] == "0"], ["reno", "reno"])
         self.assertEqual(rows[2], {
-            "cc": "cubic", "seed": "7", "id": "2", "kind": "incast", "src": "s2", "dst": "r0", "start_ns": "200", "size_bytes": "1500", "fct_ns": "5148", "ideal_ns": "5000",
+            "run": "cubic", "cc": "cubic", "seed": "7", "id": "2", "kind": "incast", "src": "s2", "dst": "r0", "start_ns": "200", "size_bytes": "1500", "fct_ns": "5148", "ideal_ns": "5000",
             "slowdown": "1.0296", "slowdown_ack": "1.287", "retransmits": "2", "unfinished": "0"})
         self.assertEqual([rows[3][k] for k in ("size_bytes", "fct_ns", "slowdown", "slowdown_ack", "unfinished")], ["2000", "", "", "", "1"])
         self.assertEqual([rows[i]["size_bytes"] for i in (121, 122)], ["1500", ""])       # an earlier lab's
+        for r in result["runs"]:
+            for f in r["flows"]:
+                f.update(fct_ns=None, slowdown=None, slowdown_ack=None)
+            for part in (r["fct"], *r["fct"]["bins"]):
+                part["ack"] = dict.fromkeys(("mean", "p50", "p95", "p99"))
+        (out / "result.json").write_text(json.dumps(result))
+        said = context.lab("slowdown", out, "--p999", "--csv", out / "none.csv", "--svg", out / "none.svg")
+        self.assertEqual((said.returncode, "| all |" in said.stdout, "no message ended" in said.stderr), (1, True, True))
+        self.assertTrue((out / "none.csv").exists())
         said = context.lab("slowdown", out, "--csv", out / "no" / "all.csv")
         self.assertEqual((said.returncode, said.stderr), (1, f"lab: {out}/no/all.csv: No such file or directory\n"))
 

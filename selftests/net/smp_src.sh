@@ -54,9 +54,9 @@ none_lost() {
 }
 
 all_ended() {
-	in_ns "$H1" awk '$1 == "CtlRx" { came = $2 }
+	in_ns "$H1" cat /proc/net/bolt_stat | awk '$1 == "CtlRx" { came = $2 }
 		$1 ~ /^Ctl/ && $1 !~ /^Ctl(Rx|Deferred)$/ || $1 ~ /^(SrcRx|NoMem)$/ { ended += $2 }
-		END { exit came != ended }' /proc/net/bolt_stat
+		END { exit came != ended }'
 }
 
 all_complete() {

@@ -57,10 +57,10 @@ TOR_FIGURES = {
     "Figure 2": (("16 to one", TOR_ALL, ("incast.degree=16", "incast.sync=50us", "incast.connections=1"), {"dctcp": (1.3, 0.44)}),
                  ("31 to one", TOR_ALL, ("incast.degree=31", "incast.sync=50us"), {"dctcp": (1.4, 0.39)}),
                  ("62 to one", TOR_ALL, ("incast.degree=62", "incast.sync=50us"), {"cubic": (3.4, 0.27), "dctcp": (2.8, 0.35)})),
-    "Figure 7": (("Hadoop 50 %, incasts 8 %", TOR_16, (), {"cubic": (4.5, 0.57), "dctcp": (4.3, 0.55)}),),
-    "Figure 8": (("RPC 30 %, incasts 8 %", TOR_16, ("workload.cdf=google-rpc2008", "workload.load=0.3", "duration=200us"), {"cubic": (4.6, 0.42), "dctcp": (4.1, 0.52)}),),
+    "Figure 7": (("Hadoop 50 %, one and two incasts", TOR_16, (), {"cubic": (4.5, 0.57), "dctcp": (4.3, 0.55)}),),
+    "Figure 8": (("RPC 30 %, one incast in 200 us", TOR_16, ("workload.cdf=google-rpc2008", "workload.load=0.3", "duration=200us"), {"cubic": (4.6, 0.42), "dctcp": (4.1, 0.52)}),),
     "Figure 9": (("Hadoop 80 %", TOR_16, ("workload.load=0.8", "incast.start=999us", "incast.degree=1"), {"cubic": (1.02, 0.86), "dctcp": (0.74, 1.03)}),),
-    "Figure 10": (("Hadoop 50 %, incasts 5 %", TOR_16, ("incast.load=0.05",), {"cubic": (4.5, 0.58), "dctcp": (4.3, 0.6)}),),
+    "Figure 10": (("Hadoop 50 %, one incast", TOR_16, ("incast.load=0.05",), {"cubic": (4.5, 0.58), "dctcp": (4.3, 0.6)}),),
 }
 
 

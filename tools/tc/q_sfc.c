@@ -87,7 +87,7 @@ static void explain(void)
 		"pfc       PFC for these priorities, such as 0x08 for 3: the first three bits of the DSCP (off)\n"
 		"xoff      pause the neighbour when more bytes of one priority from it wait\n"
 		"xon       let it resume below (auto: half of xoff)\n"
-		"watchdog  ignore pauses of a priority that was paused this long (200ms)\n"
+		"watchdog  ignore pauses after they stopped a band this long (200ms)\n"
 		"ignore    how long they are ignored (200ms)\n"
 		"sfc-p     convert BTS for the host at this port to PAUSE frames to its NIC (off)\n"
 		"srcc      SRCC: name senders a rate before they cause pauses: above a queue of so many\n"

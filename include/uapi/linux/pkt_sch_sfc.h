@@ -49,7 +49,7 @@ enum {
 	TCA_SFC_PFC,		/* u8, priorities, a bit each; 0: no PFC */
 	TCA_SFC_XOFF,		/* u32, bytes of one ingress and priority; beyond: pause */
 	TCA_SFC_XON,		/* u32, bytes; below, it may go on; 0: half of TCA_SFC_XOFF */
-	TCA_SFC_PFC_STUCK,	/* u32, ns, watchdog: paused so long and nothing left; 0: off */
+	TCA_SFC_PFC_STUCK,	/* u32, ns, watchdog: a band stopped so long; 0: off */
 	TCA_SFC_PFC_IGNORE,	/* u32, ns, ... no pause is heeded for so long */
 	TCA_SFC_MEMORY_LIMIT,	/* u32, bytes of memory that packets may take; else 4 limits */
 	TCA_SFC_LEVELS,		/* TC_SFC_LEVELS u8, band of each level, from 1; 0: not by it */

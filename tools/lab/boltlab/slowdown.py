@@ -44,7 +44,7 @@ def fcts(result):
 
 
 def curve(fct, key, shown):
-    return [(name, median(f.get("max_bytes")), {p: median(f[key][p]) for p in shown}) for name, f in sizes.rows(fct)]
+    return [(name, median(f.get("max_bytes")), {p: median(f[key].get(p)) for p in shown}) for name, f in sizes.rows(fct)]
 
 
 def curves(result, shown=("p50", "p99")):
@@ -120,8 +120,8 @@ def svg(found, title):
 
 def messages(result):
     """(heads, a row for each message of each run); what it does not have is None.  An earlier lab did not note the size of one that did not end."""
-    heads = ("cc", "seed", "id", "kind", "src", "dst", "start_ns", "size_bytes", "fct_ns", "ideal_ns", "slowdown", "slowdown_ack", "retransmits", "unfinished")
-    return heads, [[f["cc"], r["seed"], f["id"], f["kind"], f["from"], f["to"], f["start_ns"], f.get("size_bytes", None if f["fct_ns"] is None else f["bytes"]),
+    heads = ("run", "cc", "seed", "id", "kind", "src", "dst", "start_ns", "size_bytes", "fct_ns", "ideal_ns", "slowdown", "slowdown_ack", "retransmits", "unfinished")
+    return heads, [[r["cc"], f["cc"], r["seed"], f["id"], f["kind"], f["from"], f["to"], f["start_ns"], f.get("size_bytes", None if f["fct_ns"] is None else f["bytes"]),
                     f["fct_ns"], f["ideal_ns"], f["slowdown"], f["slowdown_ack"], f["retransmits"], int(f["fct_ns"] is None)]
                    for r in result["runs"] for f in r["flows"] if f["finite"]]
 
@@ -132,10 +132,11 @@ def main(directory, begin, until, p999, rows, picture):
         result = window.cut(result, directory, begin, until)
         text = markdown(result, [p for p in stats.PERCENTILES if p999 or p != "p999"])
         each = messages(result) if rows else None
-        drawn = svg(curves(result), f"{result['scenario']}: slowdown to the last ACK") if picture else ""
     print(text)
     if rows:
         tables.write_csv(rows, *each)
     if picture:
+        with runner.understood(directory):
+            drawn = svg(curves(result), f"{result['scenario']}: slowdown to the last ACK")
         Path(picture).write_text(drawn, encoding="utf-8")
     return 0
