@@ -65,6 +65,18 @@
 #define bolt_tcp_usec_ts(tp) false
 #endif
 
+/*
+ * Where the receive window ends.  7.2 or an earlier version began to accept what is within the
+ * largest window that was offered; before, what is within the present one.  That shrinks while
+ * rcv_nxt advances, so read rcv_nxt last.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+#define bolt_rcv_end(tp)	READ_ONCE((tp)->rcv_mwnd_seq)
+#else
+#define bolt_rcv_end(tp)	({ u32 _wnd = READ_ONCE((tp)->rcv_wnd); \
+				   _wnd + READ_ONCE((tp)->rcv_nxt); })
+#endif
+
 /* 6.13 replaced hrtimer_init() by hrtimer_setup() */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define hrtimer_setup(timer, fn, clock, mode)		\

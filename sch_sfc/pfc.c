@@ -240,6 +240,8 @@ static bool sfc_pfc_must_wait(struct Qdisc *sch, unsigned int band, u64 now, u64
 		*wake_ns = min(*wake_ns, sfc_paused_wake_ns(p, w, cfg->stuck_ns));
 	} else if (verdict == SFC_PAUSED_TRIPPED) {
 		q->pfc->stats.trips++;
+		/* heads of this priority in other queues of the device may leave as well */
+		netif_tx_schedule_all(qdisc_dev(sch));
 		net_warn_ratelimited("sch_sfc: %s: watchdog: priority %u was paused for %u ms\n",
 				     qdisc_dev(sch)->name, prio,
 				     cfg->stuck_ns / (u32)NSEC_PER_MSEC);

@@ -64,7 +64,8 @@ static void bolt_fix_tsval(const struct sock *sk, struct tcphdr *th, u64 stamp_n
 
 	/* not where a signature covers it; the checksum is computed later */
 	if (!bolt_sk_is_signed(sk) &&
-	    bolt_opt_seek(opt, th->doff * 4 - sizeof(*th), TCPOPT_TIMESTAMP, &off))
+	    bolt_opt_seek(opt, th->doff * 4 - sizeof(*th), TCPOPT_TIMESTAMP, &off) ==
+	    TCPOLEN_TIMESTAMP)
 		put_unaligned_be32(get_unaligned_be32(opt + off + 2) - by, opt + off + 2);
 }
 

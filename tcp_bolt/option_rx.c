@@ -21,12 +21,14 @@
  */
 static bool bolt_in_window(const struct tcp_sock *tp, u32 seq, u32 ack_seq)
 {
-	u32 rcv_nxt = READ_ONCE(tp->rcv_nxt), wnd = READ_ONCE(tp->rcv_wnd);
+	u32 end = bolt_rcv_end(tp), rcv_nxt = READ_ONCE(tp->rcv_nxt);
 
 	if (after(ack_seq, READ_ONCE(tp->write_seq)) ||
 	    before(ack_seq, READ_ONCE(tp->snd_una) - max(READ_ONCE(tp->max_window), 1U << 16)))
 		return false;
-	return !after(seq, rcv_nxt + wnd) && !before(seq, rcv_nxt - max(wnd, 1U << 16));
+	/* rcv_nxt may be beyond the window, of which a peer does not know that it has shrunk */
+	return !(after(seq, end) && after(seq, rcv_nxt)) &&
+	       !before(seq, rcv_nxt - max(READ_ONCE(tp->rcv_wnd), 1U << 16));
 }
 
 static void bolt_rx_ack(struct bolt_flow *f, const struct bolt_opt *opt, bool pure, u32 ack_seq,

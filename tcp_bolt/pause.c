@@ -252,8 +252,9 @@ void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg 
 	bolt_cap_set(cap, now_ns, m->switch_id, m->target_rate, m->link_rate, rtt_ns);
 	trace_bolt_cnm(sk, m, bolt_cap_left(cap, now_ns));
 	/* the packet on its way is the first that a gap is behind */
-	if (cap->next_ns < now_ns && dst)
+	if (cap->next_ns < now_ns)
 		bolt_cap_sent(cap, now_ns, bolt_pkt_bytes(sk) - ETH_HLEN +
-			      bolt_link_bytes(dst->dev, READ_ONCE(f->bn->overhead)));
+			      (dst ? bolt_link_bytes(dst->dev, READ_ONCE(f->bn->overhead)) :
+				     ETH_HLEN));
 	bolt_pause_apply(sk, f);
 }
