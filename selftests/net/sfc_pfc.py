@@ -103,7 +103,7 @@ class Tap:
 class Router:
     """R, and its neighbours; @into and @out are the sfc of its ports"""
 
-    def __init__(self, into, out, more="", far=None):
+    def __init__(self, into, out, more="", far=None, queues=1):
         self.h1, self.r, self.h2 = Namespace("h1"), Namespace("r"), Namespace("h2")
         a, r, b = self.h1.name, self.r.name, self.h2.name
         self.s = s = None
@@ -112,7 +112,7 @@ class Router:
             s = self.s.name
             self.link(r, "r2", "203.0.113.1", s, "s1", "203.0.113.2")
         self.link(a, "eth0", "192.0.2.1", r, "r1", "192.0.2.254")
-        self.link(s or r, "s2" if far else "r2", "198.51.100.254", b, "eth0", "198.51.100.1")
+        self.link(s or r, "s2" if far else "r2", "198.51.100.254", b, "eth0", "198.51.100.1", queues)
         if far:
             sh(f"ip -n {r} route add default via 203.0.113.2; ip -n {s} route add default via 203.0.113.1; "
                f"ip netns exec {s} sysctl -qw net.ipv4.ip_forward=1; "
@@ -128,9 +128,9 @@ class Router:
                 self.tc(f"qdisc add dev {dev} root handle 1: sfc nobolt {options}")
 
     @staticmethod
-    def link(a, dev_a, ip_a, b, dev_b, ip_b):
+    def link(a, dev_a, ip_a, b, dev_b, ip_b, queues=1):
         """Both ends know each other's address"""
-        sh(f"ip link add name {dev_a} netns {a} type veth peer name {dev_b} netns {b}")
+        sh(f"ip link add name {dev_a} netns {a} numtxqueues {queues} type veth peer name {dev_b} netns {b} numrxqueues {queues}")
         for ns, dev, ip in ((a, dev_a, ip_a), (b, dev_b, ip_b)):
             sh(f"ip -n {ns} link set lo up; ip -n {ns} addr add {ip}/24 dev {dev}; ip -n {ns} link set {dev} up")
         for ns, dev, ip, to, at in ((a, dev_a, ip_b, b, dev_b), (b, dev_b, ip_a, a, dev_a)):
@@ -438,6 +438,24 @@ def watchdog_of_band():
     last = r.two.data()[-1][0]
     expect_that("all of them stopped for so long", 0 <= last - sent - 50 * MS < MS, last - sent)
     r.counters("counted", "r2", pfc_trips=1)
+    r.close()
+
+
+def watchdog_of_queue():
+    """Where the watchdog of one transmit queue trips, the packets of that priority in the others leave as well"""
+    r = Router(None, None, queues=2)
+    r.tc("qdisc add dev r2 root handle 10: mqprio num_tc 2 map 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 queues 1@0 1@1 hw 0")
+    for queue in 1, 2:
+        r.tc(f"qdisc add dev r2 parent 10:{queue} sfc nobolt rate 100mbit link 100mbit pfc prio 0x08 xoff 1mb watchdog 50ms ignore 100ms")
+    r.told(FULL)
+    sent = time.time_ns()
+    r.send(1)
+    time.sleep(0.03)
+    # DSCP 26, priority 3 as well; its TOS bit is for bulk data, so the other queue's
+    r.send(1, tos=104)
+    poll(lambda: len(r.two.data()) == 2, "both")
+    late = [t - sent - 50 * MS for t, _ in r.two.data()]
+    expect_that("at the same time", all(0 <= t < MS for t in late), late)
     r.close()
 
 
@@ -885,7 +903,7 @@ def buffer():
 
 
 TESTS = [wire, exact, priorities, vlan, index, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
-         watchdog_of_band, watchdog_after_nopfc, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, group, changed, gone,
+         watchdog_of_band, watchdog_of_queue, watchdog_after_nopfc, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, group, changed, gone,
          unload, buffer, large_buffer, shaped, together,
          last_configured, changed_last, link_of_the_last, refused_by_the_kernel]
 
