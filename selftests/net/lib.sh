@@ -420,6 +420,27 @@ server_done() {
 	ended server "$SERVER"
 }
 
+# serve_races CC: bolt_race takes connections on H2; its output in $tmp/server
+serve_races() {
+	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001 cc "$1"
+	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+}
+
+# begin_races WORDS...: connections from H1, one after the other; its output in $tmp/work
+begin_races() {
+	rm -f "$tmp/enough"
+	spawn WORK "$tmp/work" in_ns "$H1" timeout 500 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 \
+		until "$tmp/enough" "$@"
+}
+
+# end_races: the last ones end, then the server, both well
+end_races() {
+	touch "$tmp/enough"
+	ended work "$WORK"
+	kill "$SERVER"
+	ended server "$SERVER"
+}
+
 # info FILE NAME: a value of the last "info" line
 info() {
 	sed -n "s/^info .*\\b$2=\\([^ ]*\\).*/\\1/p" "$1" | tail -1

@@ -18,15 +18,10 @@ test_nothing_unexpected() {
 	# no port is used twice: what its last user is still sent would be unexpected
 	in_ns "$H1" sysctl -qw net.ipv4.ip_local_port_range="1024 65535" \
 		net.ipv4.tcp_max_tw_buckets=100000
-	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001
-	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
-	spawn WORK "$tmp/work" in_ns "$H1" timeout 500 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 \
-		threads 3 bytes 3000 until "$tmp/enough"
+	serve_races bolt
+	begin_races threads 3 bytes 3000
 	BUSYWAIT_MS=400000 busywait connected || fail "connections: $(bolt_stat "$H1" SynAckRx)"
-	touch "$tmp/enough"
-	ended work "$WORK"
-	kill "$SERVER"
-	ended server "$SERVER"
+	end_races
 	say "$(tail -1 "$tmp/work")"
 	for ns in "$H1" "$H2"; do
 		for counter in Fallback FallbackLate OptBad OptUnexpected OptNoMem; do

@@ -16,15 +16,11 @@ test_no_object_left() {
 	# what H1 receives is the other CPU's, whoever sent it
 	ip netns exec "$H1" bash -c \
 		"for q in /sys/class/net/eth0/queues/rx-*; do echo 2 >\$q/rps_cpus; done"
-	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001
-	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+	serve_races bolt
 	spawn WORK "$tmp/work" in_ns "$H1" timeout 250 taskset 1 "$BOLT_PROGRAMS/bolt_race" work "$A2" \
 		5001 threads 1 bytes 1000 early until "$tmp/enough"
 	BUSYWAIT_MS=120000 expect "SYNs" busywait answered
-	touch "$tmp/enough"
-	ended work "$WORK"
-	kill "$SERVER"
-	ended server "$SERVER"
+	end_races
 	sent=$(bolt_stat "$H1" SynTx) first=$(bolt_stat "$H1" SynAckRx)
 	say "$(tail -1 "$tmp/work"), SynTx $sent, SynAckRx $first"
 	# of 3000; the program aims at half

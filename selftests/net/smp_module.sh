@@ -25,8 +25,7 @@ unloaded() {
 start() {
 	setup_router
 	in_ns "$R" tc qdisc add dev r2 root sfc rate 100mbit ccthresh 1514b
-	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001 cc cubic
-	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+	serve_races cubic
 }
 
 # meanwhile TIMES WORDS...: connections, until the module has been taken out so often
@@ -34,18 +33,13 @@ meanwhile() {
 	local times=$1 pid
 	shift
 	start
-	rm -f "$tmp/enough"
 	echo 0 >"$tmp/unloaded"
+	begin_races absent "$@"
 	unload_and_load "$tmp/enough" &
 	pid=$!
-	spawn WORK "$tmp/work" in_ns "$H1" timeout 200 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 absent \
-		until "$tmp/enough" "$@"
 	BUSYWAIT_MS=90000 expect "unloaded $times times" busywait unloaded "$times"
-	touch "$tmp/enough"
-	ended work "$WORK"
+	end_races
 	wait "$pid"
-	kill "$SERVER"
-	ended server "$SERVER"
 	say "$(tail -1 "$tmp/work"), unloaded $(cat "$tmp/unloaded") times"
 }
 
@@ -84,12 +78,10 @@ test_qdisc() {
 	local pid i n=0
 	start
 	in_ns "$R" tc qdisc del dev r2 root
-	rm -f "$tmp/enough"
 	echo 0 >"$tmp/unloaded"
+	begin_races cc cubic threads 2 bytes 20000
 	unload_and_load "$tmp/enough" sch_sfc &
 	pid=$!
-	spawn WORK "$tmp/work" in_ns "$H1" timeout 200 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 cc cubic \
-		threads 2 bytes 20000 until "$tmp/enough"
 	for ((i = 0; i < 2000; i++)); do
 		in_ns "$R" tc qdisc replace dev r2 root sfc rate 100mbit pause 2>/dev/null && n=$((n + 1))
 		in_ns "$R" tc qdisc del dev r2 root 2>/dev/null
@@ -97,11 +89,8 @@ test_qdisc() {
 	done
 	expect_ge "qdiscs" "$n" 20
 	expect "unloaded 20 times" busywait unloaded 20
-	touch "$tmp/enough"
-	ended work "$WORK"
+	end_races
 	wait "$pid"
-	kill "$SERVER"
-	ended server "$SERVER"
 	say "$(tail -1 "$tmp/work"), $n qdiscs, unloaded $(cat "$tmp/unloaded") times"
 }
 

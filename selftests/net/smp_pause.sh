@@ -27,8 +27,7 @@ test_toggled() {
 	local cc works=()
 	modprobe -q tcp_bbr
 	setup_pauses
-	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001 cc cubic
-	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+	serve_races cubic
 	for cc in cubic bbr; do
 		spawn WORK "$tmp/$cc" in_ns "$H1" timeout 250 "$BOLT_PROGRAMS/bolt_race" work "$A2" \
 			5001 cc "$cc" threads 1 bytes 100000 until "$tmp/enough"

@@ -29,21 +29,15 @@ empty() {
 # while_sending COMMAND...: so many times, each of which succeeds, beside connections
 while_sending() {
 	local n ok=0
-	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001 cc cubic
-	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
-	rm -f "$tmp/enough"
-	spawn WORK "$tmp/work" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 cc cubic \
-		until "$tmp/enough" threads 1 bytes 3000000
+	serve_races cubic
+	begin_races cc cubic threads 1 bytes 3000000
 	expect "traffic" passes
 	for ((n = 0; n < TIMES; n++)); do
 		"$@" "$n" >"$tmp/change" 2>&1 && ok=$((ok + 1))
 	done
 	expect_eq "changes made ($(cat "$tmp/change"))" "$ok" "$TIMES"
 	expect "traffic" passes
-	touch "$tmp/enough"
-	ended work "$WORK"
-	kill "$SERVER"
-	ended server "$SERVER"
+	end_races
 }
 
 toggle() {

@@ -23,8 +23,7 @@ setup_multi() {
 	# shellcheck disable=SC2016 # expanded there
 	ip netns exec "$R" bash -c 'for q in /sys/class/net/r[12]/queues/rx-*; do echo 3 >$q/rps_cpus; done'
 	busywait refused "$A2" || fail "no way to $A2"
-	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001
-	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+	serve_races bolt
 }
 
 SHAPING=(rate 200mbit ccthresh 3028b)	# each a port
@@ -89,18 +88,13 @@ one_port_at_zero() {
 
 # Traffic before, during and after whatever is done
 begin_work() {
-	rm -f "$tmp/enough"
-	spawn WORK "$tmp/work" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 \
-		until "$tmp/enough" threads 2 bytes 300000 "$@"
+	begin_races threads 2 bytes 300000 "$@"
 	expect "traffic" passes
 }
 
 end_work() {
 	expect "traffic" passes
-	touch "$tmp/enough"
-	ended work "$WORK"
-	kill "$SERVER"
-	ended server "$SERVER"
+	end_races
 	say "$(tail -1 "$tmp/work")"
 	expect_eq "complete" "$(sed -n 's/.* complete=\([0-9]*\).*/\1/p' "$tmp/work")" \
 		"$(sed -n 's/.* connections=\([0-9]*\).*/\1/p' "$tmp/work")"

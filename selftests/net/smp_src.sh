@@ -19,23 +19,17 @@ setup_storm() {
 	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc rate 50mbit ccthresh 1514b \
 		limit 1mb
 	rps "$H1" eth0
-	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001
-	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+	serve_races bolt
 }
 
 # work SRC WORDS...: until so many SRC have come, and some found the socket owned; then the books
 work() {
 	local enough=$1
 	shift
-	rm -f "$tmp/enough"
-	spawn WORK "$tmp/work" in_ns "$H1" timeout 200 "$BOLT_PROGRAMS/bolt_race" work "$A2" 5001 \
-		until "$tmp/enough" "$@"
+	begin_races "$@"
 	BUSYWAIT_MS=90000 busywait heard "$enough" ||
 		fail "SrcRx $(bolt_stat "$H1" SrcRx), CtlDeferred $(bolt_stat "$H1" CtlDeferred)"
-	touch "$tmp/enough"
-	ended work "$WORK"
-	kill "$SERVER"
-	ended server "$SERVER"
+	end_races
 	say "$(tail -1 "$tmp/work"); SrcRx $(bolt_stat "$H1" SrcRx) CtlDeferred $(bolt_stat "$H1" CtlDeferred)"
 }
 
@@ -49,8 +43,8 @@ did() {
 
 # Every message that came in was accepted or refused, those that waited for an owner included
 none_lost() {
-	expect "every message has come to an end: $(in_ns "$H1" grep -E '^(Ctl|SrcRx|NoMem)' /proc/net/bolt_stat)" \
-		busywait all_ended
+	expect "every message has come to an end" busywait all_ended
+	say "$(in_ns "$H1" grep -E '^(Ctl|SrcRx|NoMem)' /proc/net/bolt_stat | paste -sd,)"
 }
 
 all_ended() {
@@ -104,8 +98,7 @@ test_frozen() {
 		nosm nopru
 	in_ns "$H1" sysctl -qw net.bolt.debug.paper=1 net.bolt.debug.ai=0 net.ipv4.tcp_early_retrans=0
 	ip -n "$H1" route change default via 192.0.2.254 initcwnd 40 rto_min 30s
-	spawn SERVER "$tmp/server" in_ns "$H2" "$BOLT_PROGRAMS/bolt_race" serve "$A2" 5001
-	busywait file_has "$tmp/server" listening || fail "server: $(cat "$tmp/server")"
+	serve_races bolt
 	spawn WORK "$tmp/work" in_ns "$H1" timeout 100 "$BOLT_PROGRAMS/bolt_race" freeze "$A2" 5001 \
 		bytes 40000 until "$tmp/enough"
 	busywait file_has "$tmp/work" connected || fail "work: $(cat "$tmp/work")"
@@ -117,10 +110,7 @@ test_frozen() {
 	in_ns "$H1" tc qdisc del dev eth0 root
 	# what is sent from here on causes none
 	in_ns "$R" tc qdisc change dev r2 root sfc ccthresh 1mb
-	touch "$tmp/enough"
-	ended work "$WORK"
-	kill "$SERVER"
-	ended server "$SERVER"
+	end_races
 	none_lost
 	expect_ge "SRC that waited" "$(bolt_stat "$H1" CtlDeferred)" 2
 	expect_eq "of those: believed" "$(bolt_stat "$H1" SrcRx)" "$(bolt_stat "$H1" CtlDeferred)"
