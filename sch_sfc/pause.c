@@ -105,6 +105,9 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 
 	if (sfc_pause_by_pfc(sch, skb, pkt, msg.pause_ns, now))
 		return;
+	/* a BTS carries the rate of this link */
+	if (!q->alg.rate.kbps)
+		return;
 	if (q->pause.suppress_ns &&
 	    sfc_suppress_knows(q->suppress, hash, now, now + msg.pause_ns, q->pause.suppress_ns)) {
 		q->stats.bts_suppressed++;

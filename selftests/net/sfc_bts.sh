@@ -276,7 +276,8 @@ test_auto_thresholds() {
 	# of three levels the last has two thirds
 	in_ns "$R" tc qdisc change dev r2 root sfc levels 1kb 4kb
 	in_force qtg=25000 qth=50001
-	in_ns "$R" tc qdisc change dev r2 root sfc levels none bands 1
+	expect "one band" in_ns "$R" tc qdisc change dev r2 root sfc levels none bands 1 default 1
+	in_force qtg=37500 qth=75000
 	in_ns "$R" tc qdisc change dev r2 root sfc qtg 90000b
 	in_force qtg=90000 qth=90001
 	in_ns "$R" tc qdisc change dev r2 root sfc qtg auto limit 1000000b buffer 1000000b alpha 1/4
