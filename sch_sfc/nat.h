@@ -10,6 +10,7 @@
 #include "packet.h"
 
 #if IS_ENABLED(CONFIG_NF_CONNTRACK)
+#include <net/addrconf.h>
 #include <net/netfilter/nf_conntrack.h>
 #include <net/route.h>
 
@@ -22,6 +23,14 @@ static inline bool sfc_flow_is_translated(const struct sfc_flow *f,
 	       f->sport == answer->dst.u.all && f->dport == answer->src.u.all;
 }
 
+static inline bool sfc_addr_is_local(const struct net_device *dev, const struct sfc_flow *f)
+{
+	if (f->family == 4)
+		return inet_addr_type_dev_table(dev_net(dev), dev, f->saddr[0]) == RTN_LOCAL;
+	return IS_ENABLED(CONFIG_IPV6) &&
+	       ipv6_chk_addr(dev_net(dev), (const struct in6_addr *)f->saddr, NULL, 0);
+}
+
 /*
  * Does nobody know the flow's name at its sender?  An nft flowtable leaves a packet without its
  * entry, and with an address of this router's if it has translated its source.  No packet with an
@@ -30,9 +39,12 @@ static inline bool sfc_flow_is_translated(const struct sfc_flow *f,
 static inline bool sfc_flow_is_nameless(const struct sk_buff *skb, const struct net_device *dev,
 					const struct sfc_flow *f)
 {
-	return !skb_get_nfct(skb) && skb->skb_iif && !skb->sk && f->family == 4 &&
-	       rcu_access_pointer(dev_net(dev)->nf.hooks_ipv4[NF_INET_PRE_ROUTING]) &&
-	       inet_addr_type_dev_table(dev_net(dev), dev, f->saddr[0]) == RTN_LOCAL;
+	const struct netns_nf *nf = &dev_net(dev)->nf;
+
+	return !skb_get_nfct(skb) && skb->skb_iif && !skb->sk &&
+	       rcu_access_pointer((f->family == 4 ? nf->hooks_ipv4 :
+						    nf->hooks_ipv6)[NF_INET_PRE_ROUTING]) &&
+	       sfc_addr_is_local(dev, f);
 }
 
 /* Name the flow as its sender does.  Returns whether that is another name. */

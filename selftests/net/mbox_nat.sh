@@ -87,18 +87,20 @@ test_snat_port_of_translator_ipv6() {
 	src_heard "$H1" "$M" m2
 }
 
-# ... but not where there is no entry, as behind an nft flowtable: no SRC goes to the translator itself
-test_snat_without_entry() {
+# without_entry FAMILY INSIDE OUTSIDE: but not where there is no entry, as behind an nft flowtable: no
+# SRC goes to the translator itself
+without_entry() {
 	setup_line
-	rules <<-'END'
-	table ip t {
+	[ "$1" = ip ] || A2=$B2
+	rules <<-END
+	table $1 t {
 		chain pre {
 			type filter hook prerouting priority 0;
-			iifname m2 tcp sport 5001 ip daddr set 192.0.2.1
+			iifname m2 tcp sport 5001 $1 daddr set $2
 		}
 		chain post {
 			type filter hook postrouting priority 0;
-			oifname m2 tcp dport 5001 ip saddr set 203.0.113.1
+			oifname m2 tcp dport 5001 $1 saddr set $3
 		}
 	}
 	END
@@ -107,6 +109,15 @@ test_snat_without_entry() {
 	expect_ge "not sent" "$(qdisc "$M" m2 msg_unfit)" 10
 	expect_eq "SRC sent" "$(qdisc "$M" m2 src_sent)" 0
 	expect_eq "H1 CtlRx" "$(bolt_stat "$H1" CtlRx)" 0
+	expect_eq "M at a closed port" "$(stack "$M" UdpNoPorts) $(stack "$M" Udp6NoPorts)" "0 0"
+}
+
+test_snat_without_entry() {
+	without_entry ip 192.0.2.1 203.0.113.1
+}
+
+test_snat_without_entry_ipv6() {
+	without_entry ip6 2001:db8:1::1 2001:db8:3::1
 }
 
 # The outside world answers the translator, who is no sender
@@ -512,7 +523,7 @@ test_synproxy() {
 	expect_eq "checksum errors" "$(stack "$H2" TcpInCsumErrors)" 0
 }
 
-run_tests snat_port_inside snat_port_of_translator snat_port_of_translator_ipv6 snat_without_entry \
+run_tests snat_port_inside snat_port_of_translator snat_port_of_translator_ipv6 snat_without_entry snat_without_entry_ipv6 \
 	snat_port_outside snat_refused_by_translator snat_download_inside snat_download_outside \
 	dnat_port_of_translator dnat_port_inside dnat_port_outside dnat_not_cacheable snat_cacheable messages_translated \
 	messages_from_another_port conntrack_of_the_switch \
