@@ -70,6 +70,19 @@ test_feed_and_answer() {
 	expect_eq "of this switch" "$(answers ' queue=0 rate=10000000 ')" 1
 }
 
+# A BTS carries the rate of the link: a port that knows none, here of a dummy, sends no BTS
+test_no_rate() {
+	switch
+	bts
+	expect "dummy" ip -n "$R" link add d0 type dummy
+	ip -n "$R" link set d0 up
+	expect "sfc" in_ns "$R" tc qdisc add dev d0 root sfc nobolt pause cache switchkey "$SWITCHKEY"
+	expect "route" ip -n "$R" route add "$FAR/32" dev d0
+	data
+	counters "$R" d0 cache_hits=1 bts_sent=0
+	sniffed
+}
+
 test_ipv6() {
 	switch
 	inject "$H2" "$FAR6" 2001:db8:1::7 bts=3000000000
@@ -100,6 +113,8 @@ test_later_end_wins() {
 	bts
 	inject "$H2" "$FAR" 192.0.2.7 bts=1000000
 	counters "$R" r1 cache_learned=2 cache_entries=1
+	# until the earlier end has passed
+	sleep 0.01
 	data
 	expect "answer" busywait answered 1
 	expect_ge "still the first" "$(pause)" 2000000000
@@ -413,5 +428,5 @@ test_estimator_uplink() {
 		awk 'NR > 1 { print int(($1 - last) / 1000 + 0.5) } { last = $1 }' | sort -u)" 4112
 }
 
-run_tests estimator estimator_uplink estimator_dscp feed_and_answer ipv6 key later_end_wins expiry not_cacheable refused from_edge from_edge_vlan switchkey \
+run_tests estimator estimator_uplink estimator_dscp feed_and_answer no_rate ipv6 key later_end_wins expiry not_cacheable refused from_edge from_edge_vlan switchkey \
 	replay maxpause suppression own_queue_is_longer full off namespaces vrf two_switches two_switches_vrf
