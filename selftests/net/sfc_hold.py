@@ -252,6 +252,20 @@ def without_packets():
     h.close()
 
 
+def shorter_beside_longer():
+    """The pause of one flow is not that of another which is paused for longer"""
+    h = Port()
+    h.send()
+    h.send(to=2)
+    longer, shorter = h.left()[-1], h.left(2)[-1]
+    h.bts(9 * MS, longer)
+    h.send(3)
+    came = h.bts(MS, shorter)
+    h.send(3, to=2)
+    h.held_until("shorter", came + MS, 3, to=2, after=came)
+    h.close()
+
+
 def clamped():
     """maxpause is the longest"""
     h = Port("maxpause 3ms")
@@ -308,6 +322,19 @@ def behind_many():
     poll(lambda: h.left(2, came), "another flow's")
     expect("in time", h.left(2, came)[0].when < came + 2 * MS, True)
     expect("all", sorted(h.received(201)), list(range(201)))
+    h.close()
+
+
+def in_turn():
+    """What was held and what others have queued leave in turn"""
+    h = Port("limit 4mb", rate="8mbit")
+    h.send()
+    h.bts(MS)
+    h.send(5)
+    h.send(100, to=2)
+    poll(lambda: len(h.left(2)) == 100 and len(h.left(1)) == 6, "all leave")
+    # four of them within the pause, and one for each that was held
+    expect("not behind all others", h.left(1)[-1].when < h.left(2)[20].when, True)
     h.close()
 
 
@@ -756,24 +783,23 @@ def below():
         h = Port(qdisc=False)
         for words in setup:
             h.tc(words)
-        h.tc("qdisc add dev eth0 parent 10:1 handle 1: sfc_hold notagkey")
+        h.tc(f"qdisc add dev eth0 parent 10:1 handle 1: sfc_hold notagkey limit {10 * (SIZE + 42) + 1000}b")
         for what in ("released", "deleted"):
-            start = h.next
             h.send()
             came = h.bts(9 * MS)
-            h.send(7)
+            # the last eight find no room
+            h.send(20)
             q = h.qdiscs()
             for k in ("sfc_hold", kind):
-                expect(f"{k}: held", (q[k]["qlen"], q[k]["backlog"]), (7, 7 * (SIZE + 42)))
-            left = 8
+                expect(f"{k}: held", (q[k]["qlen"], q[k]["backlog"]), (12, 12 * (SIZE + 42)))
+            left = 13
             if what == "released":
-                h.held_until(kind, came + 9 * MS, 7, after=came)
+                h.held_until(kind, came + 9 * MS, 12, after=came)
             else:
                 h.tc("qdisc replace dev eth0 parent 10:1 handle 2: pfifo")
                 left = 1
             expect(f"{kind}, {what}: come", len(h.received(left)), left)
             expect(f"{kind}, {what}: qlen", (h.stat("qlen", kind), h.stat("backlog", kind)), (0, 0))
-            h.next = start + 8
         h.close()
 
 
@@ -987,8 +1013,9 @@ def end_to_end():
     print(f"    # peak of the switch: {peak} bytes; without sfc_hold {without['r']['backlog_peak']}")
 
 
-TESTS = [exact, exact_ipv6, replaced, without_packets, clamped, nobody_else, behind_many, vrf, fragments, segmented,
-         queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte, forged, without_key, segments, stale,
+TESTS = [exact, exact_ipv6, replaced, without_packets, shorter_beside_longer, clamped, nobody_else, behind_many, in_turn,
+         vrf, fragments, segmented, queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte,
+         forged, without_key, segments, stale,
          watchdog, off, another_child, changed, below, two_ports, taken, shared, goes, end_to_end]
 
 
