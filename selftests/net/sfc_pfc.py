@@ -279,7 +279,18 @@ def index():
     r.send(4)
     r.drained()
     r.counters("nor what came in", "r1", ingress_peak=0, pfc_xoff=0)
+    # nor what it has left here, when that is counted again
+    r.change("r2", "rate 10kbit")
+    tap = Tap(s, "d0")
+    for _ in range(4):
+        tap.send(r.two.mac, 0x800, udp(tos=96))
+    tap.sock.close()
     sh(f"ip -n {s.name} link del v2; ip -n {s.name} link del d0")
+    time.sleep(.01)
+    r.change("r2", "limit 15mb")
+    r.counters("they wait", "r2", qlen=3)
+    r.counters("in no account", "r1", ingress_peak=0, pfc_xoff=0)
+    r.change("r2", "rate 10mbit")
 
     def told_again():
         r.send(4)
@@ -895,6 +906,13 @@ def buffer():
     r.send(100)
     st = r.stats("r2")
     expect_that("eight ninths", size * 8 // 9 - 10 * SIZE <= st["backlog"] <= size * 8 // 9 + SIZE, st["backlog"])
+    # full, an empty port has no room either
+    r.change("r2", "alpha 128")
+    r.send(100)
+    drops = r.stats("r1")["drop_buffer"]
+    with r.r, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.sendto(bytes(SIZE - 42), ("192.0.2.1", 9))
+    r.counters("full", "r1", drop_buffer=drops + 1)
     r.change("r2", "buffer off rate 1gbit")
     r.drained()
     r.counters("empty", "r1", buffer_used=0)
