@@ -35,14 +35,19 @@ heard() {
 
 # SRC are forwarded, and not received before
 test_not_received() {
-	local in fwd
+	local in fwd before
 	port
+	# more than may wait at a time
+	inject "$H1" "$FROM" "$A2" n=4200 len=200 bflags=80 tx=5000
+	expect "all have left" busywait gone
+	sent=$(qdisc "$R" r2 src_sent) before=$(bolt_stat "$H1" CtlRx)
+	expect_ge "many" "$sent" 4096
 	sniff "$H1" eth0
 	in=$(stack "$R" IpInReceives) fwd=$(stack "$R" IpForwDatagrams)
 	burst
 	burst
 	sniffed
-	heard "SRC" 14
+	heard "SRC" $((before + 14))
 	expect_eq "received: data" "$(($(stack "$R" IpInReceives) - in))" 20
 	expect_eq "forwarded: data and SRC" "$(($(stack "$R" IpForwDatagrams) - fwd))" 34
 	expect_eq "TTL" "$(packets eth0 'in udp' ' ttl=63 ')" 14
@@ -206,23 +211,25 @@ test_sources() {
 	heard "SRC from anywhere" 21
 }
 
-# drop_all FILE: a BPF program that says so of what a route sends (BPF_PROG_TYPE_LWT_XMIT, BPF_DROP)
+# drop_all FILE TYPE VERDICT: a BPF program of that type that says so of every packet
 drop_all() {
-	python3 - "$1" <<-'PY'
+	mkdir "$tmp/bpf"
+	mount -t bpf bpf "$tmp/bpf"
+	defer rmdir "$tmp/bpf"
+	defer umount "$tmp/bpf"
+	python3 - "$@" <<-'PY' || fail "no program"
 		import ctypes, sys
 		from lib_bpf import OBJ_PIN, bpf, load
 		name = ctypes.create_string_buffer(sys.argv[1].encode())
-		bpf(OBJ_PIN, "QI", ctypes.addressof(name), load(12, (0xb7, 0, 0, 2), (0x95, 0, 0, 0)))
+		bpf(OBJ_PIN, "QI", ctypes.addressof(name), load(int(sys.argv[2]), (0xb7, 0, 0, int(sys.argv[3])), (0x95, 0, 0, 0)))
 	PY
 }
 
 # A lightweight tunnel, here a program, has the last word on what its route sends
 test_lwtunnel() {
 	port
-	mkdir "$tmp/bpf"
-	mount -t bpf bpf "$tmp/bpf"
-	defer umount "$tmp/bpf"
-	expect "program" drop_all "$tmp/bpf/drop"
+	# BPF_PROG_TYPE_LWT_XMIT, BPF_DROP
+	drop_all "$tmp/bpf/drop" 12 2
 	burst
 	expect "route" ip -n "$R" route add "$FROM/32" dev r1 encap bpf xmit pinned "$tmp/bpf/drop"
 	burst
@@ -231,6 +238,36 @@ test_lwtunnel() {
 	ip -n "$R" route del "$FROM/32"
 	burst
 	heard "SRC after" 14
+}
+
+# Generic XDP sees a message as anything that comes in
+test_xdp() {
+	port
+	# BPF_PROG_TYPE_XDP, XDP_DROP
+	drop_all "$tmp/bpf/drop" 6 1
+	burst
+	expect "program" ip -n "$R" link set dev r2 xdpgeneric pinned "$tmp/bpf/drop"
+	burst
+	heard "SRC before" 7
+	ip -n "$R" link set dev r2 xdpgeneric off
+	burst
+	heard "SRC after" 14
+}
+
+# An input queue that is full: what it drops is not counted as sent
+test_input_queue_full() {
+	setup_crafted 12311
+	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc nobolt pause rate 1mbit qth 3000b qtg 1b suppress off
+	# by the input queue, as somebody looks
+	sniff "$R" r2
+	defer sysctl -qw net.core.netdev_max_backlog="$(sysctl -n net.core.netdev_max_backlog)"
+	sysctl -qw net.core.netdev_max_backlog=1
+	expect "burst" in_ns "$H1" "$BOLT_PROGRAMS/bolt_burst" "$A2" len=9580 gso=958
+	expect "all leave" busywait qdisc_is "$R" r2 qlen 0
+	sniffed
+	expect_ge "dropped" "$(qdisc "$R" r2 msg_dropped)" 1
+	expect_ge "sent" "$(qdisc "$R" r2 bts_sent)" 1
+	heard "BTS" "$(qdisc "$R" r2 bts_sent)"
 }
 
 # captured WHERE: an SRC is seen to come in, at the port or by who looks at all devices
@@ -344,5 +381,5 @@ test_hops() {
 }
 
 run_tests not_received no_hop_left all_alike settings_change ip_options route_changes \
-	rule ingress_filter netfilter sources lwtunnel capture capture_lldp capture_any \
+	rule ingress_filter netfilter sources lwtunnel xdp input_queue_full capture capture_lldp capture_any \
 	packet_socket link_header hops
