@@ -237,8 +237,9 @@ test_flows() {
 	local flow ss
 	setup_pair
 	in_ns "$H1" sysctl -qw net.bolt.base_rtt_ns=100000
-	connected four cc bolt listen "$A2" 5001 -- cc bolt connect "$A2" 5001
-	connected six cc bolt listen "$B2" 5002 -- cc swift connect "$B2" 5002
+	# of IPv6, that speaks IPv4
+	connected four cc bolt listen :: 5001 -- cc bolt connect "$A2" 5001
+	connected six cc bolt listen "$B2" 5002 -- cc swift device eth0 connect "$B2" 5002
 	# without the option, and not paused: none of ours
 	connected other cc cubic listen "$A2" 5003 -- cc cubic connect "$A2" 5003
 	ctl -j -n "$H1" flows
@@ -267,6 +268,8 @@ test_flows() {
 	ctl -j -n "$H2" flows
 	expect_eq "the other end" "$(json '[.[].local_port] | sort | map(tostring) | join(" ")')" \
 		"5001 5002"
+	ctl -j -n "$H2" flows -l "$A2"
+	expect_eq "by its IPv4" "$(json '[.[].local_port] | map(tostring) | join(" ")')" 5001
 	ctl -j flows
 	expect_eq "nothing leaks" "$(json length)" 0
 	filters
@@ -309,7 +312,8 @@ filters() {
 		2 -l $B1 -r $B2 -p 5002 -c swift -6
 		- -l $B1 -r $A2
 		- --paused
-		- -d eth0
+		2 -d eth0
+		- -d lo
 	TABLE
 }
 
@@ -368,6 +372,8 @@ test_signals() {
 	expect_eq "paused ($(<"$tmp/out"))" "$(json '.[0] | "\(.option) \(.pause.switch_id)
 		\(.pause.remaining_ns > 0 and .pause.remaining_ns <= .pause.asked_ns)" | gsub("\n\t*"; " ")')" \
 		"false 77 true"
+	ctl -n "$H1" exporter --once
+	expect "by exporter" grep -qx 'subrtt_flows_paused{congestion="cubic"} 1' "$tmp/out"
 	ctl -n "$H1" flows -c cubic --paused
 	expect "an SRC" busywait src_heard_of
 	expect_eq "last SRC ($(<"$tmp/out"))" "$(json '.[0].last_src |

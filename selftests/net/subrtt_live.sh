@@ -89,6 +89,7 @@ test_as_elsewhere() {
 	local name value n=0 before port='device="eth0",handle="8001:"'
 	setup_live
 	let_go
+	expect "suppress" in_ns "$H1" tc qdisc change dev eth0 root sfc pause suppress 2s
 	ctl -n "$H1" exporter --once
 	expect_none "counters that nobody asked for" "$(grep subrtt_host "$tmp/out")"
 	ctl -n "$H1" exporter --once --counters
@@ -122,6 +123,7 @@ test_as_elsewhere() {
 	while read -r name value; do
 		expect_eq "$name" "$(metric "subrtt_port_$name{$port}")" "$value"
 	done <"$tmp/state"
+	expect_eq "suppress" "$(metric "subrtt_port_suppress_seconds{$port}")" 2
 	expect_eq "states" "$(wc -l <"$tmp/state")" 10
 	expect_ge "data went out" "$(metric "subrtt_port_sent_bytes_total{$port}")" 5000000
 }
@@ -139,13 +141,16 @@ test_flows() {
 	expect "well-formed" well_formed text
 	labels=$(sed -n 's/^subrtt_flow_acked_bytes_total{\(.*\)} .*/\1/p' "$tmp/out")
 	expect "whose ($labels)" grep -qE "^local=\"$A1:[0-9]+\",remote=\"$A2:5001\",congestion=\"bolt\"" <<<"$labels"
-	expect "a round trip" busywait round_trip "$labels"
+	expect "a round trip, as flows has it" busywait round_trip "$labels"
 	let_go
 }
 
 round_trip() {
+	local ns
 	ctl -n "$H1" exporter --once --flows
-	[ "$(metric "subrtt_flow_srtt_seconds{$1}")" != 0 ]
+	ns=$(metric "subrtt_flow_srtt_seconds{$1}" | awk '{ printf "%.0f", $1 * 1e9 }')
+	ctl -j -n "$H1" flows
+	[ "$ns" != 0 ] && [ "$ns" = "$(json '.[0].srtt_ns')" ]
 }
 
 # Without modules' objects: what is not there is told by subrtt_up, and nobody complains
