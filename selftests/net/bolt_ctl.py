@@ -21,6 +21,7 @@ import time
 
 PORT = 12311
 TCP_CONGESTION, TCP_INFO, TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 13, 11, 19, 20, 21
+TIME_WAIT = "06"		# in /proc/net/tcp
 SIOCOUTQ, SIOCOUTQNSD = 0x5411, 0x894B
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -460,6 +461,21 @@ def sockets():
     # a connection that bolt does not control
     f.sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, b"cubic")
     f.refused("cubic", "CtlNotBolt", f.message())
+    # one that is closed and waits: what TCP has of it is smaller than a socket
+    before, message = f.h1.stats(), f.message()
+    sh(f"tc -n {f.h2.name} qdisc del dev eth0 root")
+    f.sock.close()
+    while f.peer.recv(65536):
+        pass
+    f.peer.close()
+
+    def waits():
+        with f.h1, open("/proc/net/tcp", encoding="ascii") as table:
+            return [line.split()[3] for line in table][1:] == [TIME_WAIT]
+    poll(waits, "TIME_WAIT")
+    f.udp.sendto(message, (f.ip[0], PORT))
+    poll(lambda: f.h1.stats()["CtlRx"] > before["CtlRx"], "heard")
+    expect("in TIME_WAIT", f.h1.stats()["CtlNoSocket"] - before["CtlNoSocket"], 1)
     f.close()
 
 

@@ -27,7 +27,6 @@ PORT = 5001
 PROGRAMS = os.environ["BOLT_PROGRAMS"]
 SO_TIMESTAMPNS = 35
 FIN, SYN, RST = 1, 2, 4
-TIME_WAIT = "06"		# in /proc/net/tcp
 CCS = ("cubic", "reno", "dctcp", "bbr", "bolt", "swift")
 
 
@@ -158,7 +157,7 @@ class Host(Tap):
         for ns in (self.h1, self.h2):
             for table in ("tcp", "tcp6"):
                 with ns, open(f"/proc/net/{table}", encoding="ascii") as f:
-                    if any(line.split()[3] != TIME_WAIT for line in f.readlines()[1:]):
+                    if any(line.split()[3] != bolt_ctl.TIME_WAIT for line in f.readlines()[1:]):
                         return False
         return True
 
