@@ -139,6 +139,10 @@ def crowd():
         owner.let_go()
         moved, _ = f.send(packed(f.quote(seq=seq2), type, tx2, number))
         expect(f"{cc}: judged with the next", {k: moved.get(k) for k in ("CtlTime", rx)}, {"CtlTime": 32, rx: 2})
+        # their places are free
+        owner = Owner(f.sock)
+        heard(true[:1], 65, 978 + 68)
+        owner.let_go()
         f.close()
 
 
