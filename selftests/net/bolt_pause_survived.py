@@ -12,7 +12,9 @@ import time
 
 import bolt_ctl
 from bolt_ctl import Namespace, expect, failures, poll, sh
-from lib_pause import FIN, MS, PORT, RST, SLACK, Host, Owner
+from lib_pause import FIN, MS, PORT, RST, SLACK, Host, Owner, nstat
+
+SO_MAX_PACING_RATE, TCP_MD5SIG, TCP_AO_ADD_KEY = 47, 14, 38
 
 
 def spread(packets):
@@ -162,11 +164,14 @@ def usec_timestamps(h):
         expect("route", struct.unpack("=i", nl.recv(4096)[16:20])[0], 0)
 
 
+def kernel():
+    return tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
+
+
 def acks_in_time():
     """What is received in a pause is acknowledged at once, with a TSval of that time"""
-    kernel = tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
     for qdisc in (None, "fq"):
-        for unit in (MS, 1000) if kernel >= (6, 7) else (MS,):
+        for unit in (MS, 1000) if kernel() >= (6, 7) else (MS,):
             h = Host(qdisc)
             if unit == 1000:
                 usec_timestamps(h)
@@ -192,6 +197,44 @@ def acks_in_time():
             h.sock.close()
             h.peer.close()
             h.close()
+
+
+def sign(sock, peer, option):
+    """From now on, where timestamps have been negotiated, as Linux does not with MD5"""
+    value = struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
+    if option == TCP_MD5SIG:
+        value += struct.pack("=BBHi80s", 0, 0, 6, 0, b"secret")
+    else:
+        value += struct.pack("=64siIHBBBBBB80s", b"hmac(sha1)", 0, 3, 0, 32, 1, 1, 12, 0, 6, b"secret")
+    for name, with_it in (bolt_ctl.TCP_REPAIR, 1), (option, value), (bolt_ctl.TCP_REPAIR, -1):
+        sock.setsockopt(socket.IPPROTO_TCP, name, with_it)
+
+
+def signed():
+    """A TSval in a signed packet is left as it is, and none is older than one before, whatever a later BTS says"""
+    for option in (TCP_MD5SIG, TCP_AO_ADD_KEY) if kernel() >= (6, 7) else (TCP_MD5SIG,):
+        h = Host(delay="3ms")
+        h.connect("cubic")
+        sign(h.sock, h.ip[1], option)
+        sign(h.peer, h.ip[0], option)
+        h.peer.sendall(b"z" * 6000)
+        time.sleep(0.002)
+        h.sock.sendall(b"x" * 1000)
+        poll(h.last, "data")
+        q = h.last()
+        came = h.bts(9 * MS, q)
+        h.sock.sendall(b"y" * 1000)
+        time.sleep(0.002)
+        h.capture()
+        acks = [p for p in h.packets if p.proto == 6 and p.out and p.when > came]
+        expect(f"{option}: ACKs with TSval of its end", bool(acks) and all(p.tsval - q.tsval >= 8 for p in acks), True)
+        h.bts(MS, q, switch=1)
+        poll(lambda: len(h.peer.recv(2000, socket.MSG_PEEK)) == 2000, "all")
+        for name in "TcpExtPAWSEstab", {TCP_MD5SIG: "TcpExtTCPMD5Failure", TCP_AO_ADD_KEY: "TcpExtTCPAOBad"}[option]:
+            expect(name, nstat(h.h2, name), 0)
+        h.sock.close()
+        h.peer.close()
+        h.close()
 
 
 def end_of(p):
@@ -368,7 +411,7 @@ def rto():
         h.close()
 
 
-TESTS = [status_put_back, spacing, acks_in_time, owned, owned_for_ever, other_congestion_control,
+TESTS = [status_put_back, spacing, acks_in_time, signed, owned, owned_for_ever, other_congestion_control,
          fin_and_rst, rto, zero_window, keepalive, module_gone, namespace_gone]
 
 
