@@ -23,10 +23,11 @@ def spread(packets):
 
 
 def status_put_back():
-    """A flow that was not paced is not paced after the pause; one that was, is"""
+    """A flow that was not paced is not paced after the pause; one that was, or is to be since, is"""
     for qdisc in (None, "fq"):
-        for cc, opts, paced in (("cubic", (), qdisc == "fq"), ("bbr", (), True),
-                                ("cubic", ("pacing", 40000000), True)):
+        for cc, opts, paced, late in (("cubic", (), qdisc == "fq", False), ("bbr", (), True, False),
+                                      ("cubic", ("pacing", 40000000), True, False),
+                                      ("cubic", (), True, True)):
             h = Host(qdisc)
             # the window is far larger than what is in flight: a rate by it would not be seen
             for when in ("ss", "ca"):
@@ -36,6 +37,8 @@ def status_put_back():
             before = spread(h.sent(0)[-20:])
             for _ in range(2):
                 came = h.bts(3 * MS)
+                if late:
+                    h.fd().setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, 40000000)
                 h.paused(cc, came, 3 * MS)
                 poll(lambda: len(h.sent(came + 3 * MS)) > 40, "goes on")
                 after = spread(h.sent(came + 3 * MS)[:20])
