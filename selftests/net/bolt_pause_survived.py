@@ -341,6 +341,9 @@ def other_congestion_control():
         with_fd.close()
         h.paused(f"{a} to {b}", came, 5 * MS)
         h.finish()
+        # BBR's rate is no longer that of its beginning
+        if b == "bbr":
+            expect("bbr in bursts", spread(h.sent(came + 5 * MS)[100:120]) >= 15, False)
         h.close()
 
 
