@@ -348,13 +348,15 @@ def other_congestion_control():
 
 
 def owned():
-    """A user owns the socket while the BTS comes: it holds all the same"""
+    """A user owns the socket while two BTS come: the later holds all the same"""
     h = Host(delay="20ms", window=4000000)
     h.stream("cubic")
     h.running(20)
     owner = Owner(h.sock)
-    came = h.bts(6 * MS)
-    expect("CtlDeferred", h.stat("CtlDeferred"), 1)
+    quotes = h.sent(0)[-2:]
+    h.bts(9 * MS, quotes[0])
+    came = h.bts(6 * MS, quotes[1])
+    expect("CtlDeferred", h.stat("CtlDeferred"), 2)
     owner.let_go()
     h.paused("owned", came, 6 * MS)
     h.streamed()
