@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """A CNM limits the rate of the flow it quotes, of any congestion control: at once, for three round trips, and twice as much in each behind them."""
 
+import socket
 import sys
 
 import bolt_ctl
-from bolt_ctl import expect, expect_that, poll
+from bolt_ctl import expect, expect_that, poll, sh
 from lib_pause import CCS, HELD, MS, SLACK, Host, nstat
 
 CNM = 3
@@ -145,7 +146,25 @@ def refused():
     h.close()
 
 
-TESTS = [every_cc, ipv6, over_fq, overhead, ends, several, beside_pause, refused]
+def without_route():
+    """TCP has dropped the cached route of a connection that has packets in flight"""
+    h = Host(segs=1, delay="1s")
+    h.connect("cubic")
+    h.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    h.sock.send(b"x")
+    poll(h.last, "data")
+    quote = h.last()
+    sh(f"ip -n {h.h1.name} route del 192.0.2.0/24 dev eth0")
+    h.sock.send(b"y")
+    cnm(h, quote=quote)
+    expect("CNM", h.stat("CnmRx"), 1)
+    sh(f"ip -n {h.h1.name} route add 192.0.2.0/24 dev eth0")
+    h.sock.close()
+    h.peer.close()
+    h.close()
+
+
+TESTS = [every_cc, ipv6, over_fq, overhead, ends, several, beside_pause, refused, without_route]
 
 
 if __name__ == "__main__":
