@@ -14,7 +14,7 @@ IPv6.  {a|b} makes two rows of one, "let NAME = EVENTS" defines @NAME, and # beg
 	<ICMP	a router has no route for the segment that began with seq=, or it is larger than mtu=
 	!WORD	the application does so: an option of OPTIONS, or do_WORD() below; with a dot, a sysctl until the row ends
 	=	since the last of these, these counters have moved, NAME or NAME:N, and no others (those of NOISE where they are
-		named); cc=, cwnd=, srtt=, flows= are so; and nothing more has come out
+		named); cc=, cwnd=, ssthresh=, srtt=, flows= are so; and nothing more has come out
 
 followed by words that say more of it.  *N behind it: N times.  Sequence numbers count from the first byte of data, +N and -N
 from the next one, *N by N from one time to the next.  A segment that goes in is in sequence, acknowledges all and has no
@@ -103,7 +103,7 @@ class Event:
             return (set(self.more) <= KNOWN[self.verb] and set(self.more.get("full", "")) <= set(FLAGS) and
                     (self.word in ("SRC", "ICMP") or set(self.word) <= set(TCP_FLAGS)))
         if self.verb == "=":
-            return {w.partition("=")[0] for w in self.words if "=" in w} <= {"cc", "cwnd", "srtt", "flows"}
+            return {w.partition("=")[0] for w in self.words if "=" in w} <= {"cc", "cwnd", "ssthresh", "srtt", "flows"}
         name = self.word.partition("=")[0]
         return not self.words and ("." in name or name in OPTIONS or hasattr(Row, "do_" + name))
 
@@ -431,6 +431,9 @@ class Row:
 
     def cwnd(self):
         return str(struct.unpack_from("=I", self.socks[-1].getsockopt(TCP, TCP_INFO, 104), 80)[0])
+
+    def ssthresh(self):
+        return str(struct.unpack_from("=I", self.socks[-1].getsockopt(TCP, TCP_INFO, 104), 76)[0])
 
     def flows(self):
         return str(self.host.now("Flows"))
