@@ -15,4 +15,11 @@
 	KUNIT_ARRAY_PARAM(name, array, name##_desc)
 #endif
 
+/* 7.2: TCP accepts what is within the largest window that it has offered */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+#define bolt_kunit_offered(tp, end)	((tp)->rcv_mwnd_seq = (end))
+#else
+#define bolt_kunit_offered(tp, end)	((tp)->rcv_nxt + (tp)->rcv_wnd)
+#endif
+
 #endif /* _BOLT_KUNIT_COMPAT_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit: tcp_bolt/flow.c, how long a flow's object lives.  It needs tcp_bolt, and KASAN to see that
- * an object was freed too early.
+ * an object was freed too early.  And include/bolt_compat.h, what TCP receives.
  */
 
 #include <linux/net.h>
@@ -35,8 +35,22 @@ static void bolt_flow_grace_test(struct kunit *test)
 	sock_release(sock);
 }
 
+/* A window that has been shrunk: where it ends is the kernel's own matter, as in bolt_compat.h. */
+static void bolt_rcv_end_test(struct kunit *test)
+{
+	struct tcp_sock *tp = kunit_kzalloc(test, sizeof(*tp), GFP_KERNEL);
+	u32 end;
+
+	KUNIT_ASSERT_NOT_NULL(test, tp);
+	tp->rcv_nxt = 1000;
+	tp->rcv_wnd = 500;
+	end = bolt_kunit_offered(tp, 2500);
+	KUNIT_EXPECT_EQ(test, bolt_rcv_end(tp), end);
+}
+
 static struct kunit_case bolt_flow_cases[] = {
 	KUNIT_CASE(bolt_flow_grace_test),
+	KUNIT_CASE(bolt_rcv_end_test),
 	{}
 };
 
