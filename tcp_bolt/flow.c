@@ -166,6 +166,9 @@ struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user)
 		user &= ~f->users;
 		if (user & BOLT_FLOW_CC) {
 			memset_startat(f, 0, rx_inc);
+			/* held since the socket's last connection, whose peer knows it */
+			if (f->users)
+				f->clock_offset = get_random_u32();
 			WRITE_ONCE(bn->flows, bn->flows + 1);
 		}
 		if (user & BOLT_FLOW_HELD) {

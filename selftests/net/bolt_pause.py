@@ -104,7 +104,8 @@ def clamped():
 
 
 def connected_again():
-    """To nowhere and then to a server: neither a pause nor its departure time is the next connection's"""
+    """To nowhere and then to a server: neither a pause nor its departure time is the next connection's, nor the
+    offset of its clock, which the first peer knows"""
     for cc in "bolt", "cubic":
         h = Host()
         h.h1.sysctl("bolt.max_pause_us", 1000000)
@@ -112,7 +113,9 @@ def connected_again():
         h.sock.send(b"x" * 3000)
         h.running(1)
         h.bts(900 * MS)
-        with h.h2, socket.create_server((h.ip[1], PORT + 1)):
+        first = h.last()
+        with h.h2, socket.create_server((h.ip[1], PORT + 1)) as server:
+            server.setsockopt(socket.IPPROTO_TCP, bolt_ctl.TCP_CONGESTION, cc.encode())
             expect("to nowhere", LIBC.connect(h.sock.fileno(), bytes(16), 16), 0)
             start = h.now()
             h.sock.connect((h.ip[1], PORT + 1))
@@ -121,6 +124,10 @@ def connected_again():
             poll(lambda: h.last(there), "data of the second connection")
         if h.last(there).when - start > 10 * MS:
             failures.append(f"{cc}: paused for {h.last(there).when - start} ns")
+        offset = [p.tx - p.when & 0xffffffff for p in (first, h.last(there))]
+        if cc == "bolt" and (offset[1] - offset[0] + SLACK & 0xffffffff) <= 2 * SLACK:
+            failures.append("the same clock")
+        expect(f"{cc}: the option", h.last(there).tx > 0, cc == "bolt")
         h.sock.close()
         h.peer.close()
         h.close()
