@@ -4,11 +4,13 @@
 #include <linux/etherdevice.h>
 #include <linux/platform_device.h>
 #include <linux/rtnetlink.h>
+#include <net/rtnetlink.h>
 
 #include "compat.h"
 #include "overhead.h"
 
 static const struct net_device_ops overhead_ops = {};
+static struct rtnl_link_ops overhead_vxlan = { .kind = "vxlan" };
 
 /* Registered, below @parent if that is not NULL */
 static struct net_device *overhead_dev(struct kunit *test, struct device *parent)
@@ -46,8 +48,23 @@ static void bolt_dev_overhead_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(bond), 0);
 	KUNIT_EXPECT_EQ(test, netdev_upper_dev_link(nic, bond, NULL), 0);
 	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(bond), 24);
-	netdev_upper_dev_unlink(nic, bond);
+	/* tags of 4 bytes each, and of VXLAN what vxlan_headroom() says */
+	bond->priv_flags |= IFF_802_1Q_VLAN;
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(bond), 28);
 	netdev_upper_dev_unlink(soft, bond);
+	KUNIT_EXPECT_EQ(test, netdev_upper_dev_link(bond, soft, NULL), 0);
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 28);
+	soft->priv_flags |= IFF_802_1Q_VLAN;
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 32);
+	bond->priv_flags &= ~IFF_802_1Q_VLAN;
+	soft->priv_flags &= ~IFF_802_1Q_VLAN;
+	soft->needed_headroom = ETH_HLEN + 50;
+	soft->rtnl_link_ops = &overhead_vxlan;
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 24 + 50);
+	soft->rtnl_link_ops = NULL;
+	netdev_upper_dev_unlink(nic, bond);
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 0);
+	netdev_upper_dev_unlink(bond, soft);
 	rtnl_unlock();
 	/* InfiniBand has another, and is not asked about */
 	nic->type = ARPHRD_INFINIBAND;
