@@ -30,7 +30,7 @@
 	X(OptRx)		/* packets received with the option, as segments */ \
 	X(OptBad)		/* our ExID, but a length that does not exist */ \
 	X(OptUnexpected)	/* on a socket that did not negotiate it */	\
-	X(OptWindow)		/* on a segment outside the window: ignored */	\
+	X(OptWindow)		/* on a segment outside the window, or an RST: ignored */ \
 	X(OptEcho)		/* on an ACK that echoes no packet: no RTT sample */ \
 	X(OptNoRoom)		/* packets without it: option space full */	\
 	X(OptNoMtu)		/* packets without it: path MTU too small */	\

@@ -123,7 +123,9 @@ static bool bolt_rx_full(struct bolt_flow *f, struct sk_buff *skb, const struct 
 
 	if (!bolt_rx_is_intact(skb, th))
 		return false;
-	if (!bolt_in_window(tcp_sk(f->sk), ntohl(th->seq), ntohl(th->ack_seq))) {
+	/* nor does TCP take what does not acknowledge, and most RST */
+	if (!th->ack || th->rst ||
+	    !bolt_in_window(tcp_sk(f->sk), ntohl(th->seq), ntohl(th->ack_seq))) {
 		BOLT_INC_STATS(f->bn, OptWindow);
 		return false;
 	}
