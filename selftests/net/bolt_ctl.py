@@ -517,13 +517,15 @@ def clocks():
 
 
 def replay():
+    """Each of the newest eight is known"""
     f = Flow()
-    msg = f.message()
-    f.believed("first", msg)
-    f.refused("again", "CtlReplay", msg)
-    f.refused("and again", "CtlReplay", msg)
-    f.believed("another", f.message())
-    f.refused("the first, later", "CtlReplay", msg)
+    f.write(2800)
+    seen = [f.message(f.quote(seq=seq), tx=tx) for seq, tx in f.flight[:8]]
+    for n, msg in enumerate(seen):
+        f.believed(f"{n}", msg)
+        f.refused(f"{n} again", "CtlReplay", msg)
+    for n, msg in enumerate(seen):
+        f.refused(f"{n} later", "CtlReplay", msg)
     f.close()
 
 
