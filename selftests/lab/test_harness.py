@@ -45,6 +45,14 @@ SHELL = {
     "expect_ge n 2 ''": "n: 2, less than",
     "expect_le empty '' 5": "empty: , more than 5",
     "expect_none left 1": "left: 1",
+    'expect_none left "$(grep x /dev/null)"': None,
+    'expect_none left "$(diff /dev/null /nonexistent)"': "left: status 2",
+    'expect_none left "$(bolt_stats_diff none)"': "left: status 2",
+    "expect_ne n 1 ''": "n: nothing to compare '1' with",
+    'expect_ne n 1 "$(false)"': "n: nothing to compare '1' with",
+    '(echo "$no_such_variable"; expect_eq n 1 2); expect true true': "no_such_variable: unbound variable",
+    'x=$(echo "$no_such_variable"); expect true true': "no_such_variable: unbound variable",
+    "echo unbound variable; echo said >&2; expect true true": None,
 }
 
 
@@ -83,6 +91,7 @@ class Shell(unittest.TestCase):
         """A test that ends the script has said why; its result is missing."""
         done = shell('test_a() { expect_eq n 1 2; echo "$no_such_variable"; }\nrun_tests a')
         self.assertIn("n: 1, not 2", done.stdout)
+        self.assertIn("no_such_variable: unbound variable", done.stdout)
         self.assertNotIn("ok 1", done.stdout)
 
 

@@ -8,7 +8,8 @@
 # what it deferred is undone when it returns.  Nothing sleeps and hopes: busywait polls.
 #
 # A test passes that has asserted something, and failed in nothing: what is asserted and what fails
-# is written to a book, so that subshells and pipes count.  A command that does not exist is a failure.
+# is written to a book, so that subshells and pipes count.  A command that does not exist is a failure,
+# and so is an error that ends a subshell early.  What a test says on stderr is shown at its end.
 
 set -u
 PATH=$PATH:/usr/sbin:/sbin
@@ -21,7 +22,9 @@ BUSYWAIT_MS=${BUSYWAIT_MS:-20000}
 tmp=$(mktemp -d /tmp/bolt-test.XXXXXX)
 deferred=()
 book=$tmp/.book		# of the test that runs: "+", "! WHY", "skip WHY"
+errors=$tmp/.errors	# its stderr
 : >"$book"
+: >"$errors"
 
 # --- results ---
 
@@ -78,10 +81,12 @@ expect_eq() {
 	[ "$2" = "$3" ] || fail "$1: $2, not $3"
 }
 
-# expect_none WHAT VALUE: there is none, and that is right
+# expect_none WHAT "$(COMMAND)": there is none, and that is right; grep's status is then 1
 expect_none() {
+	local status=$?
 	asserted $# 2 || return
 	[ -z "$2" ] || fail "$1: $2"
+	[ $status -le 1 ] || fail "$1: status $status"
 }
 
 # expect_on_time WHAT VALUE WANTED: where time is real, a CPU that stands still has TCP send again;
@@ -103,6 +108,7 @@ expect_arrived() {
 expect_ne() {
 	asserted $# 3 || return
 	[ -n "$2" ] || fail "$1: none"
+	[ -n "$3" ] || fail "$1: nothing to compare '$2' with"
 	[ "$2" != "$3" ] || fail "$1: $2"
 }
 
@@ -138,6 +144,7 @@ finish() {
 	undo
 	# of a test that did not come to its end
 	sed -n 's/^! /    # /p' "$book"
+	sed 's/^/    # /' "$errors"
 	rm -rf "$tmp"
 }
 trap finish EXIT
@@ -156,9 +163,13 @@ run_tests() {
 		n=$((n + 1))
 		: >"$book"
 		if declare -F "test_$t" >/dev/null; then
-			"test_$t"
+			"test_$t" 2>"$errors"
 			undo
 		fi
+		sed 's/^/    # /' "$errors"
+		! grep -qE ': line [0-9]+: .*(unbound variable|syntax error|division by 0|bad (subst|array))' \
+			"$errors" || echo "! an error of the shell" >>"$book"
+		: >"$errors"
 		grep -q '^[+s]' "$book" || echo "! nothing is asserted" >>"$book"
 		sed -n 's/^! /    # /p' "$book" | uniq
 		if grep -q '^!' "$book"; then
@@ -589,13 +600,13 @@ cwnd_now() {
 
 # bolt_stats_save NS; bolt_stats_diff NS: NAME=CHANGE of each that moved, in order
 bolt_stats_save() {
-	in_ns "$1" sed '/Now /d' /proc/net/bolt_stat >"$tmp/stat.$1"
+	in_ns "$1" sed '/Now /d' /proc/net/bolt_stat >"$tmp/stat.$1" || fail "no counters of $1"
 }
 
 bolt_stats_diff() {
-	in_ns "$1" sed '/Now /d' /proc/net/bolt_stat |
-		awk 'NR == FNR { old[$1] = $2; next } $2 != old[$1] { print $1 "=" $2 - old[$1] }' \
-			"$tmp/stat.$1" -
+	in_ns "$1" sed '/Now /d' /proc/net/bolt_stat >"$tmp/stat" || return 2
+	awk 'NR == FNR { old[$1] = $2; next } $2 != old[$1] { print $1 "=" $2 - old[$1] }' \
+		"$tmp/stat.$1" "$tmp/stat"
 }
 
 # stack NS NAME: a counter of the stack, TcpInCsumErrors for instance

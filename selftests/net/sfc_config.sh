@@ -177,7 +177,7 @@ test_round_trip() {
 		expect "add $opts" tc_ qdisc replace dev eth0 root sfc $opts $key
 		first=$(config)
 		text=$(shown)
-		expect_ne "text" "$text" ""
+		expect "text" test -n "$text"
 		tc_ qdisc del dev eth0 root
 		# shellcheck disable=SC2086 # words
 		expect "add again: $text" tc_ qdisc add dev eth0 root sfc $text $key

@@ -136,7 +136,7 @@ test_qdisc_as_tc() {
 		# and the text can be given to tc
 		ctl -n "$H1" qdisc eth0
 		text=$(sed -n 2p "$tmp/out")
-		expect_ne "text of $opts" "$text" ""
+		expect "text of $opts" test -n "$text"
 		# shellcheck disable=SC2086 # words
 		expect "tc again: $text" in_ns "$H1" tc qdisc replace dev eth0 root handle 8001: \
 			sfc $text $key
