@@ -87,4 +87,20 @@ test_reno_delays() {
 	expect_le "ACKs of Reno" "$(packets eth0 'in tcp' ' len=0 ')" 900
 }
 
-run_tests one_packet_window one_packet_window_replies every_packet reno_delays
+# But for a packet with FIN, whose ACK waits for the peer's own FIN, 40 ms at most; of more than a
+# segment that the peer takes for full, it goes when that is read.  The client's smoothed RTT is of
+# two samples, its SYN's and that packet's
+test_fin() {
+	local us
+	setup_slow
+	server "$H2" cc bolt listen "$A2" 5001 recv 100 wait "$tmp/go"
+	client "$H1" cc bolt connect "$A2" 5001 more 100 shut outq info
+	touch "$tmp/go"
+	server_done
+	us=$((8 * $(info "$tmp/client" rtt_us) - 7 * RTT_MS * 1000))
+	expect_ge "us to the ACK" "$us" $((RTT_MS * 1000 + 10000))
+	expect_le "us to the ACK" "$us" $((RTT_MS * 1000 + 41000))
+	expect_eq "delayed ACKs" "$(stack "$H2" TcpExtDelayedACKs)" 1
+}
+
+run_tests one_packet_window one_packet_window_replies every_packet reno_delays fin
