@@ -145,6 +145,31 @@ test_multiq() {
 	expect "drains" busywait drops_only
 }
 
+# The cbs of 6.x forgets what waits when the link goes down, and its child does not: that leaves when
+# the link is up again, and the count of cbs goes below zero
+test_cbs_link_down() {
+	local waits kept
+	setup_sink 1
+	parent cbs root
+	expect "sfc" tc_ qdisc replace dev d0 parent 10:1 handle 21: sfc nobolt rate 1mbit
+	flood
+	waits=$(column 21: 3)
+	expect_ge "waiting" "$waits" 30
+	expect "down" ip -n "$R" link set d0 down
+	case $(uname -r) in 6.*) kept=$waits ;; *) kept=0 ;; esac
+	expect_eq "in sfc" "$(column 21: 3)" "$kept"
+	expect_eq "in cbs" "$(column 10: 3)" 0
+	expect "up" ip -n "$R" link set d0 up
+	flood
+	expect "leaves" busywait all_sent
+	expect_eq "sent" "$(sent)" $((80 - waits + kept))
+	expect_eq "in cbs" $(($(column 10: 3) << 32 >> 32)) $((-kept))
+}
+
+all_sent() {
+	[ "$(column 21: 3)" = 0 ]
+}
+
 drops_only() {
 	[ "$(in_use)" = 0 ] && [ "$(column 10: 3)" = 0 ]
 }
@@ -201,4 +226,4 @@ test_fewer_queues() {
 	expect "drains" busywait all_empty
 }
 
-run_tests mq mqprio taprio multiq default_qdisc fewer_queues
+run_tests mq mqprio taprio multiq cbs_link_down default_qdisc fewer_queues
