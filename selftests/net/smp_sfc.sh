@@ -110,8 +110,10 @@ books_zero() {
 	[ "$(books)" = "[]" ]
 }
 
+# multiq keeps no backlog of its own: what a child takes back makes it negative
 books() {
-	qdiscs | jq -c '[.[] | select(.qlen != 0 or .backlog != 0) | [.kind, .handle, .qlen, .backlog]]'
+	qdiscs | jq -c '[.[] | select(.qlen != 0 or (.backlog != 0 and .kind != "multiq")) |
+		[.kind, .handle, .qlen, .backlog]]'
 }
 
 worked() {
