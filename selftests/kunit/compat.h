@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What KUnit of Linux 6.1 lacks; the tests read as if written for 6.12. */
+/* What KUnit of Linux 6.1 lacks, as if the tests were for 6.12; and TCP before 7.2. */
 #ifndef _BOLT_KUNIT_COMPAT_H
 #define _BOLT_KUNIT_COMPAT_H
 
