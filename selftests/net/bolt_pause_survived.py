@@ -240,6 +240,30 @@ def signed():
         h.close()
 
 
+def mangled():
+    """What a filter has made of the timestamps, where a VRF has one before the module sees the packet, is left alone"""
+    h = Host()
+    a = h.h1.name
+    sh(f"ip -n {a} link add red type vrf table 10; ip -n {a} link set red up")
+    for dev in "eth0", "eth1":
+        sh(f"ip -n {a} link set {dev} master red")
+    h.h1.sysctl("ipv4.udp_l3mdev_accept", 1)
+    h.connect("cubic", "red")
+    h.sock.sendall(b"x" * 1000)
+    poll(h.last, "data")
+    came = h.bts(9 * MS)
+    # a timestamp of four bytes
+    sh(f"ip netns exec {a} nft 'add table ip t; add chain ip t c {{ type filter hook output priority 0; }};"
+       "add rule ip t c oifname red tcp doff 8 @th,160,96 set 0x010101010101080611223344'")
+    h.peer.sendall(b"z" * 3000)
+    ack = lambda p: p.proto == 6 and p.out and not p.len and p.when > came
+    poll(lambda: h.last(ack), "an ACK")
+    expect("TSval", h.last(ack).tsval, 0x11223344)
+    h.sock.close()
+    h.peer.close()
+    h.close()
+
+
 def end_of(p):
     """The sequence number behind it"""
     return (p.seq + p.len) & 0xffffffff
@@ -423,7 +447,7 @@ def rto():
         h.close()
 
 
-TESTS = [status_put_back, spacing, acks_in_time, signed, owned, owned_for_ever, other_congestion_control,
+TESTS = [status_put_back, spacing, acks_in_time, signed, mangled, owned, owned_for_ever, other_congestion_control,
          fin_and_rst, rto, zero_window, keepalive, module_gone, namespace_gone]
 
 

@@ -176,7 +176,7 @@ class Host(Tap):
         self.client = self.xfer(self.h1, *before, "cc", cc, "connect", self.ip[1], PORT,
                                 "send", size, *after, "outq")
 
-    def connect(self, cc):
+    def connect(self, cc, device=None):
         """A connection that only does what it is told: self.sock at H1, self.peer at H2"""
         af = {4: socket.AF_INET, 6: socket.AF_INET6}[self.family]
         cc = cc.encode()
@@ -188,6 +188,8 @@ class Host(Tap):
         with self.h1:
             self.sock = socket.socket(af, socket.SOCK_STREAM)
             self.sock.setsockopt(socket.IPPROTO_TCP, bolt_ctl.TCP_CONGESTION, cc)
+            if device:
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
             self.sock.connect((self.ip[1], PORT))
         self.peer, _ = listener.accept()
         listener.close()
