@@ -2,9 +2,10 @@
 /*
  * What a secret key does while it is replaced, and what is left of it.
  *
- *	bolt_key replace FILE KEY ADDR PORT MESSAGE SECONDS
- *		one CPU writes KEY to FILE again and again, while another sends MESSAGE (hex),
- *		with a tag of that key, to the control port; prints "done written=N sent=N"
+ *	bolt_key replace FILE KEY[/KEY] ADDR PORT MESSAGE[/MESSAGE] SECONDS
+ *		one CPU writes KEY to FILE again and again, and another the other one, while a
+ *		thread sends the messages (hex) to the control port in turn; prints "done
+ *		written=N sent=N", of the writer that wrote less
  *	bolt_key wiped KEY COMMAND...
  *		finds KEY in the kernel's memory (/proc/kcore), runs COMMAND and looks at those
  *		places until the key has gone from there; prints "found=N left=N": in so many of
@@ -53,50 +54,71 @@ static void stay_on(int cpu)
 
 /* --- replace --- */
 
-static const char *file, *text;
+struct writer {
+	pthread_t thread;
+	char *text;
+	unsigned long written;
+	int cpu;
+};
+
+static const char *file;
 static atomic_bool stop;
-static unsigned long written;
 
 static void *write_key(void *arg)
 {
 	int fd = open(file, O_WRONLY);
-	size_t len = strlen(text);
+	struct writer *w = arg;
+	size_t len = strlen(w->text);
 
-	(void)arg;
-	stay_on(1);
+	stay_on(w->cpu);
 	while (!stop) {
-		if (fd < 0 || pwrite(fd, text, len, 0) != (ssize_t)len)
+		if (fd < 0 || pwrite(fd, w->text, len, 0) != (ssize_t)len)
 			errx(1, "%s: %s", file, strerror(errno));
-		written++;
+		w->written++;
 	}
 	close(fd);
 	return NULL;
 }
 
-static void replace(const char *addr, int port, const char *hex, int seconds)
+static void replace(char *keys, const char *addr, int port, char *messages, int seconds)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct writer writers[2] = { { .cpu = 1 }, { .cpu = 0 } };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), n = 0, i;
 	uint64_t end = now_ns() + seconds * 1000000000ULL;
-	size_t len = strlen(hex) / 2;
-	unsigned long sent = 0;
-	uint8_t message[512];
-	pthread_t thread;
+	unsigned long sent = 0, written = -1UL;
+	size_t len[2], turn = 0, m = 0;
+	uint8_t message[2][512];
+	char *hex;
 
-	if (fd < 0 || inet_pton(AF_INET, addr, &to.sin_addr) != 1 || len > sizeof(message))
-		errx(1, "no such address or message");
-	for (size_t i = 0; i < len; i++)
-		sscanf(hex + 2 * i, "%2hhx", &message[i]);
-	if (pthread_create(&thread, NULL, write_key, NULL))
-		errx(1, "thread: %s", strerror(errno));
-	stay_on(0);
+	if (fd < 0 || inet_pton(AF_INET, addr, &to.sin_addr) != 1)
+		errx(1, "no such address");
+	for (hex = strtok(messages, "/"); hex && m < 2; hex = strtok(NULL, "/"), m++) {
+		len[m] = strlen(hex) / 2;
+		if (len[m] > sizeof(message[m]))
+			errx(1, "too long a message");
+		for (size_t at = 0; at < len[m]; at++)
+			sscanf(hex + 2 * at, "%2hhx", &message[m][at]);
+	}
+	for (hex = strtok(keys, "/"); hex && n < 2; hex = strtok(NULL, "/"))
+		writers[n++].text = hex;
+	for (i = 0; i < n; i++)
+		if (pthread_create(&writers[i].thread, NULL, write_key, &writers[i]))
+			errx(1, "thread: %s", strerror(errno));
+	if (n == 1)
+		stay_on(0);
 	while (now_ns() < end) {
-		if (sendto(fd, message, len, 0, (void *)&to, sizeof(to)) != (ssize_t)len)
+		turn = (turn + 1) % m;
+		if (sendto(fd, message[turn], len[turn], 0, (void *)&to, sizeof(to)) < 0)
 			errx(1, "send: %s", strerror(errno));
 		sent++;
 	}
 	stop = true;
-	pthread_join(thread, NULL);
+	for (i = 0; i < n; i++) {
+		pthread_join(writers[i].thread, NULL);
+		if (writers[i].written < written)
+			written = writers[i].written;
+	}
 	printf("done written=%lu sent=%lu\n", written, sent);
 }
 
@@ -203,8 +225,7 @@ int main(int argc, char **argv)
 {
 	if (argc == 8 && !strcmp(argv[1], "replace")) {
 		file = argv[2];
-		text = argv[3];
-		replace(argv[4], atoi(argv[5]), argv[6], atoi(argv[7]));
+		replace(argv[3], argv[4], atoi(argv[5]), argv[6], atoi(argv[7]));
 	} else if (argc > 3 && !strcmp(argv[1], "wiped")) {
 		wiped(argv[2], argv + 3);
 	} else {
