@@ -36,11 +36,13 @@ tree() {
 	mqprio) options=(num_tc 1 map 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 queues "$QUEUES@0" hw 0) ;;
 	ets) options=(bands "$QUEUES" quanta 4000 2000) ;;
 	drr) class=(quantum 3000) ;;
+	qfq) class=(weight 10) ;;
+	tbf) options=(rate 200mbit burst 100kb limit 1mb) ;;
 	htb) class=(rate 100mbit ceil 200mbit) ;;
 	hfsc) class=(ls m2 100mbit) ;;
 	esac
 	expect "$1" tc_ qdisc replace dev r2 root handle 1: "$1" "${options[@]}"
-	case $1 in mq | mqprio | multiq) return ;; esac
+	case $1 in mq | mqprio | multiq | tbf) return ;; esac
 	for ((i = 1; ${#class[@]} && i <= QUEUES; i++)); do
 		expect "class $i" tc_ class add dev r2 parent 1: classid "1:$i" "$1" "${class[@]}"
 	done
@@ -195,10 +197,11 @@ test_root() {
 	books_at_zero
 }
 
-# under KIND: all that can be done to the sfc in its classes, and to a class and the tree with an sfc in it
+# under KIND [CLASSES]: all that can be done to the sfc in its classes, and to a class and the tree with an sfc in it
 under() {
 	local i r
 	setup_multi
+	local QUEUES=${2:-$QUEUES}
 	begin_work
 	for ((r = 0; r < ROUNDS; r++)); do
 		[ "$r" = 0 ] || expect "delete" tc_ qdisc del dev r2 root
@@ -215,7 +218,7 @@ under() {
 		leaf "$i" "${SHAPING[@]}"
 		# what its filter finds no class for goes nowhere, so the last tree stays whole
 		[ "$r" -lt $((ROUNDS - 1)) ] || continue
-		case $1 in drr | htb | hfsc) expect "delete" tc_ class del dev r2 classid "1:$i" ;; esac
+		case $1 in drr | qfq | htb | hfsc) expect "delete" tc_ class del dev r2 classid "1:$i" ;; esac
 	done
 	end_work
 	books_at_zero
@@ -247,6 +250,14 @@ test_under_htb() {
 
 test_under_hfsc() {
 	under hfsc
+}
+
+test_under_qfq() {
+	under qfq
+}
+
+test_under_tbf() {
+	under tbf 1
 }
 
 test_shared_work() {
@@ -361,4 +372,4 @@ test_shared_gone() {
 
 run_tests leaves_work changed replaced root_deleted device_moves device_moves_configured gone \
 	shared_work shared_changed shared_replaced shared_gone root under_mqprio under_multiq \
-	under_prio under_ets under_drr under_htb under_hfsc
+	under_prio under_ets under_drr under_htb under_hfsc under_qfq under_tbf
