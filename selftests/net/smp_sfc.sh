@@ -38,11 +38,12 @@ tree() {
 	drr) class=(quantum 3000) ;;
 	qfq) class=(weight 10) ;;
 	tbf) options=(rate 200mbit burst 100kb limit 1mb) ;;
+	netem) options=(delay 1ms limit 10000) ;;
 	htb) class=(rate 100mbit ceil 200mbit) ;;
 	hfsc) class=(ls m2 100mbit) ;;
 	esac
 	expect "$1" tc_ qdisc replace dev r2 root handle 1: "$1" "${options[@]}"
-	case $1 in mq | mqprio | multiq | tbf) return ;; esac
+	case $1 in mq | mqprio | multiq | tbf | netem) return ;; esac
 	for ((i = 1; ${#class[@]} && i <= QUEUES; i++)); do
 		expect "class $i" tc_ class add dev r2 parent 1: classid "1:$i" "$1" "${class[@]}"
 	done
@@ -260,6 +261,10 @@ test_under_tbf() {
 	under tbf 1
 }
 
+test_under_netem() {
+	under netem 1
+}
+
 test_shared_work() {
 	worked "${SHARED[@]}"
 	one_port_at_zero
@@ -372,4 +377,4 @@ test_shared_gone() {
 
 run_tests leaves_work changed replaced root_deleted device_moves device_moves_configured gone \
 	shared_work shared_changed shared_replaced shared_gone root under_mqprio under_multiq \
-	under_prio under_ets under_drr under_htb under_hfsc under_qfq under_tbf
+	under_prio under_ets under_drr under_htb under_hfsc under_qfq under_tbf under_netem
