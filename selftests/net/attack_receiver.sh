@@ -154,6 +154,13 @@ test_echo_swift() {
 	expect_ge "echoes of no packet" "$(bolt_stat "$H1" OptEcho)" 500
 }
 
+# ... the departure is guessed that is eight ahead, as many as are in flight: of four guesses three are right
+test_echo_ahead_swift() {
+	setup_liar ahead 8 down port 5002
+	race swift
+	left 205
+}
+
 # not_longer: no RTT of more than 5 ms is believed
 not_longer() {
 	race bolt
@@ -175,4 +182,4 @@ test_echo_old_without_sack() {
 }
 
 run_tests honest honest_swift honest_fifo inc inc_in_a_band waited waited_fifo waited_swift \
-	waited_long_swift echo_swift echo_old echo_old_without_sack
+	waited_long_swift echo_swift echo_ahead_swift echo_old echo_old_without_sack

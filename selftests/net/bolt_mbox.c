@@ -18,6 +18,8 @@
  *	inc N			for a receiver that lies: each segment without payload counts N
  *				packets with INC more than the one before it did
  *	older N			likewise: what it echoes left N us earlier, or later where N < 0
+ *	ahead N			likewise: it echoes the Nth departure behind what it received, as
+ *				far apart as the last two
  *	waited N		likewise: data waited N us at the receiver, 133 ms at most
  *	echo-syn		the SYN's option of four bytes is put onto the SYN-ACK, as some
  *				do with what they do not know
@@ -60,7 +62,7 @@
 enum kind { SYN, SYNACK, DATA, ACK, ANY };
 
 enum action {
-	STRIP, FLAGS, STALE, REFLECT, INC, OLDER, WAITED, ECHO_SYN, SWAP, SPLIT, MERGE, LOSE
+	STRIP, FLAGS, STALE, REFLECT, INC, OLDER, AHEAD, WAITED, ECHO_SYN, SWAP, SPLIT, MERGE, LOSE
 };
 
 struct rule {
@@ -70,6 +72,7 @@ struct rule {
 	unsigned int arg;
 	unsigned int port;		/* 0: any */
 	uint8_t inc;			/* how much INC says too much */
+	uint32_t tx;			/* what the ACK before echoed */
 	unsigned long after;
 	const char *on;			/* NULL once the file was seen */
 	unsigned long seen[2], done;
@@ -243,14 +246,20 @@ static unsigned int wait_of(unsigned int us)
 /* What a receiver says with an ACK; it may know of what it has not received */
 static void lie(struct rule *r, struct seg *s, int way)
 {
+	uint32_t tx;
+
 	if (!s->opt || s->opt_len != OPTION || s->payload || !applies(r, way))
 		return;
+	tx = be32(s->opt + 6);
 	if (r->action == INC)
 		s->opt[5] += r->inc += r->arg;
 	else if (r->action == OLDER)
-		put32(s->opt + 6, be32(s->opt + 6) - 1000 * r->arg);
+		put32(s->opt + 6, tx - 1000 * r->arg);
+	else if (r->action == AHEAD)
+		put32(s->opt + 6, tx + r->arg * (tx - r->tx));
 	else
 		put16(s->opt + 10, (be16(s->opt + 10) & 0xf000) | wait_of(r->arg));
+	r->tx = tx;
 	r->done++;
 }
 
@@ -300,6 +309,7 @@ static void change(struct rule *r, struct seg *s, int way, unsigned int *len)
 		break;
 	case INC:
 	case OLDER:
+	case AHEAD:
 	case WAITED:
 		lie(r, s, way);
 		break;
@@ -471,7 +481,7 @@ static void read_rule(struct rule *r)
 		{ "strip", STRIP, ANY, 0 },		{ "flags", FLAGS, ANY, 16 },
 		{ "stale", STALE, ANY, 0 },		{ "reflect", REFLECT, ANY, 0 },
 		{ "inc", INC, ACK, 10 },		{ "older", OLDER, ACK, 10 },
-		{ "waited", WAITED, ACK, 10 },
+		{ "ahead", AHEAD, ACK, 10 },		{ "waited", WAITED, ACK, 10 },
 		{ "echo-syn", ECHO_SYN, ANY, 0 },	{ "swap", SWAP, DATA, 0 },
 		{ "split", SPLIT, DATA, 10 },		{ "merge", MERGE, DATA, 0 },
 		{ "lose", LOSE, DATA, 0 },
