@@ -29,6 +29,8 @@ def status_put_back():
                                       ("cubic", ("pacing", 40000000), True, False),
                                       ("cubic", (), True, True)):
             h = Host(qdisc)
+            # so slowly that fq holds what TCP queues, 1 ms of its rate as memory
+            h.grace = MS if qdisc else h.grace
             # the window is far larger than what is in flight: a rate by it would not be seen
             for when in ("ss", "ca"):
                 h.h1.sysctl(f"ipv4.tcp_pacing_{when}_ratio", 5)
