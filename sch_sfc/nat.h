@@ -27,8 +27,9 @@ static inline bool sfc_addr_is_local(const struct net_device *dev, const struct 
 {
 	if (f->family == 4)
 		return inet_addr_type_dev_table(dev_net(dev), dev, f->saddr[0]) == RTN_LOCAL;
-	return IS_ENABLED(CONFIG_IPV6) &&
-	       ipv6_chk_addr(dev_net(dev), (const struct in6_addr *)f->saddr, NULL, 0);
+	/* with ipv6.disable=1 there is no table of addresses */
+	return ipv6_mod_enabled() &&
+	       ipv6_chk_addr(dev_net(dev), (const struct in6_addr *)f->saddr, dev, 0);
 }
 
 /*

@@ -6,24 +6,41 @@
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
 #include <linux/if_vlan.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/netdevice.h>
-#include <net/rtnetlink.h>
+#include <linux/udp.h>
+#include <net/vxlan.h>
 
 /* Preamble and start of frame, FCS, inter-frame gap (IEEE 802.3) */
 #define BOLT_ETH_OVERHEAD	(8 + ETH_FCS_LEN + 12)
 
-/* Also adds to the u32 behind @priv what @dev puts around a packet, on the way to hardware. */
-static inline int bolt_dev_is_hardware(struct net_device *dev, struct netdev_nested_priv *priv)
+/* What @dev puts around a packet.  A VXLAN without an address family of its own is over IPv4. */
+static inline u32 bolt_dev_adds(const struct net_device *dev)
 {
-	const struct rtnl_link_ops *ops = dev->rtnl_link_ops;
-	u32 *bytes = priv->data;
+	const struct vxlan_dev *vxlan = netdev_priv(dev);
 
 	if (is_vlan_dev(dev))
-		*bytes += VLAN_HLEN;
-	else if (ops && !strcmp(ops->kind, "vxlan"))
-		/* this has the Ethernet header below twice */
-		*bytes += dev->needed_headroom - ETH_HLEN;
-	return !!dev->dev.parent;
+		return VLAN_HLEN;
+	if (!netif_is_vxlan(dev))
+		return 0;
+	return (READ_ONCE(vxlan->cfg.flags) & VXLAN_F_IPV6 ? sizeof(struct ipv6hdr) :
+							     sizeof(struct iphdr)) +
+	       sizeof(struct udphdr) + sizeof(struct vxlanhdr) + ETH_HLEN;
+}
+
+/* From @dev down to the first hardware, at most @depth below; 0: there is none.  Context: RCU */
+static inline u32 bolt_dev_bytes(struct net_device *dev, unsigned int depth)
+{
+	struct list_head *iter = &dev->adj_list.lower;
+	struct net_device *below;
+	u32 bytes = 0;
+
+	if (dev->dev.parent)
+		return BOLT_ETH_OVERHEAD;
+	while (!bytes && depth && (below = netdev_next_lower_dev_rcu(dev, &iter)))
+		bytes = bolt_dev_bytes(below, depth - 1);
+	return bytes ? bytes + bolt_dev_adds(dev) : 0;
 }
 
 /*
@@ -33,16 +50,14 @@ static inline int bolt_dev_is_hardware(struct net_device *dev, struct netdev_nes
  */
 static inline u32 bolt_dev_overhead(struct net_device *dev)
 {
-	u32 bytes = BOLT_ETH_OVERHEAD;
-	struct netdev_nested_priv priv = { .data = &bytes };
-	bool hardware = bolt_dev_is_hardware(dev, &priv);
+	u32 bytes;
 
 	if (dev->type != ARPHRD_ETHER)
 		return 0;
 	rcu_read_lock();
-	hardware = hardware || netdev_walk_all_lower_dev_rcu(dev, bolt_dev_is_hardware, &priv);
+	bytes = bolt_dev_bytes(dev, MAX_NEST_DEV);
 	rcu_read_unlock();
-	return hardware ? bytes : 0;
+	return bytes;
 }
 
 /* What a packet takes of the link besides IP; @overhead: net.bolt.overhead */

@@ -11,11 +11,12 @@
 
 static const struct net_device_ops overhead_ops = {};
 static struct rtnl_link_ops overhead_vxlan = { .kind = "vxlan" };
+static const struct vxlan_config overhead_ipv6 = { .flags = VXLAN_F_IPV6 };
 
 /* Registered, below @parent if that is not NULL */
 static struct net_device *overhead_dev(struct kunit *test, struct device *parent)
 {
-	struct net_device *dev = alloc_etherdev(0);
+	struct net_device *dev = alloc_etherdev(sizeof(struct vxlan_dev));
 
 	KUNIT_ASSERT_NOT_NULL(test, dev);
 	dev->netdev_ops = &overhead_ops;
@@ -48,23 +49,28 @@ static void bolt_dev_overhead_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(bond), 0);
 	KUNIT_EXPECT_EQ(test, netdev_upper_dev_link(nic, bond, NULL), 0);
 	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(bond), 24);
-	netdev_upper_dev_unlink(soft, bond);
-	KUNIT_EXPECT_EQ(test, netdev_upper_dev_link(bond, soft, NULL), 0);
 	/*
 	 * Tags of 4 bytes each, and of VXLAN what vxlan_headroom() says.  Whoever hears of a link
 	 * may look into a VLAN, and these have nothing but the flag: no link is changed meanwhile.
+	 * What is beside the way to the hardware adds nothing.
 	 */
+	soft->priv_flags |= IFF_802_1Q_VLAN;
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(bond), 24);
+	soft->priv_flags &= ~IFF_802_1Q_VLAN;
+	netdev_upper_dev_unlink(soft, bond);
+	KUNIT_EXPECT_EQ(test, netdev_upper_dev_link(bond, soft, NULL), 0);
 	bond->priv_flags |= IFF_802_1Q_VLAN;
 	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(bond), 28);
 	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 28);
 	soft->priv_flags |= IFF_802_1Q_VLAN;
 	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 32);
-	bond->priv_flags &= ~IFF_802_1Q_VLAN;
 	soft->priv_flags &= ~IFF_802_1Q_VLAN;
-	soft->needed_headroom = ETH_HLEN + 50;
 	soft->rtnl_link_ops = &overhead_vxlan;
-	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 24 + 50);
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 28 + 50);
+	((struct vxlan_dev *)netdev_priv(soft))->cfg = overhead_ipv6;
+	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 28 + 70);
 	soft->rtnl_link_ops = NULL;
+	bond->priv_flags &= ~IFF_802_1Q_VLAN;
 	netdev_upper_dev_unlink(nic, bond);
 	KUNIT_EXPECT_EQ(test, bolt_dev_overhead(soft), 0);
 	netdev_upper_dev_unlink(bond, soft);
