@@ -19,6 +19,10 @@ NET = os.path.join(HERE, "..", "net")
 SHELL = {
     "expect_eq n 1 1": None,
     "expect true true": None,
+    "expect true true; printf half >&2": None,
+    'f() { local x; x=$(echo "$unset"); true; }; expect what f': "unset: unbound variable",
+    "( : $((08)); expect_eq n 1 2 ); expect true true": "an error of the shell",
+    '( : "${unset:?}"; expect_eq n 1 2 ); expect true true': "an error of the shell",
     "expect_none left ''": None,
     "expect_fail refused 'no such' bash -c 'echo no such file; exit 1'": None,
     "expect_ne n 1 2": None,

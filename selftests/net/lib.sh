@@ -23,6 +23,8 @@ tmp=$(mktemp -d /tmp/bolt-test.XXXXXX)
 deferred=()
 book=$tmp/.book		# of the test that runs: "+", "! WHY", "skip WHY"
 errors=$tmp/.errors	# its stderr
+# an error that ends a shell
+SHELL_ERROR=': line [0-9]+: .*(unbound variable|syntax error|division by 0|bad (subst|array)|value too great|(null|not) (or not )?set)'
 : >"$book"
 : >"$errors"
 
@@ -54,7 +56,10 @@ expect() {
 	local what=$1 out
 	echo + >>"$book"
 	shift
-	out=$("$@" 2>&1) && return 0
+	if out=$("$@" 2>&1); then
+		[[ ! $out =~ $SHELL_ERROR ]] || fail "$what: $out"
+		return 0
+	fi
 	fail "$what: failed: $* ${out:+($out)}"
 	return 1
 }
@@ -166,9 +171,9 @@ run_tests() {
 			"test_$t" 2>"$errors"
 			undo
 		fi
-		sed 's/^/    # /' "$errors"
-		! grep -qE ': line [0-9]+: .*(unbound variable|syntax error|division by 0|bad (subst|array))' \
-			"$errors" || echo "! an error of the shell" >>"$book"
+		# sed would leave out a newline that is not there
+		awk '{ print "    # " $0 }' "$errors"
+		! grep -qE "$SHELL_ERROR" "$errors" || echo "! an error of the shell" >>"$book"
 		: >"$errors"
 		grep -q '^[+s]' "$book" || echo "! nothing is asserted" >>"$book"
 		sed -n 's/^! /    # /p' "$book" | uniq

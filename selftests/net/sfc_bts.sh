@@ -341,6 +341,18 @@ test_suppression_vrf() {
 	counters "$R" r2 bts_sent=2
 }
 
+# A source that is also an address of this router, but in another VRF, is no sign of a translator
+test_address_in_another_vrf() {
+	setup_crafted 12311
+	setup_vrf
+	ip -n "$R" addr add 2001:db8:1::7/128 dev r3 nodad
+	in_ns "$R" nft 'table ip6 t { chain pre { type filter hook prerouting priority 0; }; }'
+	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc nobolt pause rate 1mbit qth 4542b qtg 1514b limit 1mb
+	v6 n=10
+	counters "$R" r2 msg_unfit=0
+	expect_ge "BTS" "$(qdisc "$R" r2 bts_sent)" 1
+}
+
 # Without that, it hears again when nothing of it is remembered: this queue drains, and its end stays
 test_suppression_ends() {
 	port rate 1mbit qth 4542b qtg 1514b suppress 100ms limit 1mb maxpause 4s
@@ -525,4 +537,4 @@ test_vlan() {
 
 run_tests beyond_qth threshold_is_exact ipv6 udp with_bolt not_data \
 	no_answer_to_answers no_answer_to_any_message not_one_host no_longer_than_its_cause no_longer_together silence auto_thresholds \
-	suppression suppression_late suppression_ends suppression_vrf many_flows egress off edge edge_clock edge_small edge_bands edge_levels bounds bounded full vlan
+	suppression suppression_late suppression_ends suppression_vrf address_in_another_vrf many_flows egress off edge edge_clock edge_small edge_bands edge_levels bounds bounded full vlan

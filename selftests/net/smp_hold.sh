@@ -11,11 +11,11 @@
 
 TIMES=40
 ROUNDS=8
-PORTS=(2000 2001)
+PORTS=(2000 2001 2002)		# packets to the last one are held whenever anybody looks
 KEY=00112233445566778899aabbccddeeff
-BELIEVED=(tagkey "$KEY" maxpause 10ms)
+BELIEVED=(tagkey "$KEY" maxpause 1s share 100)
 
-# KEY UNTIL PORT...: each flow is paused for ms, for 1 us, no longer, and again
+# KEY UNTIL PORT...: each flow is paused for ms, for 1 us, no longer, and again; the last one all the time
 STORM='
 import bolt_ctl, os, socket, struct, sys, time
 key, ip = bytes.fromhex(sys.argv[1]), socket.inet_aton
@@ -25,8 +25,9 @@ def bts(port, pause):
     head = struct.pack("!BBHHHBBH4s4sHHI", 0x45, 0, 28, 0, 0, 64, 17, 0,
                        ip("192.0.2.1"), ip("192.0.2.2"), 1000, port, 0)
     return bolt_ctl.packed(head, type=2, tx=0, number=pause, key=key)
-messages = [bts(port, ns) for ns in (3000000,) * 8 + (1000, 5000000, 0, 0, 1000)
-            for port in map(int, sys.argv[3:])]
+*ports, last = map(int, sys.argv[3:])
+messages = [bts(port, ns) for ns in (3000000,) * 8 + (1000, 5000000, 0, 0, 1000) for port in ports]
+messages.append(bts(last, 500000000))
 while not os.path.exists(sys.argv[2]):
     time.sleep(0.001)
     for message in messages:
@@ -91,7 +92,7 @@ toggle() {
 	1) in_ns "$H1" tc qdisc change dev eth0 root sfc_hold tagkey "$SWITCHKEY,$KEY" share 30 limit 20kb ;;
 	2) in_ns "$H1" tc qdisc change dev eth0 root sfc_hold port 12399 limit 2mb ;;
 	3) in_ns "$H1" tc qdisc change dev eth0 root sfc_hold port 12311 minttl 1 maxpause 5us ;;
-	4) in_ns "$H1" tc qdisc change dev eth0 root sfc_hold "${BELIEVED[@]}" share 95 minttl 0 ;;
+	4) in_ns "$H1" tc qdisc change dev eth0 root sfc_hold "${BELIEVED[@]}" minttl 0 ;;
 	esac
 }
 
