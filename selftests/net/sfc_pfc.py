@@ -100,15 +100,22 @@ class Tap:
         poll(sent, "sent")
 
 
+def quiet(name):
+    """A namespace whose devices send nothing of their own, such as reports of IPv6's groups, when they come up"""
+    ns = Namespace(name)
+    ns.sysctl("ipv6.conf.default.disable_ipv6", 1)
+    return ns
+
+
 class Router:
     """R, and its neighbours; @into and @out are the sfc of its ports"""
 
     def __init__(self, into, out, more="", far=None, queues=1):
-        self.h1, self.r, self.h2 = Namespace("h1"), Namespace("r"), Namespace("h2")
+        self.h1, self.r, self.h2 = quiet("h1"), quiet("r"), quiet("h2")
         a, r, b = self.h1.name, self.r.name, self.h2.name
         self.s = s = None
         if far:
-            self.s = Namespace("s")
+            self.s = quiet("s")
             s = self.s.name
             self.link(r, "r2", "203.0.113.1", s, "s1", "203.0.113.2")
         self.link(a, "eth0", "192.0.2.1", r, "r1", "192.0.2.254")
@@ -260,7 +267,7 @@ def vlan():
 def index():
     """The number of a device in another namespace is not that of one here"""
     r = Router(PFC, f"rate 10mbit {PFC}", "sysctl -qw net.ipv4.conf.all.rp_filter=0")
-    s = Namespace("s")
+    s = quiet("s")
     with r.r:
         number = socket.if_nametoindex("r1")
     # out by a VLAN of S, from a device of S
