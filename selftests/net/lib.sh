@@ -145,11 +145,16 @@ undo() {
 	deferred=()
 }
 
+# sed would leave out a newline that is not there
+show_errors() {
+	awk '{ print "    # " $0 }' "$errors"
+}
+
 finish() {
 	undo
 	# of a test that did not come to its end
 	sed -n 's/^! /    # /p' "$book"
-	sed 's/^/    # /' "$errors"
+	show_errors
 	rm -rf "$tmp"
 }
 trap finish EXIT
@@ -171,8 +176,7 @@ run_tests() {
 			"test_$t" 2>"$errors"
 			undo
 		fi
-		# sed would leave out a newline that is not there
-		awk '{ print "    # " $0 }' "$errors"
+		show_errors
 		! grep -qE "$SHELL_ERROR" "$errors" || echo "! an error of the shell" >>"$book"
 		: >"$errors"
 		grep -q '^[+s]' "$book" || echo "! nothing is asserted" >>"$book"
@@ -687,9 +691,9 @@ src_heard() {
 	expect_ge "SrcDec" "$(bolt_stat "$1" SrcDec)" 1
 }
 
-# qdisc_is NS DEV NAME VALUE: for busywait
+# qdisc_is NS DEV NAME VALUE [KIND]: for busywait; of sfc unless KIND says another
 qdisc_is() {
-	[ "$(qdisc "$1" "$2" "$3")" = "$4" ]
+	[ "$(qdisc "$1" "$2" "$3" "${5:-}")" = "$4" ]
 }
 
 # What switches share and hosts do not know: "cache" needs it, and bolt_inject tags with it

@@ -345,8 +345,8 @@ test_suppression_vrf() {
 test_address_in_another_vrf() {
 	setup_crafted 12311
 	setup_vrf
-	ip -n "$R" addr add 2001:db8:1::7/128 dev r3 nodad
-	in_ns "$R" nft 'table ip6 t { chain pre { type filter hook prerouting priority 0; }; }'
+	expect "address" ip -n "$R" addr add 2001:db8:1::7/128 dev r3 nodad
+	expect "chain" in_ns "$R" nft 'table ip6 t { chain pre { type filter hook prerouting priority 0; }; }'
 	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc nobolt pause rate 1mbit qth 4542b qtg 1514b limit 1mb
 	v6 n=10
 	counters "$R" r2 msg_unfit=0
