@@ -114,6 +114,29 @@ static void bolt_pause_ack(struct sock *sk)
 	hrtimer_start(timer, 0, HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
+/*
+ * TCP has counted the refused packet, has told the peer with it that it heard ECE, and may expect
+ * that the data of a reply acknowledges what comes: none of it has happened.
+ */
+static void bolt_pause_take_back(struct sock *sk, const struct bolt_flow *f,
+				 const struct sk_buff *skb, const struct tcphdr *th)
+{
+	u32 payload = skb->len - skb_tcp_all_headers(skb);
+	u16 segs = skb_shinfo(skb)->gso_segs;
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (th->cwr)
+		tp->ecn_flags |= TCP_ECN_QUEUE_CWR;
+	if (f->reserved)
+		inet_csk_exit_pingpong_mode(sk);
+	if (payload) {
+		WRITE_ONCE(tp->data_segs_out, tp->data_segs_out - segs);
+		WRITE_ONCE(tp->bytes_sent, tp->bytes_sent - payload);
+	}
+	tp->segs_out -= segs;
+	TCP_ADD_STATS(sock_net(sk), TCP_MIB_OUTSEGS, -(long)segs);
+}
+
 /* A data packet leaves: the limit, if there is one, puts a gap behind it. */
 static void bolt_cap_out(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb)
 {
@@ -180,6 +203,7 @@ unsigned int bolt_pause_out(struct sock *sk, struct bolt_flow *f, struct sk_buff
 			bolt_pause_edt_force(sk);
 		if (!before(ntohl(th->seq), tp->snd_nxt)) {
 			bolt_pacing_timer(sk, tp->tcp_wstamp_ns);
+			bolt_pause_take_back(sk, f, skb, th);
 			if (p->acked != acked)
 				bolt_pause_ack(sk);
 			p->acked = acked;

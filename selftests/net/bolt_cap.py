@@ -3,6 +3,7 @@
 """A CNM limits the rate of the flow it quotes, of any congestion control: at once, for three round trips, and twice as much in each behind them."""
 
 import socket
+import struct
 import sys
 
 import bolt_ctl
@@ -54,9 +55,21 @@ def limited(cc, held=0, overhead=0, **more):
     found = gaps(h, came + held, came + 2900000)
     expect_that(f"{cc}: gaps of {gap} ns", len(found) >= 6 and near(found, gap), found)
     expect(f"{cc}: CNM", (h.stat("CnmRx"), h.stat("Pauses")), (1, 0))
+    counted(h)
     h.finish()
     expect(f"{cc}: sent again", nstat(h.h1, "TcpRetransSegs"), 0)
     h.close()
+
+
+def counted(h):
+    """TCP_INFO has what really left, in packets and bytes"""
+    def same():
+        with h.fd() as sock:
+            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        sent = h.sent(0)
+        return (struct.unpack_from("=I", info, 156)[0], struct.unpack_from("=Q", info, 200)[0]) == \
+            (len(sent), sum(p.len for p in sent))
+    poll(same, "data_segs_out and bytes_sent of what has left, when the qdisc holds nothing")
 
 
 def every_cc():

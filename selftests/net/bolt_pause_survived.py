@@ -12,7 +12,7 @@ import time
 
 import bolt_ctl
 from bolt_ctl import Namespace, expect, failures, poll, sh
-from lib_pause import FIN, MS, PORT, RST, SLACK, Host, Owner, nstat
+from lib_pause import CWR, FIN, MS, PORT, RST, SLACK, Host, Owner, nstat
 
 SO_MAX_PACING_RATE, TCP_MD5SIG, TCP_AO_ADD_KEY = 47, 14, 38
 
@@ -173,6 +173,33 @@ def kernel():
     return tuple(int(n) for n in os.uname().release.split("-")[0].split(".")[:2])
 
 
+def marked():
+    """A mark of congestion reduces the window once, also if the packet that was to answer it is turned back"""
+    for cc in "cubic", "bolt":
+        h = Host(delay="20ms", window=4000000)
+        for ns in h.h1, h.h2:
+            ns.sysctl("ipv4.tcp_ecn", 1)
+        sh(f"ip -n {h.h1.name} route replace 192.0.2.0/24 dev eth0 initcwnd 10")
+        sh(f"ip netns exec {h.h2.name} nft 'add table ip t;"
+           f"add chain ip t c {{ type filter hook input priority 0; }}; add rule ip t c ip ecn ect0 ip ecn set ce'")
+        h.h1.sysctl("bolt.max_pause_us", 1000000)
+        h.h1.sysctl("bolt.watchdog_pct", 100)
+        h.stream(cc)
+        h.running(10)
+        sh(f"ip netns exec {h.h2.name} nft delete table ip t")
+        # the marks are answered while a user owns the socket, whose window is full
+        owner = Owner(h.sock)
+        came = h.bts(60 * MS)
+        time.sleep(0.03)
+        owner.let_go()
+        h.streamed()
+        sent = h.sent(came)
+        expect(f"{cc}: packets with CWR", [n for n, p in enumerate(sent) if p.flags & CWR], [0])
+        if cc == "bolt":
+            expect("LossDec", h.stat("LossDec"), 1)
+        h.close()
+
+
 def acks_in_time():
     """What is received in a pause is acknowledged at once, with a TSval of that time"""
     for qdisc in (None, "fq"):
@@ -202,6 +229,26 @@ def acks_in_time():
             h.sock.close()
             h.peer.close()
             h.close()
+
+
+def acks_each():
+    """A bolt receiver acknowledges each packet also after a reply of its own was turned back"""
+    h = Host("fq")
+    h.connect("bolt")
+    h.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    h.sock.sendall(b"x" * 1000)
+    poll(h.last, "data")
+    came = h.bts(9 * MS)
+    for _ in range(3):
+        for sock in h.peer, h.sock:
+            sock.sendall(b"z" * 500)
+            time.sleep(0.0012)
+    h.paused("bolt", came, 9 * MS)
+    acks = [p for p in h.packets if p.proto == 6 and p.out and not p.len and came < p.when < came + 8 * MS]
+    expect("ACKs during the pause", len(acks), 3)
+    h.sock.close()
+    h.peer.close()
+    h.close()
 
 
 def sign(sock, peer, option):
@@ -449,7 +496,7 @@ def rto():
         h.close()
 
 
-TESTS = [status_put_back, spacing, acks_in_time, signed, mangled, owned, owned_for_ever, other_congestion_control,
+TESTS = [status_put_back, spacing, marked, acks_in_time, acks_each, signed, mangled, owned, owned_for_ever, other_congestion_control,
          fin_and_rst, rto, zero_window, keepalive, module_gone, namespace_gone]
 
 

@@ -26,7 +26,7 @@ HELD = 300000		# ns; what fq holds already when a BTS comes leaves by the old ti
 PORT = 5001
 PROGRAMS = os.environ["BOLT_PROGRAMS"]
 SO_TIMESTAMPNS = 35
-FIN, SYN, RST = 1, 2, 4
+FIN, SYN, RST, CWR = 1, 2, 4, 0x80
 CCS = ("cubic", "reno", "dctcp", "bbr", "bolt", "swift")
 
 
