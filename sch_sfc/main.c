@@ -26,6 +26,8 @@ static void sfc_reset(struct Qdisc *sch)
 	sfc_port_reset(sch);
 	sfc_qos_reset(&q->qos);
 	sfc_forget_notified(q);
+	if (q->srcc)
+		memset(q->srcc, 0, sizeof(*q->srcc));
 	q->next_ns = 0;
 	q->next_frac = 0;
 	q->high_ahead = 0;

@@ -153,7 +153,7 @@ static inline void sfc_forget_notified(struct sfc_sched *q)
 	if (q->suppress)
 		memset(q->suppress, 0, sizeof(*q->suppress));
 	if (q->srcc)
-		memset(q->srcc, 0, sizeof(*q->srcc));
+		sfc_srcc_forget_notified(q->srcc);
 }
 
 static inline bool sfc_has_bands(const struct sfc_sched *q)

@@ -90,6 +90,15 @@ static inline struct sfc_srcc_flow *sfc_srcc_see(struct sfc_srcc *s, const struc
 	return f;
 }
 
+/* The flows stay, and so does their number: a CNM names C / n. */
+static inline void sfc_srcc_forget_notified(struct sfc_srcc *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < SFC_SRCC_SLOTS; i++)
+		s->flows[i].notified_kbps = 0;
+}
+
 /* n, and m of equation 6 */
 static inline u32 sfc_srcc_count(const struct sfc_srcc *s)
 {

@@ -15,7 +15,7 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import expect, poll
+from bolt_ctl import expect, expect_that, poll
 from sfc_pfc import SIZE, Router, ipv4
 
 FAR, OTHER = "198.51.100.1", "203.0.113.1"
@@ -182,16 +182,19 @@ def options():
 
 
 def reset():
-    """Flows, and what they know, are forgotten by a change; off, it says nothing; deleted with packets in it"""
+    """What flows know is forgotten by a change, but not the flows; off, it says nothing; deleted with packets in it"""
     r = Switch(f"srcc {2 * SIZE}b srcc_window 2s")
-    r.data(5)
-    expect("told", r.sent()[0], 1)
-    r.change("r2", "srcc_window 3s")
-    r.data(1)
-    expect("and again", r.sent()[0], 2)
+    r.data(3)
+    for port in range(1001, 1016):
+        r.data(1, sport=port)
+    sent = r.sent()[0]
+    r.change("r2", "srcc_window 3s ttl 63")
+    r.data(1, sport=1015)
+    expect("and again", r.sent()[0], sent + 1)
+    expect_that("C / n", r.heard()[1] <= RATE_KBPS // 16, r.told()[-1])
     r.change("r2", "srcc off")
     r.data(5)
-    expect("off", r.sent()[0], 2)
+    expect("off", r.sent()[0], sent + 1)
     r.change("r2", f"srcc {2 * SIZE}b")
     r.data(5)
     r.tc("qdisc del dev r2 root")
