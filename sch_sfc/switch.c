@@ -82,7 +82,8 @@ void sfc_switch_forget_foreign(struct Qdisc *sch, bool *waited)
 	for (band = 0; band < SFC_BANDS; band++)
 		for (skb = q->bands[band].head; skb; skb = skb->next)
 			skb->skb_iif = 0;
-	WRITE_ONCE(q->foreign, false);
+	/* a qdisc above, such as netem, may send some of them later: below one it stays set */
+	WRITE_ONCE(q->foreign, !sfc_port_root(sch));
 	sch_tree_unlock(sch);
 }
 

@@ -264,17 +264,22 @@ def vlan():
     r.close()
 
 
-def index():
-    """The number of a device in another namespace is not that of one here"""
-    r = Router(PFC, f"rate 10mbit {PFC}", "sysctl -qw net.ipv4.conf.all.rp_filter=0")
-    s = quiet("s")
+def foreign(r, s):
+    """The index of r1, which a device of S has as well: what that sends leaves by a VLAN of S on r2"""
     with r.r:
         number = socket.if_nametoindex("r1")
-    # out by a VLAN of S, from a device of S
     sh(f"ip -n {r.r.name} link add link r2 name v2 type vlan id 7; ip -n {r.r.name} link set v2 netns {s.name}; "
        f"ip -n {s.name} link add d0 index {number} type dummy; ip -n {s.name} link set d0 up; ip -n {s.name} link set v2 up; "
        f"tc -n {s.name} qdisc add dev d0 clsact; "
        f"tc -n {s.name} filter add dev d0 egress matchall action mirred egress redirect dev v2")
+    return number
+
+
+def index():
+    """The number of a device in another namespace is not that of one here"""
+    r = Router(PFC, f"rate 10mbit {PFC}", "sysctl -qw net.ipv4.conf.all.rp_filter=0")
+    s = quiet("s")
+    number = foreign(r, s)
     tap = Tap(s, "d0")
     for _ in range(4):
         tap.send(r.two.mac, 0x800, udp(tos=96))
@@ -317,6 +322,26 @@ def index():
     r.drained()
     expect("all arrive", len(r.two.data()) - before, 16)
     r.counters("by r1 came nothing", "r1", ingress_peak=told)
+    for x in (tap.sock, s):
+        x.close()
+    r.close()
+
+
+def index_below_netem():
+    """... nor when a qdisc above has it, until the device is gone"""
+    r = Router(PFC, None)
+    s = quiet("s")
+    foreign(r, s)
+    r.tc("qdisc add dev r2 root handle 9: netem delay 500ms")
+    r.tc(f"qdisc add dev r2 parent 9:1 handle 1: sfc nobolt rate 10mbit {PFC}")
+    tap = Tap(s, "d0")
+    for _ in range(4):
+        tap.send(r.two.mac, 0x800, udp(tos=96))
+    sh(f"ip -n {s.name} link del v2; ip -n {s.name} link del d0")
+    time.sleep(.01)
+    r.counters("they are above", "r2", qlen=0, packets=0)
+    poll(lambda: r.stats("r2")["packets"] == 4, "have left")
+    r.counters("in no account", "r1", ingress_peak=0, pfc_xoff=0)
     for x in (tap.sock, s):
         x.close()
     r.close()
@@ -927,7 +952,7 @@ def buffer():
     r.close()
 
 
-TESTS = [wire, exact, priorities, vlan, index, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
+TESTS = [wire, exact, priorities, vlan, index, index_below_netem, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
          watchdog_of_band, watchdog_of_queue, watchdog_after_nopfc, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, group, changed, gone,
          unload, buffer, large_buffer, shaped, together,
          last_configured, changed_last, link_of_the_last, refused_by_the_kernel]
