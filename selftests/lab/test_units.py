@@ -36,7 +36,8 @@ class Units(unittest.TestCase):
     def test_format(self):
         self.assertEqual(units.format_time(8000), "8 us")
         self.assertEqual(units.format_rate(10**11), "100gbit")
-        self.assertEqual(units.format_size(64_500), "64.5 KB")
+        for n, text in ((999, "999 B"), (64_500, "64.5 KB"), (999_499, "999 KB"), (999_600, "1 MB"), (999_999_999, "1 GB"), (2 * 10**12, "2 TB")):
+            self.assertEqual(units.format_size(n), text)
 
 
 if __name__ == "__main__":

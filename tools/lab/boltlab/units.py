@@ -65,10 +65,12 @@ def signed_time(value):
 
 
 def format_size(n):
-    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
-        if n >= scale:
+    if n < 1000:
+        return f"{n:.0f} B"
+    for unit, scale in (("KB", 10**3), ("MB", 10**6), ("GB", 10**9)):
+        if n < 999.5 * scale:
             return f"{n / scale:.3g} {unit}"
-    return f"{n:.0f} B"
+    return f"{n / 10**12:.3g} TB"
 
 
 def format_time(ns):
