@@ -12,6 +12,7 @@ import re
 import shlex
 import tomllib
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
 from . import cpu, stats, units
@@ -590,6 +591,22 @@ TIME_SYSCTLS = {
 }
 
 
+# times of sfc that hold where its line names none: (the word they belong to, name, default)
+SFC_TIMES = (("pause", "rtt", 10**4), ("srcc", "rtt", 10**4), ("pause", "maxpause", 10**7), ("pfc", "watchdog", 2 * 10**8), ("pfc", "ignore", 2 * 10**8))
+SFC_LONGEST = 2**32 - 2       # tc takes less than 4.29 s
+
+
+def slower_line(line, n):
+    """The line of a qdisc, or a command, with its times multiplied."""
+    line = re.sub(r"(?i)(?<!\S)(\d+(?:\.\d+)?)([num]?s(?:ecs?)?)(?!\S)", lambda found: f"{Decimal(found[1]) * n:f}{found[2]}", line)
+    words = line.split()
+    for wants, name, default in SFC_TIMES if words[0] == "sfc" else ():
+        if wants in words and name not in words:
+            words += [name]
+            line += f" {name} {min(default * n, SFC_LONGEST)}ns"
+    return line
+
+
 def slow_down(s, n, where):
     """Every rate of the scenario divided by n, every time multiplied: the same in packets per round trip."""
     if s.program:
@@ -610,6 +627,8 @@ def slow_down(s, n, where):
                 setattr(table, f.name, value * n)
             elif parse is times:
                 setattr(table, f.name, [one * n for one in value])
+            elif f.name in ("qdisc", "edge_qdisc", "command"):
+                setattr(table, f.name, slower_line(value, n))
     s.host.sysctl = dict(s.host.sysctl)
     for setting, (default, most) in TIME_SYSCTLS.items():
         value = str(s.host.sysctl.get(setting, default))
