@@ -30,6 +30,9 @@ class Percentiles(unittest.TestCase):
             self.assertEqual(stats.cdf(range(1, n + 1), n), (list(range(1, n + 1)), [round(100 * k / n, 3) for k in range(1, n + 1)]))
         self.assertEqual(stats.cdf(range(1, 1001), 4), ([250, 500, 750, 1000], [25, 50, 75, 100]))
 
+    def test_summary(self):
+        self.assertEqual(stats.summary(range(1, 101)), {"mean": 50.5, "p50": 50, "p95": 95, "p99": 99, "p999": None})
+
     def test_of_fewer_than_1000_there_is_no_p999(self):
         self.assertEqual([stats.summary(range(1, n + 1))["p999"] for n in (999, 1000, 2000)], [None, 999, 1998])
 
@@ -94,7 +97,7 @@ class Window(unittest.TestCase):
         unseen = port | {"name": "s0-a", "series": None, "queue_bytes": None, "drops": 77}
         flows = [flow(10**6, finite=False) | {"id": i, "series": f"f{i}.csv", "retransmits": 500} for i in (0, 1)]
         flows += [flow(500, 50, start=start, slowdown=slow) | {"id": 2, "series": None, "retransmits": 60} for start, slow in ((100, 2.0), (1500, 9.0))]
-        self.run = {"cc": "bolt", "seed": 1, "sim_ns": 2000, "bins_bytes": [1000], "links": [port, unseen], "flows": flows, "bottleneck": "a-b",
+        self.run = {"cc": "bolt", "seed": 1, "sim_ns": 2000, "bins_bytes": [600], "links": [port, unseen], "flows": flows, "bottleneck": "a-b",
                     "control": {"src_packets": 0}}
 
     def cut(self, begin, end):
@@ -117,6 +120,8 @@ class Window(unittest.TestCase):
         found = window.cut({"runs": [self.run, self.run], "spread": []}, self.dir, 1000, None)
         self.assertEqual(found["part"], "1 us to the end of 2 us; messages left out: bolt 2 of 4")
         self.assertEqual(found["spread"][0]["fct"]["p50"], {"median": 9.0, "min": 9.0, "max": 9.0})
+        self.assertEqual((self.cut(0, 1000)["fct"]["unfinished"], len(self.cut(0, 1000)["flows"])), (0, 1))
+        self.assertEqual([b["max_bytes"] for b in self.cut(0, 2000)["fct"]["bins"]], [600])
         self.assertEqual(self.cut(100, 1500)["fct"]["p50"], 2.0)
         self.assertEqual(self.cut(101, 1501)["fct"]["p50"], 9.0)
 
@@ -126,6 +131,8 @@ class Window(unittest.TestCase):
 
     def test_shares(self):
         self.assertEqual(self.cut(500, 1500)["jain"], 0.8)
+        self.run["flows"][0]["stopped_ns"] = 1000
+        self.assertEqual([self.cut(500, end)["jain"] for end in (1000, 1500)], [0.8, None])
 
     def test_drops_and_retransmits_are_those_of_the_whole_run(self):
         (row,) = plots.headline({"runs": [self.cut(0, 1000)]})
@@ -147,9 +154,51 @@ class Control(unittest.TestCase):
         self.assertEqual(results.control(raw, {}, types.SimpleNamespace(ip=4))["rejected"], {"Time": 2})
 
 
+class Measured(unittest.TestCase):
+    """What the guest measured, by hand."""
+
+    def flows(self, sets=()):
+        """Messages of 1000 bytes from s0 at 0 and of 3000 from s1 at 2 us, until 10 us and until 30 us; an endless one."""
+        text = context.BASE.replace('"r1"', '"r0"') + '[[flow]]\nfrom = "s2"\nto = "r0"\n'
+        s, net, load = context.one(text, ["topology.senders=3", "flow.0.bytes=1000", "flow.1.bytes=3000", "flow.1.start=2us", *sets])
+        path = Path(tempfile.mkdtemp()) / "flows.txt"
+        path.write_text("# id start_ns ...\n0 0 10000 21000 - 1000 1 0 0\n1 2000 30000 42000 - 3000 2 0 0\n2 0 - - - 777 3 0 0\n")
+        return s, net, results.read_flows(path, load)
+
+    def test_slowdowns(self):
+        _, _, (short, long, endless) = self.flows()
+        # 1066 bytes at three links of 100 Gb/s, and 4 us; until the ACK 8 us and once its bytes
+        self.assertEqual((short["ideal_ns"], short["slowdown"], short["slowdown_ack"]), (4256, round(10000 / 4256, 6), round(21000 / 8086, 6)))
+        self.assertEqual((long["slowdown_ack"], long["fct_ns"]), (round(40000 / 8256, 6), 28000))
+        self.assertEqual((endless["finite"], endless["slowdown"], endless["bytes"]), (False, None, 777))
+
+    def test_makespan(self):
+        s, net, flows = self.flows()
+        serial = [8 * 1066 / 100, 8 * 3198 / 100]
+        alone = sum(serial) + min(f["ideal_ns"] - one for f, one in zip(flows, serial))
+        self.assertNotAlmostEqual(*(f["ideal_ns"] - one for f, one in zip(flows, serial)), delta=50)
+        self.assertEqual(results.makespan(flows, s, net), {"makespan_ns": 30000, "makespan_over_ideal": round(30000 / alone, 6)})
+        none = {"makespan_ns": None, "makespan_over_ideal": None}
+        self.assertEqual([results.makespan([flows[0] | other, flows[1]], s, net) for other in ({"to": "r1"}, {"end_ns": None})], [none] * 2)
+
+    def test_round_trips_are_of_one_packet(self):
+        s, _, flows = self.flows()
+        short = [flows[0] | {"start_ns": 5, "end_ack_ns": 5 + n} for n in range(100, 0, -1)]
+        self.assertEqual(results.round_trips(short + flows[1:], s), {"count": 100, "p50": 50, "p99": 99})
+
+    def test_jain_of_epochs(self):
+        s, _, _ = self.flows(["settle=0us"])
+        s.duration = 400
+        times = [0, 100, 200, 300, 400]
+        acked = ([0, 3, 5, 8, 10], [0, 2, 4, 4, 5])     # 25/26, 1, 0.5, 0.9
+        found = results.jain_epoch([flow(1, finite=False) | {"id": i} for i in (0, 1)], {i: (times, [7] * 5, a, [0] * 5) for i, a in enumerate(acked)}, s, 100)
+        self.assertEqual({k: found[k] for k in ("count", "flows", "min", "min_at_ns", "p50")},
+                         {"count": 4, "flows": 2, "min": 0.5, "min_at_ns": 200, "p50": 0.9})
+
+
 class Fct(unittest.TestCase):
     def test_bins_and_unfinished(self):
-        flows = [flow(500, 10, slowdown=1.0), flow(900, 20, slowdown=2.0), flow(5_000, 50, slowdown=4.0), flow(100)]
+        flows = [flow(500, 10, slowdown=1.0), flow(900, 20, slowdown=2.0), flow(5_000, 50, slowdown=4.0), flow(100), flow(100, finite=False)]
         result = stats.fct(flows)
         self.assertEqual((result["count"], result["unfinished"]), (3, 1))
         self.assertEqual([(b["max_bytes"], b["count"], b["p99"]) for b in result["bins"]], [(1000, 2, 2.0), (7000, 1, 4.0)])
@@ -170,6 +219,8 @@ class Fct(unittest.TestCase):
         flows = [flow(size, 10, slowdown=1.0) for size in (10, 11, 20, 21)]
         self.assertEqual([(b["above_bytes"], b["max_bytes"], b["count"]) for b in stats.fct(flows, (10, 20))["bins"]],
                          [(0, 10, 1), (10, 20, 2), (20, 21, 1)])
+        kinds = stats.fct(flows + [flow(15, 10, slowdown=1.0, kind="incast")], (10, 20))["kinds"]
+        self.assertEqual([[b["above_bytes"] for b in kinds[k]["bins"]] for k in ("flow", "incast")], [[0, 10, 20], [10]])
 
     def test_to_the_last_ack_beside_to_the_last_byte(self):
         flows = [flow(500, 10, slowdown=1.0, slowdown_ack=3.0), flow(500, 10, slowdown=2.0), flow(5_000, 10, slowdown=2.0, slowdown_ack=7.0)]
