@@ -195,6 +195,13 @@ class Measured(unittest.TestCase):
         self.assertEqual({k: found[k] for k in ("count", "flows", "min", "min_at_ns", "p50")},
                          {"count": 4, "flows": 2, "min": 0.5, "min_at_ns": 200, "p50": 0.9})
 
+    def test_marks_of_every_qdisc(self):
+        s, net, _ = self.flows()
+        port = net.ports["a"][0]
+        link = types.SimpleNamespace(ports={}, queues={})
+        for said, marks in (({"marked": 1, "ecn_mark": 2, "ce_mark": 4}, 7), ({"ecn_marked": 8}, 8), ({}, 0)):
+            self.assertEqual(results.port_entry(port, link, {(port.node, port.dev): said}, s, None, "", {})["marks"], marks)
+
 
 class Fct(unittest.TestCase):
     def test_bins_and_unfinished(self):

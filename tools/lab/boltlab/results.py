@@ -14,7 +14,7 @@ from .traffic import segment, wire_bytes
 # is what no counter tells: the tag (8), the part for switches (20), quoted IP options
 SRC_BYTES = {4: 14 + 20 + 8 + 20 + 28, 6: 14 + 40 + 8 + 20 + 48}
 BTS_BYTES = {ip: src + 4 for ip, src in SRC_BYTES.items()}
-MARK_KEYS = ("marked", "ecn_mark", "ce_mark")
+MARK_KEYS = ("marked", "ecn_mark", "ce_mark", "ecn_marked")
 
 
 def compute(cc, s, net, traffic, raw, out, wall_s, used):
