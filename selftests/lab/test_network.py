@@ -145,6 +145,8 @@ class Ideal(unittest.TestCase):
         s, net, load = context.one(context.BASE.replace('to = "r0"', 'to = "r0"\nbytes = "3000B"'), sets=["topology.rtt=8us", "topology.rate=100gbit"])
         # three packets of 1448 bytes at most, each with 52 bytes of headers and a frame of 14
         self.assertEqual(load.messages[0].ideal_ack, 8000 + -(-(3000 + 3 * 66) * 8 // 100))
+        _, _, load = context.one(context.BASE.replace('to = "r0"', 'to = "r0"\nbytes = "3000B"'), sets=["topology.core_rate=10gbit"])
+        self.assertEqual(load.messages[0].ideal_ack, 8000 + -(-(3000 + 3 * 66) * 8 // 10))
 
     def test_bulk_is_serialized_once(self):
         _, net, _ = context.one()

@@ -156,6 +156,23 @@ class Cdf(unittest.TestCase):
         self.assertEqual([line.get_label()[:10] for line in both.lines], ["one: cubic", "one: bolt:", "two: cubic", "two: bolt:"])
 
 
+class Levels(unittest.TestCase):
+    def setUp(self):
+        self.out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        self.result = make_result(self.out, samples=30)
+
+    def test_bdp(self):
+        self.assertEqual(plots.bdp_levels(self.result), [(100, "BDP")])     # 100 Gb/s, 8 us
+        self.assertEqual(charts.bdp_of(charts.runs_of([("test", self.result, self.out)])), 100_000)
+
+    def test_the_longer_queue_is_the_bottleneck_of_ports_equally_busy(self):
+        run = self.result["runs"][0]
+        port = run["links"][0]
+        run["links"] = [port | {"name": name, "utilization": used, "queue_bytes": port["queue_bytes"] | {"max": most}}
+                        for name, used, most in (("s0-a", 0.992, 1000), ("a-b", 0.991, 5000), ("b-r0", 0.97, 9000))]
+        self.assertEqual(plots.queue_port(run), "a-b")
+
+
 class Styles(unittest.TestCase):
     def test_a_congestion_control_keeps_its_colour(self):
         self.assertEqual(plots.styles(["dctcp", "bolt"]), [(2, 0), (0, 0)])

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 import context
-from boltlab import build, show, slowdown, stats
+from boltlab import build, plots, show, slowdown, stats
 from boltlab.guest import RunError
 from test_report import make_result, make_run
 
@@ -42,6 +42,9 @@ class Table(unittest.TestCase):
         self.assertEqual(list(cells(self.result)["bolt"]), [
             "congestion control", "max queue", "max queueing delay", "p50 queue", "p99 queue", "utilization", "drops",
             "retransmits", "max FCT", "makespan / ideal"])
+
+    def test_the_delay_is_what_the_link_takes_for_the_queue(self):
+        self.assertEqual(plots.drain_us(12_500, 10**11), 1)
 
     def test_the_queue_while_busy_where_the_link_is_idle_for_some_time(self):
         self.result["runs"][0]["links"][0].update(utilization=0.8, queue_bytes={"max": 9000, "mean": 1, "p50": 0, "p99": 8000, "busy_p50": 2000, "busy_p99": 8500})
@@ -105,6 +108,11 @@ class Foreign(unittest.TestCase):
 
 
 class Whole(unittest.TestCase):
+    def test_round_trips_of_a_hundred(self):
+        run = {"cc": "bolt", "fct": {"rtt_ns": {"count": 100, "p50": 8100, "p99": 9900}}}
+        self.assertEqual(show.round_trips({"runs": [run, {"cc": "x", "fct": {"rtt_ns": run["fct"]["rtt_ns"] | {"count": 99}}}]}),
+                         ["  bolt: round trips of messages of one packet: p50 8.1 us, p99 9.9 us"])
+
     def test_fairness_by_epoch(self):
         result = make_result(Path(tempfile.mkdtemp(prefix="lab-test-")))
         result["runs"][1]["jain_epochs"] = [{"epoch_ns": 200_000, "count": 30, "min": 0.95, "min_at_ns": 3_000_000, "p50": 0.99999},

@@ -214,7 +214,28 @@ class Tables(unittest.TestCase):
         self.assertEqual([(r["topology.rate"], r["seeds"], r["mean"]) for r in queue], [("1gbit", "2", "1500"), ("2gbit", "2", "3500")])
         self.assertAlmostEqual(float(queue[0]["ci95"]), 12.7062 * 500, delta=0.1)
         self.assertAlmostEqual(float(queue[0]["low"]), 1500 - 12.7062 * 500, delta=0.1)
+        self.assertAlmostEqual(float(queue[0]["high"]), 1500 + 12.7062 * 500, delta=0.1)
         self.assertIn("1.5 KB ± 6.4 KB", said)
+
+    def test_every_column_is_of_its_figure(self):
+        result = make_result(self.out)
+        run = result["runs"][1]
+        result["runs"] = [run]
+        done = [f for f in run["flows"] if f["fct_ns"] is not None]
+        for n, f in enumerate(done):
+            f.update(fct_ns=1001 + n, slowdown=2.0 + n, slowdown_ack=200.0 + n, bytes=500 + 1000 * (n % 2))
+        run["flows"].append(run["flows"][3] | {"finite": False})
+        run["fct"] = stats.fct(run["flows"], (1000,))
+        run["programs"] = [{"start_ns": 3000, "end_ns": 10_000}, {"start_ns": 3000, "end_ns": None}]
+        found = tables.measures(result)
+        n = len(done)
+        self.assertEqual((found["finished"], found["unfinished"], found["fct_max_ns"], found["fct_p50_ns"]), (n, 1, 1000 + n, 1000 + n // 2 + n % 2))
+        self.assertEqual([found[f"slowdown_{k}"] for k in ("mean", "p50", "p99")], [run["fct"][k] for k in ("mean", "p50", "p99")])
+        self.assertEqual([found[f"slowdown_ack_{k}"] - found[f"slowdown_{k}"] for k in ("mean", "p50", "p99")], [198] * 3)
+        above = [run["fct"]["bins"][i]["p50"] for i in (0, 1)]
+        self.assertEqual([found[f"slowdown_p50_above_{b}_bytes"] for b in (0, 1000)], above)
+        self.assertNotEqual(*above)
+        self.assertEqual((found["program_0_ns"], found["program_1_ns"]), (7000, None))
 
     def test_results_of_something_else_are_refused(self):
         self.text += b"#"
