@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -17,7 +18,7 @@ from pathlib import Path
 from unittest import mock
 
 import context
-from boltlab import build, cli, guest, plan, runner, schema
+from boltlab import build, cli, doctor, guest, plan, runner, schema
 from context import LAB, lab
 
 
@@ -156,6 +157,22 @@ class Keeps(unittest.TestCase):
         self.assertEqual(set(ran), {10**6})
         self.assertEqual((out / "scenario.toml").read_text(), context.BASE)
 
+    def test_the_spread_of_two_seeds(self):
+        for seeds in ((3,), (3, 4)):
+            out = Path(tempfile.mkdtemp(prefix="lab-test-")) / "out"
+
+            def run_all(scenarios, *_):
+                for _, s in scenarios:
+                    (out / s.directory).mkdir()     # pylint: disable=cell-var-from-loop
+                return [({"seed": s.seed, "directory": s.directory}, []) for _, s in scenarios], []
+
+            with mock.patch.object(runner.build, "everything"), mock.patch.object(runner.modules, "beside", lambda *_: mock.Mock(kernel_release="6.12")), \
+                    mock.patch.object(runner.ask, "check_settings"), mock.patch.object(runner, "versions", lambda _: {}), \
+                    mock.patch.object(runner, "spreads", len), mock.patch.object(runner, "run_all", run_all):
+                runner.run(context.write(context.BASE), out, seeds=seeds, drawn=False)
+            result = json.loads((out / "result.json").read_text())
+            self.assertEqual((result["seeds"], result.get("spread")), (list(seeds), 2 if len(seeds) == 2 else None))
+
 
 class Ends(unittest.TestCase):
     def test_what_nohup_ignores_stays_ignored(self):
@@ -177,6 +194,14 @@ class Ends(unittest.TestCase):
             self.assertGreater(int(command[command.index("--timeout") + 1]), 86400 * 365)
 
 
+class Again(unittest.TestCase):
+    def test_the_command_of_a_result_says_the_same(self):
+        words = shlex.split(runner.command(Path("flow-join.toml"), ["bolt", "cubic"], ["topology.mtu=9000", 'switch.qdisc=sfc "a b"'], (1, 7), "6.1", "qemu", 10, 2, ["m.ko"]))
+        args = cli.parser().parse_args(words[1:])
+        self.assertEqual((words[0], args.what, args.scenario, cli.congestion_controls(args.cc), args.sets, args.seeds, args.kernel, args.backend, args.slow, args.cpus, args.own),
+                         (build.COMMAND, "run", "flow-join.toml", ["bolt", "cubic"], ["topology.mtu=9000", 'switch.qdisc=sfc "a b"'], (1, 7), "6.1", "qemu", 10, 2, ["m.ko"]))
+
+
 class Doctor(unittest.TestCase):
     def test_machines_that_the_lab_is_not_for(self):
         with mock.patch.object(platform, "machine", lambda: "aarch64"), \
@@ -185,6 +210,19 @@ class Doctor(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertTrue(result.stdout.startswith("missing  an x86_64 CPU: this one is aarch64\n"
                                                  "warning  Fedora Linux 42: the packages named here are of Debian 12 and 13\n"), result.stdout)
+
+    def test_what_is_missing_and_the_command_for_it(self):
+        fix, qemu, small = "fix with: sudo apt-get install pkg\n", "for --backend qemu: sudo apt-get install emulator\n", "warning  1.0 GB free for the cache"
+        for lacking, writable, free, shm, status, says in ((False, True, 5, 3, 0, ()), (True, True, 5, 3, 1, (fix, qemu)), (False, False, 5, 3, 1, ("missing  cache ",)),
+                                                           (False, True, 1, 3, 0, (small,)), (False, True, 5, 1, 0, ("warning  /dev/shm: 1.0 GB",))):
+            needs = [(what, lambda: not lacking, "pkg") for what in ("one thing", "another")]
+            with mock.patch.object(doctor, "NEEDS", needs), mock.patch.object(doctor, "qemu_needs", lambda _: [("QEMU", lambda: not lacking, "emulator")]), \
+                    mock.patch.object(os, "access", lambda *_, **__: writable), mock.patch.object(platform, "machine", lambda: "x86_64"), \
+                    mock.patch.object(shutil, "disk_usage", lambda _: mock.Mock(free=free * 10**9)), \
+                    mock.patch.object(os, "statvfs", lambda _: mock.Mock(f_bavail=shm * 10**9, f_frsize=1, f_flag=0)):
+                result = lab("doctor")
+            self.assertEqual(result.returncode, status, result.stdout)
+            self.assertEqual([s for s in (fix, qemu, small, "missing  cache ", "warning  /dev/shm: 1.0 GB") if s in result.stdout], list(says), result.stdout)
 
     def test_a_libc_that_nothing_is_linked_with_statically(self):
         without = subprocess.CompletedProcess([], 0, "libc.a\n")

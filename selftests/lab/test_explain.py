@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Where a message's time went: what is made of the link device's records, and what is refused."""
 
+import contextlib
+import io
 import json
 import tempfile
 import unittest
@@ -193,7 +195,7 @@ class Command(unittest.TestCase):
         self.dir = Path(tempfile.mkdtemp(prefix="lab-test-"))
         (self.dir / "bolt").mkdir()
         parts = [{"cause": "queue", "where": "a-b", "ns": 750}, {"cause": "propagation", "where": "s0-a", "ns": 250}]
-        message = {"id": 0, "from": "s0", "to": "r0", "bytes": 9, "start_ns": 0, "end_ns": 1000, "fct_ns": 1000}
+        message = {"id": 0, "from": "s0", "to": "r0", "bytes": 9, "start_ns": 500, "end_ns": 1500, "fct_ns": 1000}
         told = {"lost": 0, "messages": [message | {"parts": parts, "timeline": []}, message | {"id": 1, "end_ns": None, "fct_ns": None, "unknown": "it did not end"}]}
         (self.dir / "bolt" / "explain.json").write_text(json.dumps(told))
         self.result = {"runs": [{"cc": "bolt", "directory": "bolt", "explain": {"file": "bolt/explain.json"}}]}
@@ -201,10 +203,14 @@ class Command(unittest.TestCase):
     def test_text(self):
         entry = explain.recorded(self.result, self.dir, None)[0][1]["messages"][0]
         lines = explain.text("bolt", entry).splitlines()
-        self.assertEqual(lines[0], "bolt: message 0: 9 bytes from s0 to r0, 1.000 us from 0.000 us on")
+        self.assertEqual(lines[0], "bolt: message 0: 9 bytes from s0 to r0, 1.000 us from 0.500 us on")
         self.assertEqual(lines[2].split(), ["queue", "a-b", "0.750", "75.0%"])
         self.assertEqual(lines[-2].split(), ["sum", "1.000"])
         self.assertEqual(lines[-1], "The largest part, 75%, was the queue of port a-b.")
+
+    def test_status_is_whether_the_message_is_explained(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual([explain.main(self.result, self.dir, number, None, False) for number in (0, 1, None)], [0, 1, 0])
 
     def test_every_cause_has_words(self):
         self.assertLessEqual({cause for _, cause in explain.STATES} | {"earlier messages", "serialization", "propagation", "receiver"}, set(explain.CAUSES))

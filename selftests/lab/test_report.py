@@ -165,6 +165,14 @@ class Levels(unittest.TestCase):
         self.assertEqual(plots.bdp_levels(self.result), [(100, "BDP")])     # 100 Gb/s, 8 us
         self.assertEqual(charts.bdp_of(charts.runs_of([("test", self.result, self.out)])), 100_000)
 
+    def test_lines_are_of_their_percentile(self):
+        runs = charts.runs_of([("test", self.result, self.out)])
+        for b in runs[0].entry["fct"]["bins"]:
+            b.update(p99=99, p95=95, p50=50)
+        sizes = next(c for c in charts.completion_charts(runs) if c["id"] == "sizes")
+        self.assertEqual({line["label"]: line["v"][0] for t in sizes["tables"] for line in t["lines"] if line["label"].startswith("cubic")},
+                         {"cubic, 99 %": 99, "cubic, 95 %": 95, "cubic, median": 50})
+
     def test_the_longer_queue_is_the_bottleneck_of_ports_equally_busy(self):
         run = self.result["runs"][0]
         port = run["links"][0]
