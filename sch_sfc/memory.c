@@ -216,9 +216,13 @@ void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
 	u32 buffer = cfg ? cfg->buffer : 0;
 	bool shares = buffer || q->buffer.size;
 	bool pfc = cfg && cfg->pfc.prios;
+	bool anew = !q->mem != !(buffer || pfc);
 
-	if (q->mem)
+	/* other CPUs use both accounts meanwhile: what is counted, and stays so, is not walked */
+	if (q->mem && anew)
 		sfc_memory_recount(sch, false);
+	else if (!buffer)
+		sfc_buffer_change(q, -q->buffer.bytes);
 	q->buffer.size = buffer;
 	q->buffer.alpha = cfg ? cfg->alpha : 0;
 	q->mem = buffer || pfc ? mem : NULL;
@@ -227,8 +231,10 @@ void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
 	q->pfc = pfc ? xa_load(&mem->devices, qdisc_dev(sch)->ifindex) : NULL;
 	if (!pfc)
 		memset(q->pfc_watch, 0, sizeof(q->pfc_watch));
-	if (q->mem)
+	if (q->mem && anew)
 		sfc_memory_recount(sch, true);
+	else if (buffer)
+		sfc_buffer_change(q, sfc_qos_until(&q->qos, SFC_BAND_HIGH) - q->buffer.bytes);
 }
 
 /*

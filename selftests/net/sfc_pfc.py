@@ -299,7 +299,8 @@ def index():
     tap.sock.close()
     sh(f"ip -n {s.name} link del v2; ip -n {s.name} link del d0")
     time.sleep(.01)
-    r.change("r2", "limit 15mb")
+    r.change("r2", "nopfc")
+    r.change("r2", PFC)
     r.counters("they wait", "r2", qlen=3)
     r.counters("in no account", "r1", ingress_peak=0, pfc_xoff=0)
     r.change("r2", "rate 10mbit")
@@ -758,6 +759,27 @@ def changed():
     r.close()
 
 
+def unchanged():
+    """A change leaves what is in an account as it is, and counts what comes to one"""
+    there = f"buffer {64 * 2 * SIZE}b"
+    r = Router(f"{PFC} buffer 1gb", f"rate 1mbit {PFC} buffer {64 * 2 * 3 * SIZE}b")
+    r.send(9)
+    # the buffer's account has news for the other port every third packet
+    r.counters("XOFF, and as published", "r1", pfc_xoff=1, ingress_bytes=8 * SIZE, buffer_used=6 * SIZE)
+    poll(lambda: r.stats("r2")["qlen"] == 4, "four have left")
+    r.change("r2", "ttl 63")
+    r.counters("untouched", "r1", pfc_xoff=1, pfc_xon=0, ingress_bytes=4 * SIZE, buffer_used=6 * SIZE, buffer_peak=6 * SIZE)
+    # each may come and go while the other stays
+    for words, ingress in (("buffer off", 4), (f"{there} nopfc", 4), ("buffer off", 0), (there, 4), (PFC, 4)):
+        r.change("r2", words)
+        r.counters(words, "r1", ingress_bytes=ingress * SIZE, buffer_used=0 if words == "buffer off" else 4 * SIZE)
+    r.counters("they wait", "r2", qlen=4)
+    r.change("r2", "rate 1gbit")
+    r.drained()
+    r.counters("empty", "r1", ingress_bytes=0, ingress_peak=8 * SIZE, buffer_used=0)
+    r.close()
+
+
 def gone():
     """Devices, qdiscs and namespaces go while frames and packets are on their way"""
     r = Router(PFC, f"rate 1mbit {PFC}")
@@ -953,7 +975,7 @@ def buffer():
 
 
 TESTS = [wire, exact, priorities, vlan, index, index_below_netem, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
-         watchdog_of_band, watchdog_of_queue, watchdog_after_nopfc, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, group, changed, gone,
+         watchdog_of_band, watchdog_of_queue, watchdog_after_nopfc, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, group, changed, unchanged, gone,
          unload, buffer, large_buffer, shaped, together,
          last_configured, changed_last, link_of_the_last, refused_by_the_kernel]
 
