@@ -6,7 +6,6 @@
 #ifndef _BOLT_MSG_H
 #define _BOLT_MSG_H
 
-#include <linux/types.h>
 #include <linux/string.h>
 #include <linux/in.h>
 

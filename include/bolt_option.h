@@ -6,7 +6,6 @@
 #ifndef _BOLT_OPTION_H
 #define _BOLT_OPTION_H
 
-#include <linux/types.h>
 #include <linux/string.h>
 
 #include <uapi/linux/bolt.h>

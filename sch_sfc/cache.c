@@ -22,13 +22,11 @@
  * per packet, with the latest end of all pauses.
  */
 #include <linux/jhash.h>
-#include <linux/netdevice.h>
 #include <linux/random.h>
 #include <linux/seqlock.h>
 #include <linux/slab.h>
 #include <net/l3mdev.h>
 
-#include <bolt_msg.h>
 #include "memory.h"
 #include "trace.h"
 

@@ -12,7 +12,6 @@
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
-#include <net/ipv6.h>
 
 #include "memory.h"
 #include "port.h"

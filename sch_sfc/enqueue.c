@@ -16,11 +16,8 @@
  * has taken.  Hence a device below that takes many packets at once and has no byte queue limits
  * hides its queue from the algorithm; see Documentation/sch_sfc.rst.
  */
-#include <linux/netdevice.h>
-#include <linux/prandom.h>
 #include <net/inet_ecn.h>
 #include <net/pkt_cls.h>
-#include <net/tcp.h>
 
 #include "backlog.h"
 #include "memory.h"

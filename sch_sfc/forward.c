@@ -9,7 +9,6 @@
 #include <linux/hash.h>
 #include <linux/inetdevice.h>
 #include <linux/jiffies.h>
-#include <linux/netdevice.h>
 #include <net/ip.h>
 #include <net/route.h>
 

@@ -8,13 +8,9 @@
 #include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 #include <linux/udp.h>
-#include <net/ip.h>
-#include <net/ipv6.h>
 
 #include <bolt_ctl.h>
-#include <bolt_msg.h>
 #include "hold.h"
-#include "packet.h"
 
 static void sfc_hold_report(const struct sfc_hold *h, const struct sfc_flow *flow)
 {

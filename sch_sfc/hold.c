@@ -26,11 +26,9 @@
 #include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/rtnetlink.h>
-#include <net/netlink.h>
 
 #include <bolt_ctl.h>
 #include "hold.h"
-#include "packet.h"
 
 #define SFC_HOLD_KEPT	64	/* packets of paused flows that one dequeue moves */
 

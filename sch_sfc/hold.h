@@ -18,10 +18,6 @@
 #define _SFC_HOLD_H
 
 #ifdef __KERNEL__
-#include <linux/siphash.h>
-#include <net/pkt_sched.h>
-
-#include <uapi/linux/pkt_sch_sfc.h>
 #include "packet.h"
 #endif
 #include <bolt_pause.h>

@@ -4,10 +4,8 @@
  * Latency" (NSDI '23).  Its life here; what it does with packets is in enqueue.c and queue.c.
  */
 #include <linux/module.h>
-#include <linux/netdevice.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
-#include <linux/siphash.h>
 #include <net/net_namespace.h>
 #include <net/pkt_cls.h>
 

@@ -5,10 +5,8 @@
 
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
-#include <linux/interrupt.h>
 
 #include "packet.h"
-#include "pfc.h"
 
 /*
  * A device with "pfc", and the neighbour at its other end.  Allocated objects live as long as the

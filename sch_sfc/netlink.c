@@ -3,8 +3,6 @@
  * Options and statistics: everything is parsed into a copy and checked (config.c) as a
  * whole, then committed with the tree locked; a refusal leaves no trace.
  */
-#include <net/netlink.h>
-
 #include "memory.h"
 #include "port.h"
 

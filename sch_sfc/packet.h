@@ -3,10 +3,8 @@
 #ifndef _SFC_PACKET_H
 #define _SFC_PACKET_H
 
-#include <linux/skbuff.h>
 #include <net/ipv6.h>
 
-#include <bolt_msg.h>
 #include "sfc.h"
 
 /* The flow of a packet, as a control message quotes it */

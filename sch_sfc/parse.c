@@ -22,7 +22,6 @@
 #include <net/checksum.h>
 #include <net/dsfield.h>
 #include <net/ip.h>
-#include <net/ipv6.h>
 
 #include <bolt_ip6.h>
 #include <bolt_keys.h>

@@ -3,14 +3,12 @@
 #ifndef _SFC_PARSE_H
 #define _SFC_PARSE_H
 
-#include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <net/dsfield.h>
 #include <net/ip.h>
 #include <net/tcp.h>
 
-#include <bolt_option.h>
 #include "packet.h"
 
 /*

@@ -14,9 +14,6 @@
  * and it is still before the packet joins the queue, which is what counts: N senders
  * that arrive at once are notified at once, not one per departure (section 2.3).
  */
-#include <linux/siphash.h>
-
-#include <bolt_msg.h>
 #include "backlog.h"
 #include "memory.h"
 #include "nat.h"

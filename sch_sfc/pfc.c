@@ -19,10 +19,8 @@
  * Open vSwitch, which drop them.  Those to a link of a bond or a team count as the latter's.
  */
 #include <linux/etherdevice.h>
-#include <linux/netdevice.h>
 #include <linux/pkt_sched.h>
 
-#include <bolt_msg.h>
 #include "memory.h"
 
 /* --- PAUSE frames to the neighbour --- */

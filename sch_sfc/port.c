@@ -23,7 +23,6 @@
  * Membership is protected by RTNL.  Members of struct sfc_queue that packets use change with the
  * tree locked, and a port is freed after its last member has left it, so packets need no reference.
  */
-#include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 

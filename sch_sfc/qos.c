@@ -13,7 +13,6 @@
  */
 #include <net/pkt_cls.h>
 
-#include "packet.h"
 #include "queue.h"
 
 /*

@@ -22,7 +22,6 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/time64.h>
-#include <linux/types.h>
 
 #include <uapi/linux/pkt_sch_sfc.h>
 

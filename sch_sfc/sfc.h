@@ -17,12 +17,9 @@
 #include <net/sch_generic.h>
 
 #include <bolt_option.h>
-#include <uapi/linux/pkt_sch_sfc.h>
 #include "cache.h"
 #include "config.h"
-#include "decide.h"
 #include "estimator.h"
-#include "pause.h"
 #include "pfc.h"
 #include "qos.h"
 #include "share.h"

@@ -25,15 +25,11 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/netfilter/nf_conntrack_common.h>
-#include <linux/siphash.h>
 #include <linux/udp.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
-#include <net/ipv6.h>
 
-#include <bolt_msg.h>
 #include "nat.h"
-#include "packet.h"
 #include "trace.h"
 
 #define SFC_SIGNAL_TOS	(48 << 2)	/* CS6, network control */

@@ -7,13 +7,10 @@
 #define _TCP_BOLT_H
 
 #include <linux/bpf.h>
-#include <linux/netfilter.h>
-#include <net/tcp.h>
 
 #include <uapi/linux/bolt_netlink.h>
 #include "bolt_option.h"
 #include "flow.h"
-#include "net.h"
 
 /* The RTT sample of an ACK, from the option */
 struct bolt_rtt {

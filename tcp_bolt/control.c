@@ -12,7 +12,6 @@
 
 #include <bolt_ctl.h>
 #include "bolt.h"
-#include "bolt_msg.h"
 
 /* *@about is set to the connection that the message is about, with a reference, if one is found */
 static enum bolt_mib_item bolt_control_handle(struct bolt_net *bn, struct sk_buff *skb,

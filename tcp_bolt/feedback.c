@@ -14,7 +14,6 @@
  */
 
 #include "bolt.h"
-#include "bolt_msg.h"
 #include "trace.h"
 
 /*

@@ -5,14 +5,12 @@
 
 #include <linux/llist.h>
 #include <linux/rhashtable.h>
-#include <linux/workqueue.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
 #include "bolt_pause.h"
 #include "brownfield.h"
 #include "cap.h"
-#include "core.h"
 #include "echo.h"
 #include "net.h"
 

@@ -8,8 +8,6 @@
  * check of the TCP header.
  */
 
-#include <net/ipv6.h>
-
 #include "bolt_ip6.h"
 #include "bolt.h"
 
