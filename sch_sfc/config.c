@@ -287,17 +287,6 @@ static void sfc_config_derive_dre(const struct sfc_config *cfg, const struct sfc
 	sfc_dre_set(dre, &server, on ? cfg->tau_ns : 0, qtg);
 }
 
-static void sfc_config_derive_srcc(const struct sfc_config *cfg, const struct sfc_alg_cfg *alg,
-				   struct sfc_srcc_cfg *srcc)
-{
-	*srcc = (struct sfc_srcc_cfg){
-		.threshold = cfg->srcc,
-		.floor = alg->ccthresh,
-		.delay_ns = cfg->srcc_delay_ns ?: cfg->rtt_ns / SFC_SRCC_LINKS_IN_RTT,
-		.window_ns = cfg->srcc_window_ns ?: cfg->rtt_ns * SFC_SRCC_WINDOW_RTTS,
-	};
-}
-
 /*
  * Largest backlog, including the packet that arrives, for the fast path: sfc_fastpath_check().  0:
  * no fast path.
@@ -318,12 +307,18 @@ static u32 sfc_config_uncongested(const struct sfc_sched *q)
 static void sfc_config_apply(struct Qdisc *sch, const struct sfc_alg_cfg *alg)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	const struct sfc_config *cfg = &q->cfg;
 
 	q->alg = *alg;
-	sfc_config_derive_pause(&q->cfg, alg, &q->pause);
-	sfc_config_derive_dre(&q->cfg, alg, &q->dre);
-	sfc_config_derive_srcc(&q->cfg, alg, &q->srcc_cfg);
-	sfc_qos_update(sch, &q->cfg, alg->mtu);
+	sfc_config_derive_pause(cfg, alg, &q->pause);
+	sfc_config_derive_dre(cfg, alg, &q->dre);
+	q->srcc_cfg = (struct sfc_srcc_cfg){
+		.threshold = cfg->srcc,
+		.floor = alg->ccthresh,
+		.delay_ns = cfg->srcc_delay_ns ?: cfg->rtt_ns / SFC_SRCC_LINKS_IN_RTT,
+		.window_ns = cfg->srcc_window_ns ?: cfg->rtt_ns * SFC_SRCC_WINDOW_RTTS,
+	};
+	sfc_qos_update(sch, cfg, alg->mtu);
 	q->uncongested_bytes = sfc_config_uncongested(q);
 	/* sfc_port_find_ring() enables it again */
 	q->ring = (struct sfc_ring){ };

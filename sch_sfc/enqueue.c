@@ -26,20 +26,9 @@
 #include "queue.h"
 
 /*
- * Packets wait for a CPU: one that runs the qdisc, or since 6.19 the one that enqueues a batch of
- * other CPUs' packets before any is dequeued.  A leaf of a qdisc that schedules waits for it.
- */
-static bool sfc_waits_for_cpu(struct Qdisc *sch, struct Qdisc *root)
-{
-	const struct sfc_sched *q = qdisc_priv(sch);
-
-	return root && (q->wait == SFC_WAIT_BATCH ||
-			(q->wait == SFC_WAIT_UNKNOWN && qdisc_is_running(root)));
-}
-
-/*
  * Find out whether the packets wait for the link, or for a CPU.  Packets that arrive while another
- * CPU runs the qdisc, with the device's queue open, wait for that CPU: this is lock contention, not
+ * CPU runs the qdisc, with the device's queue open, wait for that CPU, or since 6.19 for the one
+ * that enqueues a batch of other CPUs' packets before any is dequeued: this is lock contention, not
  * congestion, and is not signalled.  The backlog counts as the link's as soon as the device's queue
  * is found stopped or a packet was requeued, and from then on until the queue is empty.  A port
  * that shapes, or is the leaf of a qdisc that schedules, always waits for the link.  The paper has
@@ -54,7 +43,9 @@ static void sfc_find_wait(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 	if (q->alg.paper || !skb_queue_empty(&(root ?: sch)->gso_skb) ||
 	    netif_xmit_frozen_or_stopped(skb_get_tx_queue(qdisc_dev(sch), skb)))
 		q->wait = SFC_WAIT_LINK;
-	else if (!q->cfg.rate_bps && sfc_waits_for_cpu(sch, root))
+	else if (!q->cfg.rate_bps && root &&
+		 (q->wait == SFC_WAIT_BATCH ||
+		  (q->wait == SFC_WAIT_UNKNOWN && qdisc_is_running(root))))
 		q->wait = SFC_WAIT_CPU;
 }
 
@@ -152,7 +143,9 @@ static __always_inline u8 sfc_run_bolt(struct Qdisc *sch, const struct sk_buff *
 		.queue = fast ? 0 : sfc_backlog_of(sch, pkt->band),
 		.segs = fast ? 1 : sfc_segs(skb),
 		.flags = pkt->flags,
-		.can_src = !fast && sfc_can_src(q, pkt),
+		/* this port can send SRC, and the packet has a t_data_tx to echo */
+		.can_src = !fast && q->cfg.flags & TC_SFC_F_SRC && q->alg.rate.kbps &&
+			   pkt->t_data_tx,
 	};
 
 	in.size = qdisc_pkt_len(skb) + in.segs * q->cfg.overhead;

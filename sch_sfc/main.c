@@ -17,7 +17,6 @@
 static void sfc_reset(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	int i;
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	sfc_queue_purge(sch);
@@ -31,8 +30,6 @@ static void sfc_reset(struct Qdisc *sch)
 	q->high_ahead = 0;
 	q->wait = SFC_WAIT_NOTHING;
 	q->stats.backlog_peak = 0;
-	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
-		q->qos.band[i].peak = 0;
 }
 
 static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)

@@ -110,12 +110,6 @@ void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now);
 void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
 		      u64 now);
 
-/* Can this port send SRC, and does the packet have a t_data_tx to echo? */
-static inline bool sfc_can_src(const struct sfc_sched *q, const struct sfc_pkt *pkt)
-{
-	return q->cfg.flags & TC_SFC_F_SRC && q->alg.rate.kbps && pkt->t_data_tx;
-}
-
 /* The band of a data packet by its DSCP alone, or the default */
 static inline unsigned int sfc_band_of_dscp(const struct sfc_sched *q, const struct sfc_pkt *pkt)
 {

@@ -227,17 +227,10 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 		return;
 	}
 
-	switch (proto) {
-	case IPPROTO_TCP:
+	if (proto == IPPROTO_TCP)
 		sfc_parse_tcp(skb, pkt, l4_len);
-		break;
-	case IPPROTO_UDP:
-	case IPPROTO_UDPLITE:
-	case IPPROTO_DCCP:
-	case IPPROTO_SCTP:
+	else if (proto > 0 && bolt_msg_has_ports(proto))
 		sfc_parse_ports(skb, pkt, proto, l4_len, port);
-		break;
-	}
 }
 
 /*

@@ -29,16 +29,6 @@ u64 sfc_flow_hash(const struct sfc_sched *q, struct sfc_flow f, u32 vrf)
 	return (siphash(&f, sizeof(f), &q->flow_key) ^ vrf) ?: 1;
 }
 
-/* SFC-P: PAUSE the NIC of the sender, if it is at a port of this switch that converts. */
-static bool sfc_pause_by_pfc(struct Qdisc *sch, const struct sk_buff *skb,
-			     const struct sfc_pkt *pkt, u32 pause_ns, u64 now)
-{
-	struct sfc_pfc *pfc = sfc_memory_ingress(sch, skb);
-
-	return pfc && READ_ONCE(pfc->cfg.convert) &&
-	       sfc_pfc_ask(pfc, sfc_prio_of(skb, pkt), pause_ns, now);
-}
-
 /*
  * Did IP bring the packet here, by its destination?  The sender of a frame that a bridge or Open
  * vSwitch forwards chooses its MAC address apart from the destination.  So does one that uses this
@@ -92,6 +82,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 	};
 	u64 hash = sfc_flow_hash(q, pkt->flow, vrf);
 	enum sfc_signal_verdict verdict;
+	struct sfc_pfc *pfc;
 
 	if (max(local_ns, cached_ns) > msg.pause_ns) {	/* lines 18-19 */
 		msg.pause_ns = max(local_ns, cached_ns);
@@ -100,7 +91,10 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 		msg.flags = BOLT_CTL_F_CACHEABLE;
 	}
 
-	if (sfc_pause_by_pfc(sch, skb, pkt, msg.pause_ns, now))
+	/* SFC-P: PAUSE the NIC of the sender, if it is at a port of this switch that converts */
+	pfc = sfc_memory_ingress(sch, skb);
+	if (pfc && READ_ONCE(pfc->cfg.convert) &&
+	    sfc_pfc_ask(pfc, sfc_prio_of(skb, pkt), msg.pause_ns, now))
 		return;
 	/* a BTS carries the rate of this link */
 	if (!q->alg.rate.kbps)

@@ -62,17 +62,6 @@ static bool sfc_pfc_say(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u
 	return f->vector;
 }
 
-static struct sk_buff *sfc_pfc_alloc(const struct net_device *dev)
-{
-	unsigned int room = LL_RESERVED_SPACE(dev);
-	struct sk_buff *skb;
-
-	skb = alloc_skb(room + SFC_PFC_FRAME + dev->needed_tailroom, GFP_ATOMIC);
-	if (skb)
-		skb_reserve(skb, room);
-	return skb;
-}
-
 static bool sfc_pfc_xmit(struct sk_buff *skb, struct net_device *dev,
 			 const struct sfc_pfc_frame *f)
 {
@@ -96,17 +85,21 @@ static void sfc_pfc_task(struct tasklet_struct *t)
 	struct sk_buff *skb = NULL;
 	struct net_device *dev;
 	struct sfc_pfc_frame f;
+	unsigned int room;
 	bool news = false;
 
 	spin_lock(&pfc->lock);
 	dev = pfc->dev;
 	if (dev && pfc->rate.bytes_ps) {
 		now = ktime_get_ns();
-		skb = sfc_pfc_alloc(dev);
-		if (skb)
+		room = LL_RESERVED_SPACE(dev);
+		skb = alloc_skb(room + SFC_PFC_FRAME + dev->needed_tailroom, GFP_ATOMIC);
+		if (skb) {
+			skb_reserve(skb, room);
 			news = sfc_pfc_say(pfc, &f, now, &again_ns);
-		else
+		} else {
 			again_ns = now + SFC_PFC_RETRY_NS;
+		}
 		pfc->stats.failed += !skb;
 		if (again_ns != U64_MAX)
 			hrtimer_start(&pfc->timer, ns_to_ktime(again_ns), HRTIMER_MODE_ABS_SOFT);

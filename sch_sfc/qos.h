@@ -89,7 +89,7 @@ static inline void sfc_qos_set(struct sfc_qos *q, u8 n, const u8 *weights, u32 m
 	}
 }
 
-/* Tokens, and what bands owe each other, are forgotten. */
+/* Tokens, peaks, and what bands owe each other, are forgotten. */
 static inline void sfc_qos_reset(struct sfc_qos *q)
 {
 	unsigned int i;
@@ -101,6 +101,7 @@ static inline void sfc_qos_reset(struct sfc_qos *q)
 		q->band[i].strict_seen = 0;
 		q->band[i].took = 0;
 		q->band[i].deficit = 0;
+		q->band[i].peak = q->band[i].bytes;
 	}
 }
 

@@ -99,12 +99,6 @@ static __always_inline struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, 
 
 /* --- order of service --- */
 
-/* How many packets had joined before the head of data band @i, which is not empty */
-static u32 sfc_queue_arrival(const struct sfc_sched *q, unsigned int i)
-{
-	return sfc_skb_cb(q->bands[i].head)->arrival;
-}
-
 /*
  * Levels: the first band that has a packet, but one in SFC_LEVELS_TURN packets is the oldest, so
  * that none waits for ever.  As a message only goes on to later bands, and the oldest has none of
@@ -119,7 +113,8 @@ static unsigned int sfc_queue_next_level(struct sfc_sched *q)
 		return first;
 	for (set = q->qos.busy; set; set &= set - 1) {
 		i = __ffs(set);
-		if ((s32)(sfc_queue_arrival(q, i) - sfc_queue_arrival(q, first)) < 0)
+		if ((s32)(sfc_skb_cb(q->bands[i].head)->arrival -
+			  sfc_skb_cb(q->bands[first].head)->arrival) < 0)
 			first = i;
 	}
 	return first;
@@ -138,18 +133,6 @@ static noinline unsigned int sfc_queue_next_band(struct sfc_sched *q)
 	i = sfc_qos_next(&q->qos);
 	sfc_qos_pay(&q->qos, i, qdisc_pkt_len(q->bands[i].head));
 	return i;
-}
-
-/* The next packet of the data bands */
-static __always_inline struct sk_buff *sfc_queue_remove_data(struct Qdisc *sch)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	if (!q->qos.busy)
-		return NULL;
-	if (sfc_has_bands(q))
-		return sfc_queue_remove_from(sch, sfc_queue_next_band(q));
-	return sfc_queue_remove_from(sch, 0);
 }
 
 /*
@@ -180,7 +163,12 @@ static __always_inline struct sk_buff *sfc_queue_remove(struct Qdisc *sch)
 		sfc_high_sent(sch, qdisc_pkt_len(skb));
 		return skb;
 	}
-	skb = sfc_queue_remove_data(sch);
+	if (!q->qos.busy)
+		return NULL;
+	if (sfc_has_bands(q))
+		skb = sfc_queue_remove_from(sch, sfc_queue_next_band(q));
+	else
+		skb = sfc_queue_remove_from(sch, 0);
 	if (skb && q->high_ahead)
 		q->high_ahead -= min(q->high_ahead, qdisc_pkt_len(skb));
 	return skb;

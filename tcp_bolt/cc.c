@@ -67,11 +67,9 @@ static bool bolt_more_to_come(const struct sock *sk)
 	const struct socket *sock = READ_ONCE(sk->sk_socket);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tp->nonagle & TCP_NAGLE_CORK)
-		return true;
-	if (tp->pushed_seq != tp->write_seq && !(sk->sk_shutdown & SEND_SHUTDOWN))
-		return true;
-	return sock && test_bit(SOCK_NOSPACE, &sock->flags);
+	return tp->nonagle & TCP_NAGLE_CORK ||
+	       (tp->pushed_seq != tp->write_seq && !(sk->sk_shutdown & SEND_SHUTDOWN)) ||
+	       (sock && test_bit(SOCK_NOSPACE, &sock->flags));
 }
 
 /*

@@ -167,13 +167,6 @@ static bool bolt_hs_append(struct bolt_net *bn, struct sk_buff *skb)
 	return p;
 }
 
-static bool bolt_route_speaks(const struct dst_entry *dst)
-{
-	u32 key = dst_metric(dst, RTAX_CC_ALGO);
-
-	return key == bolt_cc_bolt.tcp.key || key == bolt_cc_swift.tcp.key;
-}
-
 /*
  * Will the connection have bolt or swift?  As tcp_ca_openreq_child() chooses: the route's, what the
  * listener was given by setsockopt, or else the namespace's default by then, whatever it was when
@@ -182,9 +175,10 @@ static bool bolt_route_speaks(const struct dst_entry *dst)
 static bool bolt_child_speaks(const struct sock *listener, const struct dst_entry *dst)
 {
 	const struct net *net = sock_net(listener);
+	u32 key = dst ? dst_metric(dst, RTAX_CC_ALGO) : 0;
 
-	if (dst && dst_metric(dst, RTAX_CC_ALGO))
-		return bolt_route_speaks(dst);
+	if (key)
+		return key == bolt_cc_bolt.tcp.key || key == bolt_cc_swift.tcp.key;
 	if (inet_csk(listener)->icsk_ca_setsockopt)
 		return bolt_sk_controller(listener);
 	return bolt_controller_of(rcu_dereference(net->ipv4.tcp_congestion_control));
@@ -208,9 +202,7 @@ void bolt_hs_accept(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 		if (!bolt_hs_take(BOLT_HS_SYN, &key))
 			return;
 		sk = bolt_synack_listener(skb, sk);
-		if (!sk)
-			return;
-		if (!bolt_child_speaks(sk, skb_dst(skb)))
+		if (!sk || !bolt_child_speaks(sk, skb_dst(skb)))
 			return;
 	}
 	if (bolt_hs_append(bn, skb))

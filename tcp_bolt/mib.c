@@ -15,26 +15,21 @@ unsigned int bolt_net_id __read_mostly;
 #define BOLT_MIB_NAME(name)	#name,
 const char * const bolt_mib_names[] = { BOLT_MIB_LIST(BOLT_MIB_NAME) };
 
-static u64 bolt_mib_sum(const struct bolt_net *bn, enum bolt_mib_item item)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(bn->mib, cpu)->v[item]);
-	return sum;
-}
-
 static int bolt_mib_show(struct seq_file *seq, void *v)
 {
 	struct bolt_net *bn = bolt_net(seq_file_single_net(seq));
-	int i;
+	int i, cpu;
+	u64 sum;
 
 	/* a mode would not do: in a new user namespace uid 0 may not be mapped yet on creation */
 	if (!file_ns_capable(seq->file, bn->net->user_ns, CAP_NET_ADMIN))
 		return -EPERM;
-	for (i = 0; i < BOLT_MIB_MAX; i++)
-		seq_printf(seq, "%s %llu\n", bolt_mib_names[i], bolt_mib_sum(bn, i));
+	for (i = 0; i < BOLT_MIB_MAX; i++) {
+		sum = 0;
+		for_each_possible_cpu(cpu)
+			sum += READ_ONCE(per_cpu_ptr(bn->mib, cpu)->v[i]);
+		seq_printf(seq, "%s %llu\n", bolt_mib_names[i], sum);
+	}
 	/* current numbers of objects, including those about to be freed */
 	seq_printf(seq, "FlowsNow %d\nPausesNow %d\n", READ_ONCE(bn->flows),
 		   READ_ONCE(bn->bts_count));
