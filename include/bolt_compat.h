@@ -104,7 +104,10 @@
 #define bolt_softnet_dropped(sd) ((sd)->dropped)
 #endif
 
-/* 6.15 added a lock per device, held during the operations of drivers that request it */
+/*
+ * 6.15 added a lock per device, held during the operations of drivers that request it, and during
+ * events.  Reading the speed of a bond or a VLAN locks the lower devices: not during events.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
 #include <net/netdev_lock.h>
 #else

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Parse and build control messages (SRC, BTS, CNM).  Pure: plain bytes and structs, no sk_buff, so
- * that KUnit and user space run the same code.
- */
+/* Parse and build control messages (SRC, BTS, CNM).  Pure. */
 #ifndef _BOLT_MSG_H
 #define _BOLT_MSG_H
 

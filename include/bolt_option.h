@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Find, read and write the Bolt TCP option.  Pure: plain bytes and structs, no sk_buff, so that
- * KUnit and user space run the same code.
- */
+/* Find, read and write the Bolt TCP option.  Pure. */
 #ifndef _BOLT_OPTION_H
 #define _BOLT_OPTION_H
 

@@ -9,8 +9,7 @@
  *   watchdog:  time paused within an interval <= pct % of it.  A BTS that arrives when that is used
  *              up trips the watchdog: the flow ignores BTS for recovery_ns, then obeys them again
  *
- * Pure: plain structs and the time go in, a decision comes out.  There is no sk_buff and no socket,
- * so that KUnit and user space run the same code.  Callers serialize.
+ * Pure.  Callers serialize.
  */
 #ifndef _BOLT_PAUSE_H
 #define _BOLT_PAUSE_H

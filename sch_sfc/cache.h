@@ -81,17 +81,13 @@ static inline bool sfc_ways_put(struct sfc_entry *ways, const struct sfc_key *ke
  *	offset = sent (by its clock) - received (by ours)
  *
  * differs by how long a message was on its way.  The largest is that of the quickest message, and a
- * message whose offset is less by a second is a second old.  So a recorded one can be sent again at
- * any time, to any switch that knows this clock, and has no more effect than the first time.
+ * message whose offset is less by a second is a second old: one that is sent again has no more
+ * effect than the first time.
  *
  * The largest offset falls by a sixteenth of the time: a clock that runs slower than ours, or has
- * stopped for a second, is believed again within 16 seconds.  In return what is sent again is taken
- * for younger than it is, by a sixteenth at most.
- *
- * The first message of an unknown clock counts as new.  So recorded messages of a switch can be
- * replayed to one that has received none of it since it started, until it receives one.  A clock is
- * not forgotten for another one within a minute, or recorded messages of a few switches, sent in
- * turns, would each count as the first.
+ * stopped for a second, is believed again within 16 seconds.  The first message of an unknown clock
+ * counts as new.  A clock is not forgotten for another one within a minute, or recorded messages of
+ * a few switches, sent in turns, would each count as the first: Documentation/trust.rst.
  */
 
 #define SFC_CLOCK_WAYS		4

@@ -287,10 +287,7 @@ static void sfc_config_derive_dre(const struct sfc_config *cfg, const struct sfc
 	sfc_dre_set(dre, &server, on ? cfg->tau_ns : 0, qtg);
 }
 
-/*
- * Largest backlog, including the packet that arrives, for the fast path: sfc_fastpath_check().  0:
- * no fast path.
- */
+/* Largest backlog, including the packet that arrives, for the fast path; 0: there is none */
 static u32 sfc_config_uncongested(const struct sfc_sched *q)
 {
 	u32 bytes = q->qos.band[SFC_BAND_HIGH].limit;

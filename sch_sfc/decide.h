@@ -2,8 +2,7 @@
 /*
  * Bolt at the switch: Algorithms 1 and 3, for one packet at one port.
  *
- * Pure: the state of the packet and the queue goes in, a decision comes out; the only state kept is
- * the port's tokens.
+ * Pure; the only state kept is the port's tokens.
  *
  *	queue >= ccthresh       DEC not set: SRC, set DEC; set: another switch did
  *	LAST                    not FIRST: one more PRU token; INC is cleared

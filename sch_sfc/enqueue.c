@@ -60,11 +60,7 @@ static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb,
 	       sch->qstats.backlog + len <= q->qos.band[SFC_BAND_HIGH].limit;
 }
 
-/*
- * The backlog including this packet is below every threshold, no pause is known, there is memory
- * for it, there is one band of data, and "paper" is off.  Fast path: no threshold can be crossed,
- * so Algorithm 1 may treat the queue as empty, and no limit can be exceeded.
- */
+/* Fast path: no threshold or limit can be met, so Algorithm 1 may take the queue for empty. */
 static __always_inline bool sfc_fastpath_check(struct Qdisc *sch, const struct sk_buff *skb,
 					       u64 now)
 {

@@ -15,7 +15,6 @@
  * multiplication by the same factor per tick; several ticks square it, none divides.  Within a tick
  * nothing decays: a flow at R reads between tau * R and a tick's worth more; the latter
  * is what is subtracted.
- *
  * Pure.
  */
 #ifndef _SFC_ESTIMATOR_H

@@ -125,9 +125,8 @@ static void sfc_find_foreign(void)
 
 /*
  * The speed is known or changes when the link comes up; thresholds depend on the MTU.  The speed of
- * a bond is that of its active links, so watch their events and failovers too.  Since 6.15 events
- * come with the device locked, and reading the speed of a bond or a VLAN locks the lower devices.
- * So read it from a work item, with only RTNL held.
+ * a bond is that of its active links, so watch their events and failovers too.  It is read from a
+ * work item, with only RTNL held: bolt_compat.h says why.
  */
 static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {

@@ -12,8 +12,7 @@
  *
  * With Qtg of at least one feedback delay's worth, the first packet sent after a
  * pause arrives before the queue is empty (section 3.3).
- *
- * Pure: numbers in, numbers out.
+ * Pure.
  */
 #ifndef _SFC_PAUSE_H
 #define _SFC_PAUSE_H

@@ -16,11 +16,9 @@
  *	   xoff ------  beyond: PAUSE, again before half of it is over
  *	   xon  ------  below: a PAUSE of no quanta
  *
- * A packet's priority is the first three bits of its DSCP, as in switches that trust DSCP: it is
- * the same where a packet comes in, where it goes out, and in what a message quotes.  A router
- * loses the PCP of a tag, and overwrites skb->priority of IPv4 by a map of its own.
- *
- * Pure: numbers in, numbers out.
+ * A packet's priority is the first three bits of its DSCP: it is the same where a packet comes in,
+ * where it goes out, and in what a message quotes, which PCP and skb->priority are not.
+ * Pure.
  */
 #ifndef _SFC_PFC_H
 #define _SFC_PFC_H

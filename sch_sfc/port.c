@@ -16,9 +16,7 @@
  * whatever its classes.  A single sfc has no struct sfc_port, and so no cost.
  *
  * And the device below.  If the driver keeps byte queue limits, the bytes that it holds of a
- * transmit queue are part of the queue of the sfc there: share.h.  There is no event when a driver
- * enables them, and the counters are 0 before the first packet.  So a congested queue checks them,
- * and then reads them with each packet.
+ * transmit queue are part of the queue of the sfc there: share.h, sfc_port_find_ring().
  *
  * Membership is protected by RTNL.  Members of struct sfc_queue that packets use change with the
  * tree locked, and a port is freed after its last member has left it, so packets need no reference.
@@ -132,7 +130,8 @@ void sfc_port_look_below(struct Qdisc *sch, u64 now)
 /*
  * Enable ring accounting if the device's byte queue limits count only packets of this qdisc, and
  * the port knows its rate, does not shape and has one band (the device cannot tell bands apart).
- * Afterwards each arrival reads the ring.
+ * Afterwards each arrival reads the ring.  No event says that a driver enables them,
+ * and the counters are 0 before the first packet: a congested queue checks.
  */
 void sfc_port_find_ring(struct Qdisc *sch, u64 now)
 {

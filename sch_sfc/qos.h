@@ -13,7 +13,7 @@
  * keeps queues at two or three packets.  A lighter band may have to wait for several turns.  A band
  * that becomes empty loses its credit, but keeps its debt of less than a packet.
  *
- * Pure: no sk_buff, no clock, no locks.
+ * Pure.
  */
 #ifndef _SFC_QOS_H
 #define _SFC_QOS_H

@@ -24,9 +24,9 @@ static bool sfc_queue_band_has_memory(const struct sfc_sched *q, unsigned int ba
 /*
  * Drop-tail over all bands, of which each has its share of the limits, so unresponsive traffic
  * cannot lock out other bands: the high band half.  With levels the first may take all: see
- * sfc_qos_set().  The high band may use an eighth more, because ACKs and control messages drain the
- * data bands.  A packet larger than the limit is queued when it is alone:
- * the MTU may have risen since, and tags, a size table and super-packets are beyond the MTU.
+ * sfc_qos_set().  The high band, which drains the others, may use an eighth more.  A packet larger
+ * than the limit is queued when it is alone: the MTU may have risen, and tags, a size table and
+ * super-packets are beyond it.
  */
 bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_buff *skb)
 {

@@ -5,10 +5,7 @@
 
 #include "packet.h"
 
-/*
- * Small packets take many times their length.  The last eighth of the memory is for the high band,
- * because ACKs and control messages drain the data bands.
- */
+/* Small packets take many times their length.  An eighth is for the high band: it drains others. */
 static inline u32 sfc_queue_memory_limit(const struct sfc_config *cfg, unsigned int band)
 {
 	return cfg->memory_limit - (band != SFC_BAND_HIGH ? cfg->memory_limit >> 3 : 0);

@@ -3,8 +3,7 @@
  * What a link carries in a time, in supply tokens (Bolt, section 3.3), how long a packet holds the
  * link, and the limit on control messages.
  *
- * Pure: plain structs and ns in, numbers out; no sk_buff, no clock, no locks (the
- * qdisc's lock serializes the callers).
+ * Pure; the qdisc's lock serializes the callers.
  *
  * Fixed point.  A rate of r bytes/s becomes two pairs of multiplier and shift:
  *

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Swift as a cap on Bolt's window (Bolt, section 6), for queues at switches that send no SRC.
- *
- * Pure, as swift.h.
- */
+/* Swift as a cap on Bolt's window (Bolt, section 6), for queues of switches without SRC.  Pure. */
 #ifndef _TCP_BOLT_BROWNFIELD_H
 #define _TCP_BOLT_BROWNFIELD_H
 

@@ -12,7 +12,7 @@
  * each round trip, so that a flow whose CNM ends too soon hears of the next one before it is far
  * beyond its share, and the limit ends at the rate of the link that the CNM names.
  *
- * Pure: plain structs and the time go in, a rate comes out.  Callers serialize.
+ * Pure.  Callers serialize.
  */
 #ifndef _TCP_BOLT_CAP_H
 #define _TCP_BOLT_CAP_H

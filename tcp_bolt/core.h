@@ -17,8 +17,7 @@
  * Below one packet, where a packet leaves every rtt / cwnd, the increase is cwnd and the decrease
  * cwnd^1.5 * excess_ns / rtt_src.  At one packet both equal those above.
  *
- * Pure: plain structs and the time go in, a decision comes out.  There is no sk_buff and no socket,
- * so that KUnit and user space run the same code.  Callers serialize.
+ * Pure.  Callers serialize.
  *
  * Units: times in ns; rates in kbit/s (so 32 bits reach 4.2 Tbit/s); windows in
  * packets; fixed point with 16 or 32 fractional bits where a name ends in _q16 or _q32.

@@ -8,8 +8,7 @@
  * arrived.  A departure that is not among those kept has to be that packet's, or of a packet that
  * is in flight.
  *
- * Pure: plain structs go in, a number comes out.  Times are on the wire's clock, in ns, modulo
- * 2^32.
+ * Pure.  Times are on the wire's clock, in ns, modulo 2^32.
  */
 #ifndef _TCP_BOLT_ECHO_H
 #define _TCP_BOLT_ECHO_H

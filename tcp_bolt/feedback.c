@@ -182,9 +182,9 @@ static bool bolt_echo_is_recent(const struct sock *sk, const struct bolt_flow *f
 }
 
 /*
- * Context: the socket's spinlock held, a user owns the socket.  The retransmit queue cannot be read
- * now.  At least check that @m's sequence number is unacknowledged and written, so that an attacker
- * who knows only the ports cannot fill the list of deferred messages.
+ * Context: the socket's spinlock held, a user owns the socket, so the retransmit queue cannot be
+ * read.  At least check that @m's sequence number is unacknowledged and written: who knows only the
+ * ports cannot fill the list.
  */
 static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_msg *m,
 					    const struct bolt_arrival *a)

@@ -187,9 +187,9 @@ struct bolt_flow *bolt_flow_get(struct sock *sk, u8 user)
 EXPORT_SYMBOL_GPL(bolt_flow_get);		/* for KUnit */
 
 /*
- * The connection is about to be established, and init() to be called.  From Linux 6.13 on TCP calls
- * release() only after init(), but BPF programs run before that and may select another congestion
- * control.  Then the work item does what release() would.
+ * The connection is about to be established, and init() to be called; but BPF programs run before
+ * that and may select another congestion control, without release() (BOLT_RELEASE_NEEDS_INIT).
+ * Then the work item does that.
  * Context: socket locked
  */
 void bolt_flow_await_init(struct sock *sk)

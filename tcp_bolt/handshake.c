@@ -226,11 +226,7 @@ void bolt_hs_offer(struct bolt_net *bn, struct sk_buff *skb, struct sock *sk)
 		BOLT_INC_STATS(bn, NoMem);
 		return;
 	}
-	/*
-	 * From Linux 6.13 on TCP calls release() only if init() was called, which happens after the
-	 * answer.  Pretend that it was, so that the object is released; bolt_cong_control() takes
-	 * that back.
-	 */
+	/* as if init() had run, so that release() is called; bolt_cong_control() undoes that */
 	if (BOLT_RELEASE_NEEDS_INIT)
 		inet_csk(sk)->icsk_ca_initialized = 1;
 	if (bolt_hs_append(bn, skb))

@@ -61,10 +61,7 @@ void bolt_rate_work(struct work_struct *work)
 	rtnl_unlock();
 }
 
-/*
- * Since 6.15 events come with the device locked, and reading the speed of a bond or a VLAN locks
- * the lower devices.  So read it from a work item, with only RTNL held.
- */
+/* Speeds are read from a work item, with only RTNL held: bolt_compat.h says why. */
 static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);

@@ -17,8 +17,7 @@
  * one applies.
  * (The paper calls two things beta; the multiplicative decrease constant is md here.)
  *
- * Pure: plain structs and the time go in, a window comes out.  There is no sk_buff and no socket,
- * so that KUnit and user space run the same code.  Callers serialize.
+ * Pure.  Callers serialize.
  *
  * Units: times in ns.  Windows in packets, 32 fractional bits in 64 (_q32), from 0.001 to 2^20:
  * 0.001 is 4294968 units, and at 2^20 an ai of one packet still adds 4096 of them per ACK.

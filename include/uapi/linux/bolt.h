@@ -2,25 +2,12 @@
 /*
  * Wire formats shared by tcp_bolt (hosts) and sch_sfc (switches).
  *
- * 1. The Bolt TCP option: the header of Listing 1 of "Bolt: Sub-RTT Congestion
- *    Control for Ultra-Low Latency" (NSDI '23), carried as a shared experimental
- *    TCP option (RFC 6994).
+ * 1. The Bolt TCP option: the header of Listing 1 of "Bolt: Sub-RTT Congestion Control for
+ *    Ultra-Low Latency" (NSDI '23), as a shared experimental TCP option (RFC 6994).  A SYN and the
+ *    SYN-ACK that answers it carry the first four bytes only: the offer, and its acceptance.
  *
- *      0               1               2               3
- *      +---------------+---------------+-------------------------------+
- *      | kind = 254    | length = 12   | ExID = 0xB017                 |
- *      +---------------+---------------+-------------------------------+
- *      | flags         | inc_count     | t_data_tx (high)              |
- *      +---------------+---------------+-------------------------------+
- *      | t_data_tx (low)               | rq_delay                      |
- *      +-------------------------------+-------------------------------+
- *
- *    A SYN and the SYN-ACK that answers it carry the first four bytes only
- *    (length = 4): the offer, and its acceptance.
- *
- * 2. The control message, one UDP datagram from a switch to a sender: SRC
- *    (Bolt), BTS (SFC) or CNM (SRCC), followed by the head of the packet that
- *    caused it, as ICMP does (RFC 792).
+ * 2. The control message, one UDP datagram from a switch to a sender: SRC (Bolt), BTS (SFC) or CNM
+ *    (SRCC), followed by the head of the packet that caused it, as ICMP does (RFC 792).
  *
  * All fields are in network byte order.  Documentation/wire-format.rst explains each field in
  * each kind of packet.
