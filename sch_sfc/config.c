@@ -204,7 +204,6 @@ static u64 sfc_link_speed(struct net_device *dev)
 {
 	struct ethtool_link_ksettings k = { };
 
-	ASSERT_RTNL();
 	if (!dev->ethtool_ops->get_link_ksettings || !netif_device_present(dev) ||
 	    dev->ethtool_ops->get_link_ksettings(dev, &k) ||
 	    k.base.speed == (u32)SPEED_UNKNOWN)

@@ -162,7 +162,6 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 		return NOTIFY_DONE;
 	}
 
-	ASSERT_RTNL();
 	list_for_each_entry(q, &sfc_list, list) {
 		own = qdisc_dev(q->sch);
 		if (own == dev || own == upper || netdev_has_upper_dev(upper, own)) {

@@ -158,7 +158,6 @@ struct sfc_port *sfc_port_prepare(struct Qdisc *sch, const struct sfc_config *cf
 	const struct sfc_sched *q;
 	struct sfc_port *port;
 
-	ASSERT_RTNL();
 	if (!netif_is_multiqueue(qdisc_dev(sch)) || cfg->rate_bps || cfg->bands > 1 ||
 	    cfg->flags & TC_SFC_F_PAPER)
 		return NULL;
@@ -236,7 +235,6 @@ void sfc_port_update(struct Qdisc *sch, struct sfc_port *port)
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_port *old = q->queue.joined;
 
-	ASSERT_RTNL();
 	if (old == port)
 		return;
 	if (old)
