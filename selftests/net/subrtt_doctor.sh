@@ -324,6 +324,10 @@ test_filter() {
 		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport 450 accept; } }
 		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport 12311 accept; } }
 		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport { 53, 12000-13000 } accept; } }
+		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; meta l4proto udp accept; } }
+		none table inet f { chain in { type filter hook input priority 0; policy drop; tcp dport 12311 drop; counter accept; } }
+		note table inet f { chain in { type filter hook input priority 0; policy drop; ip saddr 192.0.2.2 meta l4proto udp accept; } }
+		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp sport 53 accept; ct state established meta l4proto udp accept; } }
 		none table inet f { chain ok { udp dport 12311 accept; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; jump ok; } }
 		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; jump ok; } chain ok { udp dport 12311 accept; } }
 		none table inet f { chain in { type filter hook input priority 0; tcp dport 12311 drop; udp dport 1231 drop; udp dport != 12311 accept; } }
@@ -362,6 +366,59 @@ test_filter() {
 	doctor
 	only port
 	finds port fix '192\.0\.2\.1: Operation not permitted'
+}
+
+# The same of the older iptables, which the lab's kernel has not: a program that keeps its rules in a file
+test_legacy() {
+	local found text as="unshare -m bash $tmp/fake"
+	setup_host
+	mkdir -p "$tmp/bin" "$tmp/net"
+	cat >"$tmp/bin/iptables-legacy" <<-END
+		#!/bin/sh
+		[ "\$1" = -I ] || exec cat $tmp/legacy
+		shift
+		sed -i "1a -A \$*" $tmp/legacy
+	END
+	chmod +x "$tmp/bin/iptables-legacy"
+	for i in /proc/net/*; do
+		ln -s "/proc/thread-self/net/${i##*/}" "$tmp/net"
+	done
+	echo filter >"$tmp/net/ip_tables_names"
+	# shellcheck disable=SC2016 # for the other bash
+	echo "mount --bind $tmp/net /proc/\$\$/net && PATH=$tmp/bin:\$PATH exec \"\$@\"" >"$tmp/fake"
+	while read -r found text; do
+		printf '%s\n' "${text//; /$'\n'}" >"$tmp/legacy"
+		doctor host
+		case $found in
+		none) only && finds filter ok 'no filter' ;;
+		note) only && finds filter note 'looks at more than the port 12311 of UDP' ;;
+		filter)
+			only filter
+			finds filter fix 'chain INPUT drops UDP port 12311'
+			PATH=$tmp/bin:$PATH fix filter
+			doctor host
+			only
+			finds filter ok 'no filter'
+			;;
+		esac
+	done <<-'TABLE'
+		filter -P INPUT DROP
+		filter -P INPUT DROP; -A INPUT -i lo -j ACCEPT; -A INPUT -p tcp -m tcp --dport 12311 -j ACCEPT
+		filter -P INPUT DROP; -A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT; -A INPUT -j LOG --log-prefix "-j ACCEPT"
+		filter -P INPUT ACCEPT; -A INPUT -p icmp -j ACCEPT; -A INPUT -j REJECT --reject-with icmp-port-unreachable
+		filter -P INPUT ACCEPT; -A INPUT -p udp -m udp --dport 12000:13000 -j DROP; -A INPUT -p udp -m udp --dport 12311 -j ACCEPT
+		filter -P INPUT DROP; -A INPUT -p udp -m udp --dport 53 -m comment --comment "12311" -j ACCEPT
+		none -P INPUT DROP; -A INPUT -p udp -m multiport --dports 53,12311 -j ACCEPT; -A INPUT -j DROP
+		none -P INPUT ACCEPT; -A INPUT -p udp -m udp ! --dport 12311 -j DROP
+		none -P INPUT DROP; -A INPUT -p udp -j ACCEPT
+		none -P INPUT DROP; -A INPUT -j ACCEPT
+		none -P INPUT ACCEPT; -A INPUT -j SWITCHES
+		note -P INPUT DROP; -A INPUT -j SWITCHES
+		note -P INPUT DROP; -A INPUT -p udp -m udp --dport 12311 -j SWITCHES
+		note -P INPUT DROP; -A INPUT -s 192.0.2.2/32 -p udp -m udp --dport 12311 -j ACCEPT
+		note -P INPUT ACCEPT; -A INPUT -s 192.0.2.2/32 -p udp -m udp --dport 12311 -j DROP
+		note -P INPUT ACCEPT; -A INPUT -p udp -m udp --dport 12311 -m set ! --match-set switches src -j DROP
+	TABLE
 }
 
 test_peers() {
@@ -578,4 +635,4 @@ test_user() {
 	expect_eq "to fix" "$(json '"\(.fix) \(.unknown > 0)"')" "0 true"
 }
 
-run_tests healthy kernel modules other_version secure_boot tc sysctls hooks port filter peers devices user json
+run_tests healthy kernel modules other_version secure_boot tc sysctls hooks port filter legacy peers devices user json

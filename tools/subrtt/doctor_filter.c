@@ -8,8 +8,8 @@
  *     where no rule accepts the port.
  *
  * A rule about the port that looks at addresses or devices as well, at another chain or at a named
- * map, may let in just the switches: that is reported, and is nothing to fix.  A rule that accepts
- * by address or device alone is not understood.
+ * map, may let in just the switches: that is reported, and is nothing to fix.  A rule of nftables
+ * that accepts by address or device alone is not understood.
  */
 
 #include <ctype.h>
@@ -122,14 +122,24 @@ static enum about of_map(const char *at, unsigned int port)
 	return NOT_THE_PORT;
 }
 
+/* By address or device */
+static bool some_only(const char *rule)
+{
+	return strstr(rule, "saddr ") || strstr(rule, "daddr ") || strstr(rule, "iif") ||
+	       strstr(rule, "oif") || strstr(rule, "!= ");
+}
+
 static enum about about_port(const struct ruleset *r, const char *rule)
 {
-	static const char * const more[] = { "saddr ", "daddr ", "iif", "oif", "!= " };
 	const char *at = strstr(rule, "dport ");
 	char match[1024];
-	unsigned int i;
 	size_t n;
 
+	/* what accepts all, or all of UDP, accepts the port */
+	if (!at && r->chains[r->n - 1].base && word_in(rule, "accept") &&
+	    (!strncmp(rule, "accept", 6) || !strncmp(rule, "counter", 7) ||
+	     (word_in(rule, "udp") && !strstr(rule, "sport ") && !strstr(rule, "ct "))))
+		return some_only(rule) ? SOME_OF_IT : ACCEPTS;
 	if (!at || strstr(rule, "tcp dport"))
 		return NOT_THE_PORT;
 	at += strlen("dport ");
@@ -145,10 +155,7 @@ static enum about about_port(const struct ruleset *r, const char *rule)
 	snprintf(match, sizeof(match), "%.*s", (int)n, at);
 	if (*at == '@' ? !set_has_port(r, at) : !has_port(match, r->port))
 		return NOT_THE_PORT;
-	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
-		if (strstr(rule, more[i]))
-			return SOME_OF_IT;
-	if (word_in(rule, "jump") || word_in(rule, "goto"))
+	if (some_only(rule) || word_in(rule, "jump") || word_in(rule, "goto"))
 		return SOME_OF_IT;
 	return word_in(rule, "accept") ? ACCEPTS : stops(rule) ? STOPS : NEITHER;
 }
@@ -280,49 +287,65 @@ static void read_nft(char *rules, const char *hook, unsigned int port, struct ve
 
 /* --- the older iptables --- */
 
-static bool ipt_stops(const char *rule)
+/* What a rule of iptables -S says of the port; NEITHER: perhaps something, without naming it */
+static enum about ipt_about(const char *rule, unsigned int port)
 {
-	return strstr(rule, "-j DROP") || strstr(rule, "-j REJECT");
+	static const char * const more[] = {
+		" -s ", " -d ", " -i ", " -m set ", " -m iprange ", " -m mac ",
+	};
+	const char *at = strstr(rule, " --dport");
+	bool stop = strstr(rule, " -j DROP") || strstr(rule, " -j REJECT");
+	bool some = !at && strstr(rule, " -m ");
+	unsigned int i;
+
+	if (strstr(rule, " ! -p udp ") || (strstr(rule, " -p ") && !strstr(rule, " -p udp ")) ||
+	    strstr(rule, "ESTABLISHED") || strstr(rule, " -i lo ") || strstr(rule, "LOG --"))
+		return NOT_THE_PORT;
+	if (at) {
+		at += strcspn(at + 1, " ") + 2;
+		if (strstr(rule, " ! --dport") ||
+		    !has_port(words("%.*s", (int)strcspn(at, " "), at), port))
+			return NOT_THE_PORT;
+	}
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		some |= !!strstr(rule, more[i]);
+	if (!some && (stop || strstr(rule, " -j ACCEPT")))
+		return stop ? STOPS : ACCEPTS;
+	return at ? SOME_OF_IT : stop ? NOT_THE_PORT : NEITHER;
 }
 
-/* Of some senders, or by some device */
-static bool ipt_for_some(const char *rule)
-{
-	return strstr(rule, " -s ") || strstr(rule, " -i ");
-}
-
-/* For all packets: no protocol, address, device or match is named */
-static bool ipt_for_all(const char *rule)
-{
-	return !strstr(rule, " -p ") && !strstr(rule, " -s ") && !strstr(rule, " -i ") &&
-	       !strstr(rule, " -m ");
-}
-
-/* The rules of one chain, of iptables -S */
+/* The rules of one chain: the first that is surely about the port decides */
 static bool ipt_blocks(const char *command, const char *chain, unsigned int port,
 		       struct verdict *v)
 {
-	char out[1 << 16], rule[512], *line, *save, *at;
-	bool drops = false, accepted = false, dropped = false;
+	char out[1 << 16], *line, *save;
+	bool drops = false, some = false, unsure = false;
+	enum about about;
 
 	if (run_command(words("%s -S %s 2>/dev/null", command, chain), out, sizeof(out)))
 		return false;
 	for (line = strtok_r(out, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		snprintf(rule, sizeof(rule), "%s", line);
-		at = strstr(rule, "--dports ");
-		if (!at)
-			at = strstr(rule, "--dport ");
-		if (!strncmp(rule, "-P ", 3)) {
-			drops = strstr(rule, " DROP");
-		} else if (at && !strstr(rule, "-p tcp") && has_port(at + strcspn(at, " "), port)) {
-			accepted |= strstr(rule, "-j ACCEPT") && !dropped;
-			dropped |= ipt_stops(rule) && !accepted && !ipt_for_some(rule);
-			v->some_only |= ipt_for_some(rule);
-		} else if (ipt_for_all(rule) && ipt_stops(rule)) {
-			drops = true;
+		strip_quotes(line);
+		if (!strncmp(line, "-P ", 3)) {
+			drops = strstr(line, " DROP");
+			continue;
 		}
+		about = ipt_about(line, port);
+		if (about == ACCEPTS || about == STOPS) {
+			drops = about == STOPS;
+			break;
+		}
+		some |= about == SOME_OF_IT;
+		unsure |= about == NEITHER;
 	}
-	if (!dropped && (!drops || accepted))
+	if (some || (drops && unsure)) {
+		v->some_only = true;
+		found(D_NOTE, "filter", NULL,
+		      "%s: chain %s looks at more than the port %u of UDP: every switch has to pass it",
+		      command, chain, port);
+		return false;
+	}
+	if (!drops)
 		return false;
 	found(D_FIX, "filter",
 	      words("sudo %s -I %s -p udp --dport %u -j ACCEPT", command, chain, port),
