@@ -170,6 +170,9 @@ test_qdisc_where() {
 	expect_eq "all" "$(json '[.[] | "\(.dev) \(.parent)"] | sort | join(",")')" "eth0 1:2,lo null"
 	ctl -j -n "$H1" qdisc lo
 	expect_eq "one" "$(json '[.[].dev] | join(",")')" lo
+	ctl -n "$H1" qdisc lo
+	expect "its rate" grep -q ' link_rate 1\.00Gbps' "$tmp/out"
+	expect "of tc" grep -q ' link_rate 1Gbit' <(in_ns "$H1" tc -s qdisc show dev lo)
 	ctl -j qdisc -n "$H2"
 	expect_eq "the other namespace" "$(json '.[] | "\(.dev) \(.options.switch_id)"')" "eth0 2"
 	spawn pid "$tmp/sleep" in_ns "$H2" sleep 1000
@@ -357,6 +360,29 @@ src_heard_of() {
 	jq -e '.[0].last_src' <"$tmp/out"
 }
 
+# text_of NAME UNIT: of what flows says as text, in UNIT
+text_of() {
+	grep -oE "$1:[0-9.]+[a-zA-Z]*" "$tmp/text" | awk -F: '{
+		n = split("ns 1 us 1e3 ms 1e6 s 1e9 B 1 KB 1e3 MB 1e6 Kbps 1 Mbps 1e3", unit, " ")
+		for (i = 1; i < n; i += 2) of[unit[i]] = unit[i + 1]
+		name = $2
+		gsub(/[0-9.]/, "", name)
+		print $2 * (name in of ? of[name] : 1)
+	}'
+}
+
+# same_text CC OBJECT NAME=MEMBER...: text has what JSON has; the flow goes on between the two
+same_text() {
+	local pair
+	ctl -n "$H1" flows -c "$1"
+	cp "$tmp/out" "$tmp/text"
+	ctl -j -n "$H1" flows -c "$1"
+	for pair in "${@:3}"; do
+		awk -v text="$(text_of "${pair%=*}")" -v json="$(json ".[0].$2.${pair#*=}")" 'BEGIN {
+			exit !(text >= 0.99 * json && text <= 1.01 * json && json > 0) }' || return
+	done
+}
+
 # A switch that signals: seen by flows and by the counters, and they agree
 test_signals() {
 	local pids=() cc n
@@ -375,9 +401,16 @@ test_signals() {
 	ctl -n "$H1" exporter --once
 	expect "by exporter" grep -qx 'subrtt_flows_paused{congestion="cubic"} 1' "$tmp/out"
 	ctl -n "$H1" flows -c cubic --paused
+	expect "paused, as text ($(<"$tmp/out"))" busywait same_text cubic pause \
+		switch=switch_id asked=asked_ns pauses=begun granted=granted_ns
+	ctl -n "$H1" exporter --once --flows
+	expect "its pauses" grep -qE '^subrtt_flow_pauses_total\{.*congestion="cubic".* [1-9]' "$tmp/out"
+	expect "is paused" grep -qE '^subrtt_flow_is_paused\{.*congestion="cubic".* 1$' "$tmp/out"
 	expect "an SRC" busywait src_heard_of
 	expect_eq "last SRC ($(<"$tmp/out"))" "$(json '.[0].last_src |
 		"\(.switch_id) \(.link_rate) \(.queue_bytes > 0) \(.rtt_src_ns > 0)"')" "77 1000 true true"
+	expect "as text ($(<"$tmp/out") $(<"$tmp/text"))" busywait same_text bolt last_src \
+		queue=queue_bytes rate=link_rate rtt_src=rtt_src_ns switch=switch_id
 	touch "$tmp/go"
 	for n in "${pids[@]}"; do
 		wait "$n" || fail "a transfer failed"
@@ -454,7 +487,7 @@ test_stats() {
 	spawn DELTA "$tmp/less" "$subrtt" -n "$H1" stats -d0.1 FlowsNow
 	expect "first interval" busywait file_has "$tmp/less" '^---'
 	let_go
-	expect "one less" busywait file_has "$tmp/less" '^FlowsNow  *-1  *-'
+	expect "one less" busywait file_has "$tmp/less" '^FlowsNow  *-1  *-\(9\|10\)\.[0-9]/s$'
 	kill "$DELTA"
 }
 

@@ -565,6 +565,22 @@ test_devices() {
 	doctor
 	only
 	as=
+	# nor with the limits, once they are in force
+	setup_ns H3
+	exec {i}<"/run/netns/$H1" {how}<"/run/netns/$H3"
+	expect "pair" echo "pair $i d0 $how eth0 1000000000 1000 1500 64" >/proc/lablink
+	exec {i}<&- {how}<&-
+	ip -n "$H1" link set d0 up
+	expect "limits" in_ns "$H1" tc qdisc add dev d0 root handle 5: sfc link 1gbit bands 2
+	as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_RING=4096"
+	ip netns exec "$H1" sh -c 'echo 0 >/sys/class/net/d0/queues/tx-0/byte_queue_limits/limit'
+	doctor
+	finds ring fix '^d0: a transmit ring of 4096'
+	ip netns exec "$H1" sh -c 'echo 15140 >/sys/class/net/d0/queues/tx-0/byte_queue_limits/limit'
+	doctor
+	only
+	as=
+	ip -n "$H1" link del d0
 	expect "two" in_ns "$H1" tc qdisc replace dev eth0 root handle 1: prio
 	expect "two" in_ns "$H1" tc qdisc add dev eth0 parent 1:1 sfc
 	doctor

@@ -22,6 +22,17 @@ setup_live() {
 	expect "connection" busywait test -e "$tmp/up"
 }
 
+# beside CC SERVERS-CC: another connection, which sends nothing any more
+beside() {
+	local busy=$SERVER
+	rm -f "$tmp/beside"
+	server "$H2" cc "$2" listen "$A2" 5002 recv-eof
+	SERVER=$busy
+	spawn BESIDE "$tmp/beside.log" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" cc "$1" \
+		connect "$A2" 5002 send 1000 mark "$tmp/beside" wait "$tmp/never"
+	expect "another" busywait test -e "$tmp/beside"
+}
+
 # The bytes that it sends have gone
 let_go() {
 	touch "$tmp/go"
@@ -141,16 +152,28 @@ test_flows() {
 	expect "well-formed" well_formed text
 	labels=$(sed -n 's/^subrtt_flow_acked_bytes_total{\(.*\)} .*/\1/p' "$tmp/out")
 	expect "whose ($labels)" grep -qE "^local=\"$A1:[0-9]+\",remote=\"$A2:5001\",congestion=\"bolt\"" <<<"$labels"
-	expect "a round trip, as flows has it" busywait round_trip "$labels"
+	expect "a round trip" busywait acked
+	round_trip "$labels"
+	beside swift cubic
+	ctl -n "$H1" exporter --once
+	expect_eq "without the option" "$(metric 'subrtt_flows_without_option{congestion="swift"}')" 1
 	let_go
 }
 
-round_trip() {
-	local ns
-	ctl -n "$H1" exporter --once --flows
-	ns=$(metric "subrtt_flow_srtt_seconds{$1}" | awk '{ printf "%.0f", $1 * 1e9 }')
+acked() {
 	ctl -j -n "$H1" flows
-	[ "$ns" != 0 ] && [ "$ns" = "$(json '.[0].srtt_ns')" ]
+	[ "$(json '.[0].tcp.unacked')" = 0 ]
+}
+
+round_trip() {
+	local of
+	ctl -n "$H1" exporter --once --flows
+	of=$(for of in srtt_seconds min_rtt_seconds window_packets; do
+		metric "subrtt_flow_$of{$1}"
+	done | awk '{ printf "%.0f ", $1 * 1e6 }')
+	ctl -j -n "$H1" flows
+	expect_eq "as flows has it" "$of" "$(json '.[0] |
+		"\(.srtt_ns / 1000 | round) \(.min_rtt_ns / 1000 | round) \(.window * 1e6 | round) "')"
 }
 
 # Without modules' objects: what is not there is told by subrtt_up, and nobody complains
@@ -310,20 +333,44 @@ test_dashboard() {
 test_top() {
 	local line
 	setup_live
-	spawn TOP "$tmp/top" "$subrtt" -j -n "$H1" top -d 0.05 -c 4
+	beside bolt bolt
+	spawn TOP "$tmp/top" "$subrtt" -j -n "$H1" top -d 0.01 -c 20
 	expect "a first look" busywait file_has "$tmp/top" interval_ns
 	let_go
 	wait "$TOP"
 	expect_eq "status" "$?" 0
-	expect_eq "a line for each look" "$(wc -l <"$tmp/top")" 4
+	expect_eq "a line for each look" "$(wc -l <"$tmp/top")" 20
 	jq -s . "$tmp/top" >"$tmp/out"
 	expect_eq "ports of the first" "$(json '.[0].ports | map(.dev) | join(" ")')" eth0
-	expect_eq "its connection" "$(json '.[0].flows | map(.remote) | join(" ")')" "$A2:5001"
+	expect_eq "those that carry most first" "$(json '[.[] | select(.flows[0].rate_bps > 0)][0].flows |
+		map(.remote) | join(" ")')" "$A2:5001 $A2:5002"
 	# bits that the rates stand for, of all looks: what was sent, with headers
 	line=$(json '[.[] | .interval_ns * .ports[0].rate_bps / 8e9] | add | floor')
 	expect_ge "bytes of the port" "$line" 5000000
 	expect_le "bytes of the port" "$line" 6000000
 	expect_eq "its link" "$(json '.[0].ports[0].link_bps')" 1000000000
+}
+
+# Each column of a port: what is new in each look adds up to what the port counted
+test_top_port() {
+	setup_pair
+	expect "sfc" in_ns "$H1" tc qdisc replace dev eth0 root sfc rate 1mbit limit 20kb ecn 3000b pause \
+		qth 6000b qtg 3000b
+	spawn TOP "$tmp/top" "$subrtt" -n "$H1" top -d 0.5 -c 3
+	expect "a look" busywait file_has "$tmp/top" '^eth0'
+	inject "$H1" "$A1" "$A2" n=12
+	inject "$H1" "$A1" "$A2" n=12 bflags=none tos=2
+	ctl -n "$H1" exporter --once
+	expect_ge "packets that wait" "$(metric "$(grep -o '^subrtt_port_queue_packets{[^ ]*' "$tmp/out")")" 5
+	wait "$TOP"
+	ctl -j -n "$H1" qdisc
+	expect "$(<"$tmp/out")" jq -e '.[0].sfc | .src_sent > 0 and .bts_sent > 0 and .ecn_marked > 0' "$tmp/out"
+	expect_eq "drops, src, bts, marks" "$(awk '/^eth0/ { d += $6; s += $7; b += $8; m += $9 } END { print d, s, b, m }' "$tmp/top")" \
+		"$(json '.[0] | "\(.drops) \(.sfc | "\(.src_sent) \(.bts_sent) \(.ecn_marked)")"')"
+	expect "used, of 1 Mbit/s ($(<"$tmp/top"))" awk '/^eth0/ && $2 ~ /Kbps/ { n++; d = $2 / 10 - $3; wrong += d * d > 0.1 }
+		END { exit !n || wrong }' "$tmp/top"
+	ctl -j -n "$H1" top -c 1 -d 0.01
+	expect_eq "peak" "$(json '.ports[0].peak_bytes')" "$(qdisc "$H1" eth0 backlog_peak)"
 }
 
 # What it carried before it was seen is no rate
@@ -356,4 +403,4 @@ test_top_text() {
 	expect_eq "an empty namespace" "$status" 0
 }
 
-run_tests usage as_elsewhere flows nothing_there http http_bad handles dashboard top top_new top_text
+run_tests usage as_elsewhere flows nothing_there http http_bad handles dashboard top top_port top_new top_text
