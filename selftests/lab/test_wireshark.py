@@ -101,6 +101,11 @@ class Option(unittest.TestCase):
         rows = fields([tcp(option(flags=1 << (7 - i)), payload=b"x") for i in range(7)], *(f"bolt.flags.{n}" for n in names))
         self.assertEqual(rows, [["1" if i == k else "0" for k in range(7)] for i in range(7)])
 
+    def test_a_congested_packet_stands_out(self):
+        """Not the ACK that echoes it."""
+        frames = [tcp(option(flags), payload) for flags, payload in ((0x82, b"x"), (0x80, b"x"), (0x42, b""))]
+        self.assertEqual(["SRC for this packet" in said for said, in fields(frames, EXPERTS)], [True, False, False])
+
     def test_flags_are_those_of_the_header(self):
         header = UAPI.read_text()
         for i, name in enumerate(("DATA", "ACK", "SRC", "LAST", "FIRST", "INC", "DEC")):
@@ -168,6 +173,11 @@ class Control(unittest.TestCase):
             ["2", "3", "0x00", "10", "123456", "100000000", "2400", "42", "", "50000", "", "", "", "30000"],
             ["2", "1", "0x04", "10", "123456", "100000000", "2400", "42", "", "", tag.hex(), "30000", "", ""],
             ["2", "2", "0x06", "10", "123456", "100000000", "2400", "42", "7", "", tag.hex(), "", "30000", ""]])
+
+    def test_every_flag(self):
+        names = ("cacheable", "from_cache", "tagged", "granted", "unknown")
+        rows = fields([control(BTS, flags=1 << i, tag=bytes(20)) for i in range(5)], *(f"bolt.ctl.flags.{n}" for n in names))
+        self.assertEqual(rows, [[*("1" if i == k else "0" for k in range(4)), "0x01" if i == 4 else ""] for i in range(5)])
 
     def test_for_switches(self):
         sent = struct.pack("!QI", 2**40 + 7, 0x01020304)
