@@ -25,6 +25,7 @@ test_refuses() {
 	modprobe tcp_bolt
 	expect_fail "--cc" 'h1: sysctl .*nosuch' python3 "$example" --cc nosuch
 	expect_fail "--bottleneck" 's1: tc qdisc .*fast' python3 "$example" --bottleneck fast
+	expect_fail "without bolt" 'went without bolt' python3 "$example" --cc cubic
 	expect_eq "left behind" "$(ip -o link | grep -cE 's1-|h1-')" 0
 }
 
