@@ -367,6 +367,7 @@ test_top_port() {
 	expect "$(<"$tmp/out")" jq -e '.[0].sfc | .src_sent > 0 and .bts_sent > 0 and .ecn_marked > 0' "$tmp/out"
 	expect_eq "drops, src, bts, marks" "$(awk '/^eth0/ { d += $6; s += $7; b += $8; m += $9 } END { print d, s, b, m }' "$tmp/top")" \
 		"$(json '.[0] | "\(.drops) \(.sfc | "\(.src_sent) \(.bts_sent) \(.ecn_marked)")"')"
+	# shellcheck disable=SC2016 # of awk
 	expect "used, of 1 Mbit/s ($(<"$tmp/top"))" awk '/^eth0/ && $2 ~ /Kbps/ { n++; d = $2 / 10 - $3; wrong += d * d > 0.1 }
 		END { exit !n || wrong }' "$tmp/top"
 	ctl -j -n "$H1" top -c 1 -d 0.01
