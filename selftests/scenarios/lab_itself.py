@@ -39,9 +39,11 @@ def without_wall(value):
     return value
 
 
-def same_twice(lab, j, *args):
+def same_twice(lab, j, *args, between=None):
     results = []
-    for _ in range(2):
+    for n in range(2):
+        if n and between:
+            between()
         _, out = lab.run(*args)
         with open(os.path.join(out, "result.json"), encoding="utf-8") as f:
             results.append((without_wall(json.load(f)), out))

@@ -5,6 +5,7 @@ import filecmp
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -18,9 +19,17 @@ SPINS_S = 5
 
 
 def unmodified(lab, j):
-    """A web server and its client beside a flow: what they print is the same twice"""
-    same_twice(lab, j, "programs")
-    dirs = [os.path.join(lab.out, f"{lab.n - back:02}-programs") for back in (1, 0)]
+    """A web server and its client beside a flow: what they print is the same twice, whatever else is where they run"""
+    where = os.path.join(lab.out, "where they run")
+    os.mkdir(where)
+    scenario = shutil.copy(os.path.join(os.path.dirname(LAB), "scenarios", "programs.toml"), where)
+
+    def add_files():
+        for n in range(9):
+            with open(os.path.join(where, f"file {n}"), "x", encoding="utf-8"):
+                pass
+    same_twice(lab, j, scenario, between=add_files)
+    dirs = [os.path.join(lab.out, f"{lab.n - back:02}-programs.toml") for back in (1, 0)]
     _, differ, errors = filecmp.cmpfiles(*(os.path.join(d, "bolt") for d in dirs), PRINTED, shallow=False)
     j.must(not differ and not errors, f"what programs print is the same {differ + errors or ''}")
     with open(os.path.join(dirs[0], "bolt", "program-1.out"), encoding="utf-8") as f:

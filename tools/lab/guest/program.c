@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/random.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -263,6 +264,18 @@ static pid_t clone_self(unsigned long flags)
 	return syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
 }
 
+/*
+ * tmpfs draws a number for each file, so how many there are in a working directory would decide
+ * what everything draws from now on, loss in netem included: begin anew, from the pool.
+ */
+static void reseed(void)
+{
+	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+
+	must(fd >= 0 && !ioctl(fd, RNDRESEEDCRNG), "seed", "/dev/urandom");
+	close(fd);
+}
+
 void program_node(int ns, const char *job_path)
 {
 	struct job job = read_job(job_path);
@@ -289,6 +302,7 @@ void program_node(int ns, const char *job_path)
 	if (read(ready[0], &done, 1) != 1)
 		exit(1);			/* the node has said why */
 	close(ready[0]);
+	reseed();
 }
 
 static int find_node(int ns)
