@@ -54,10 +54,22 @@ class Compare(unittest.TestCase):
     def test_slowdown_by_message_size(self):
         for result, p99 in ((self.a, 2.0), (self.b, 3.0)):
             bins = [{"above_bytes": low, "max_bytes": high, "count": 5, "p50": 1.0, "p99": p99} for low, high in ((0, 1000), (1000, 7000))]
+            result["runs"][0].update(bins_bytes=[1000])
             result["runs"][0]["fct"].update(bins=bins)
         rows = self.rows("cubic")
         self.assertEqual(rows["slowdown, <= 1 KB, p50"], ("1.00 x", "1.00 x", "none"))
         self.assertEqual(rows["slowdown, 1 KB - 7 KB, p99"], ("2.00 x", "3.00 x", "+50.0 %"))
+        # the last ends with the largest message; another's end is another size
+        self.b["runs"][0]["fct"]["bins"][1]["max_bytes"] = 6000
+        self.assertEqual(self.rows("cubic")["slowdown, 1 KB - 7 KB, p99"], ("2.00 x", "3.00 x", "+50.0 %"))
+        self.b["runs"][0]["bins_bytes"] = [2000]
+        self.b["runs"][0]["fct"]["bins"][0]["max_bytes"] = 2000
+        rows = self.rows("cubic")
+        self.assertEqual((rows["slowdown, <= 1 KB, p50"], rows["slowdown, <= 2 KB, p50"]), (("1.00 x", "-", "-"), ("-", "1.00 x", "-")))
+
+    def test_what_programs_send_again_is_not_known(self):
+        self.b["runs"][0]["flows"] = []
+        self.assertEqual(self.rows("cubic")["retransmits"][1:], ("-", "-"))
 
     def test_p999_that_one_of_them_has_not(self):
         self.assertNotIn("slowdown, p99.9", self.rows("cubic"))

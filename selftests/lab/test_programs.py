@@ -84,6 +84,12 @@ class Says(unittest.TestCase):
         self.assertEqual(job[job.index("/tmp") + 1:][:3], ["2", *sorted(["some", s.file.relative_to("/tmp").parts[0]])])
         self.assertEqual(job[-4:], [str(s.file.parent.resolve()), "1", "*", ""])
 
+    def test_a_directory_with_a_blank(self):
+        with tempfile.TemporaryDirectory(prefix="lab test ", dir="/tmp") as where:
+            s, net, load = context.one(TEXT, [f"program.1.cwd={where}"])
+            job = plan.Plan(s, net, load).batches["node-h1.job"].split("\0")
+        self.assertIn(Path(where).name, job[job.index("/tmp") + 1:][:3])
+
 
 class Ends(unittest.TestCase):
     def setUp(self):

@@ -105,7 +105,7 @@ def kernel(version):
     build = KERNEL / "build"
     result = subprocess.run([build, "--flavour", "lab", "--version", version], stdout=subprocess.PIPE, text=True)
     if result.returncode:
-        raise BuildError(f"the lab kernel {version} could not be built")
+        raise BuildError(f"the lab kernel {version} could not be built; `lab doctor` says what it needs")
     return Path(result.stdout.strip())
 
 

@@ -18,12 +18,13 @@ SAME = ("scenario", "backend", "time", "slow", "kernel")
 
 
 def slowdowns(r):
-    """{(name, lower end of the bin, percentile): value} of a run, by message size and of all."""
+    """{(ends of the bin, percentile): (name, value)} of a run, by message size and of all; the last bin ends with the largest message."""
     found = {}
     fct = r["fct"]
-    of = [(f"slowdown, {sizes.bounds(b['above_bytes'], b['max_bytes'])}", b["above_bytes"], b) for b in fct["bins"]]
-    for name, low, b in [*(of if len(of) > 1 else ()), ("slowdown", None, fct)]:
-        found |= {(low, p): (f"{name}, {shown}", b[p]) for p, shown in stats.PERCENTILES.items() if b.get(p) is not None}
+    of = [(f"slowdown, {sizes.bounds(b['above_bytes'], b['max_bytes'])}", (b["above_bytes"], b["max_bytes"] in r["bins_bytes"] and b["max_bytes"]), b)
+          for b in fct["bins"]]
+    for name, ends, b in [*(of if len(of) > 1 else ()), ("slowdown", None, fct)]:
+        found |= {(ends, p): (f"{name}, {shown}", b[p]) for p, shown in stats.PERCENTILES.items() if b.get(p) is not None}
     return found
 
 

@@ -106,8 +106,9 @@ def sysctls(s, node, host, up=None):
 
 def mentioned(s, on, top):
     """What the programs of a node, by their arguments, environment and directories, want of a directory of temporary files."""
-    texts = [t for p in on for t in (*p.command, *p.env.values(), str(directory(s, p)))]
-    return sorted({name for t in texts for name in re.findall(rf"(?:^|[^\w/]){top}/([^/\s'\":;,]+)", t)})
+    texts = [t for p in on for t in (*p.command, *p.env.values())]
+    below = {d.relative_to(top).parts[0] for p in on if (d := Path(directory(s, p))).is_relative_to(top) and d != Path(top)}
+    return sorted(below | {name for t in texts for name in re.findall(rf"(?:^|[^\w/]){top}/([^/\s'\":;,]+)", t)})
 
 
 def words(*parts):

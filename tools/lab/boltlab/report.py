@@ -125,7 +125,7 @@ def summary(runs):
     body = []
     for i, (r, run) in enumerate(zip(rows, runs)):
         row = [swatch(run.colour, run.label), kb(r["peak_kb"]), us(r["peak_us"]), kb(r["p50_kb"]), kb(r["p99_kb"]), percent(r["utilization"]),
-               r["drops"], r["marks"], r["retransmits"], plots.cell(r["jain"], 3)]
+               r["drops"], r["marks"], "–" if r["retransmits"] is None else r["retransmits"], plots.cell(r["jain"], 3)]
         if finite:
             row += [times(r["fct_p50"]), times(r["fct_p99"]), times(r["last_over_ideal"]), r["unfinished"]]
         body.append(Row(i, row))

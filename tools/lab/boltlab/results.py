@@ -68,8 +68,9 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
 
 
 def sums(r):
-    """Of a run; of a part of its time, those of the whole, which window.cut() has kept."""
-    return r.get("of_whole_run") or {"drops": sum(p["drops"] for p in r["links"]), "retransmits": sum(f["retransmits"] for f in r["flows"])}
+    """Of a run; of a part of its time, those of the whole, which window.cut() has kept. What programs send again is not known."""
+    return r.get("of_whole_run") or {"drops": sum(p["drops"] for p in r["links"]),
+                                     "retransmits": sum(f["retransmits"] for f in r["flows"]) if r["flows"] else None}
 
 
 def buffers(qdiscs):

@@ -21,7 +21,7 @@ def columns(rows):
         *([(("idle while", "backlogged"), lambda r: report.percent(r["idle_backlogged"]))]
           if any((r["utilization"] or 1) < IDLE_BELOW and r["idle_backlogged"] is not None for r in rows) else ()),
         (("", "drops"), lambda r: str(r["drops"])),
-        (("", "retransmits"), lambda r: str(r["retransmits"])),
+        (("", "retransmits"), lambda r: plots.cell(r["retransmits"])),
     ]
     if any(r["max_fct_us"] is not None or r["unfinished"] for r in rows):
         shown.append((("max", "FCT"), lambda r: f"{r['unfinished']} unfinished" if r["unfinished"] else report.us(r["max_fct_us"])))
