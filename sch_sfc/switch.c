@@ -53,14 +53,18 @@ bool sfc_switch_find_foreign(struct Qdisc *sch)
 {
 	struct netdev_nested_priv port = { .data = qdisc_dev(sch) };
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool foreign;
+	bool foreign, gone;
 
 	rcu_read_lock();
 	foreign = netdev_walk_all_upper_dev_rcu(qdisc_dev(sch), sfc_switch_is_foreign, &port);
 	rcu_read_unlock();
 	if (foreign)
 		WRITE_ONCE(q->foreign, true);
-	return !foreign && q->foreign;
+	/* a qdisc above, such as netem, may send some of its packets later: below one it stays set */
+	rcu_read_lock_bh();
+	gone = !foreign && q->foreign && sfc_port_root(sch);
+	rcu_read_unlock_bh();
+	return gone;
 }
 
 /*
@@ -82,8 +86,7 @@ void sfc_switch_forget_foreign(struct Qdisc *sch, bool *waited)
 	for (band = 0; band < SFC_BANDS; band++)
 		for (skb = q->bands[band].head; skb; skb = skb->next)
 			skb->skb_iif = 0;
-	/* a qdisc above, such as netem, may send some of them later: below one it stays set */
-	WRITE_ONCE(q->foreign, !sfc_port_root(sch));
+	WRITE_ONCE(q->foreign, false);
 	sch_tree_unlock(sch);
 }
 

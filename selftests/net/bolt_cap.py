@@ -8,7 +8,7 @@ import sys
 
 import bolt_ctl
 from bolt_ctl import expect, expect_that, poll, sh
-from lib_pause import CCS, HELD, MS, SLACK, Host, nstat
+from lib_pause import CCS, HELD, MS, PORT, SLACK, Host, nstat
 
 CNM = 3
 RTT = MS            # a little more, by the time that packets take
@@ -67,9 +67,11 @@ def counted(h):
         with h.fd() as sock:
             info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
         sent = h.sent(0)
+        every = sum(p.proto == 6 and p.out and p.dport == PORT for p in h.packets)
         return (struct.unpack_from("=I", info, 156)[0], struct.unpack_from("=Q", info, 200)[0]) == \
-            (len(sent), sum(p.len for p in sent))
-    poll(same, "data_segs_out and bytes_sent of what has left, when the qdisc holds nothing")
+            (len(sent), sum(p.len for p in sent)) and \
+            every == struct.unpack_from("=I", info, 136)[0] == nstat(h.h1, "TcpOutSegs")
+    poll(same, "data_segs_out, bytes_sent, segs_out and TcpOutSegs of what has left, when the qdisc holds nothing")
 
 
 def every_cc():

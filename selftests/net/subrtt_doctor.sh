@@ -326,6 +326,8 @@ test_filter() {
 		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp dport { 53, 12000-13000 } accept; } }
 		none table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; meta l4proto udp accept; } }
 		none table inet f { chain in { type filter hook input priority 0; policy drop; tcp dport 12311 drop; counter accept; } }
+		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; counter ct state established accept; } }
+		note table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; meta l4proto udp limit rate 10/second accept; } }
 		note table inet f { chain in { type filter hook input priority 0; policy drop; ip saddr 192.0.2.2 meta l4proto udp accept; } }
 		filter table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; udp sport 53 accept; ct state established meta l4proto udp accept; } }
 		none table inet f { chain ok { udp dport 12311 accept; } chain in { type filter hook input priority 0; policy drop; iifname lo accept; jump ok; } }
@@ -411,6 +413,10 @@ test_legacy() {
 		none -P INPUT DROP; -A INPUT -p udp -m multiport --dports 53,12311 -j ACCEPT; -A INPUT -j DROP
 		none -P INPUT ACCEPT; -A INPUT -p udp -m udp ! --dport 12311 -j DROP
 		none -P INPUT DROP; -A INPUT -p udp -j ACCEPT
+		none -P INPUT DROP; -A INPUT -p udp -m udp --dport 12311 -m conntrack --ctstate NEW,ESTABLISHED -j ACCEPT
+		none -P INPUT DROP; -A INPUT -f -j DROP; -A INPUT -p udp -m udp --dport 12311 -j ACCEPT
+		note -P INPUT ACCEPT; -A INPUT ! -i lo -p udp -m udp --dport 12311 -j DROP
+		filter -P INPUT ACCEPT; -A INPUT -m comment --comment "rest" -j DROP
 		none -P INPUT DROP; -A INPUT -j ACCEPT
 		none -P INPUT ACCEPT; -A INPUT -j SWITCHES
 		note -P INPUT DROP; -A INPUT -j SWITCHES

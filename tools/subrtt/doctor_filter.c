@@ -129,17 +129,41 @@ static bool some_only(const char *rule)
 	       strstr(rule, "oif") || strstr(rule, "!= ");
 }
 
+static const char *past_counter(const char *s)
+{
+	int n = 0;
+
+	sscanf(s, "counter packets %*u bytes %*u %n", &n);
+	return s + n;
+}
+
+/* A rule that accepts, and names no port: what accepts all, or all of UDP, accepts ours */
+static enum about about_udp(const char *rule)
+{
+	const char *at = past_counter(rule);
+
+	if (!strncmp(at, "accept", 6))
+		return ACCEPTS;
+	if (!word_in(rule, "udp") || strstr(rule, "!= udp") || strstr(rule, "sport ") ||
+	    strstr(rule, "ct "))
+		return NOT_THE_PORT;
+	if (strncmp(at, "meta l4proto ", 13) && strncmp(at, "ip protocol ", 12) &&
+	    strncmp(at, "ip6 nexthdr ", 12))
+		return SOME_OF_IT;
+	at = strstr(at, "udp");
+	at += strcspn(at, strchr(at, '}') ? "}" : " ") + 1;
+	at = past_counter(at + strspn(at, " "));
+	return strncmp(at, "accept", 6) ? SOME_OF_IT : ACCEPTS;
+}
+
 static enum about about_port(const struct ruleset *r, const char *rule)
 {
 	const char *at = strstr(rule, "dport ");
 	char match[1024];
 	size_t n;
 
-	/* what accepts all, or all of UDP, accepts the port */
-	if (!at && r->chains[r->n - 1].base && word_in(rule, "accept") &&
-	    (!strncmp(rule, "accept", 6) || !strncmp(rule, "counter", 7) ||
-	     (word_in(rule, "udp") && !strstr(rule, "sport ") && !strstr(rule, "ct "))))
-		return some_only(rule) ? SOME_OF_IT : ACCEPTS;
+	if (!at && r->chains[r->n - 1].base && word_in(rule, "accept"))
+		return about_udp(rule);
 	if (!at || strstr(rule, "tcp dport"))
 		return NOT_THE_PORT;
 	at += strlen("dport ");
@@ -287,19 +311,44 @@ static void read_nft(char *rules, const char *hook, unsigned int port, struct ve
 
 /* --- the older iptables --- */
 
+/* A state that new packets are in is no more than none */
+static bool ipt_new(const char *rule)
+{
+	return (strstr(rule, "state NEW") || strstr(rule, ",NEW")) &&
+	       !strstr(rule, " ! --ctstate ") && !strstr(rule, " ! --state ");
+}
+
+/* Whether it looks at more than protocol and destination port */
+static bool ipt_more(const char *rule)
+{
+	static const char * const more[] = {
+		" -s ", " -d ", " -i ", " -o ", " -f ", " --sport", " --ports ",
+	};
+	const char *m = rule;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		if (strstr(rule, more[i]))
+			return true;
+	while ((m = strstr(m, " -m "))) {
+		m += 4;
+		if (strncmp(m, "udp ", 4) && strncmp(m, "multiport ", 10) &&
+		    strncmp(m, "comment ", 8) &&
+		    !((!strncmp(m, "state ", 6) || !strncmp(m, "conntrack ", 10)) && ipt_new(rule)))
+			return true;
+	}
+	return false;
+}
+
 /* What a rule of iptables -S says of the port; NEITHER: perhaps something, without naming it */
 static enum about ipt_about(const char *rule, unsigned int port)
 {
-	static const char * const more[] = {
-		" -s ", " -d ", " -i ", " -m set ", " -m iprange ", " -m mac ",
-	};
 	const char *at = strstr(rule, " --dport");
 	bool stop = strstr(rule, " -j DROP") || strstr(rule, " -j REJECT");
-	bool some = !at && strstr(rule, " -m ");
-	unsigned int i;
 
 	if (strstr(rule, " ! -p udp ") || (strstr(rule, " -p ") && !strstr(rule, " -p udp ")) ||
-	    strstr(rule, "ESTABLISHED") || strstr(rule, " -i lo ") || strstr(rule, "LOG --"))
+	    (strstr(rule, "ESTABLISHED") && !strstr(rule, " ! --") && !ipt_new(rule)) ||
+	    (strstr(rule, " -i lo ") && !strstr(rule, " ! -i lo ")) || strstr(rule, "LOG --"))
 		return NOT_THE_PORT;
 	if (at) {
 		at += strcspn(at + 1, " ") + 2;
@@ -307,9 +356,7 @@ static enum about ipt_about(const char *rule, unsigned int port)
 		    !has_port(words("%.*s", (int)strcspn(at, " "), at), port))
 			return NOT_THE_PORT;
 	}
-	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
-		some |= !!strstr(rule, more[i]);
-	if (!some && (stop || strstr(rule, " -j ACCEPT")))
+	if (!ipt_more(rule) && (stop || strstr(rule, " -j ACCEPT")))
 		return stop ? STOPS : ACCEPTS;
 	return at ? SOME_OF_IT : stop ? NOT_THE_PORT : NEITHER;
 }

@@ -594,16 +594,26 @@ TIME_SYSCTLS = {
 # times of sfc that hold where its line names none: (the word they belong to, name, default)
 SFC_TIMES = (("pause", "rtt", 10**4), ("srcc", "rtt", 10**4), ("pause", "maxpause", 10**7), ("pfc", "watchdog", 2 * 10**8), ("pfc", "ignore", 2 * 10**8))
 SFC_LONGEST = 2**32 - 2       # tc takes less than 4.29 s
+# shorter ones: what the kernel takes, of maxpause what hosts do not refuse
+SFC_MOST = {"rtt": 10**8, "srcc_delay": 10**8, "maxpause": 10**9, "estimator": 10**9} | dict.fromkeys(("suppress", "watchdog", "ignore", "srcc_window"), SFC_LONGEST)
+TC_TIMES = {"s": 10**9, "m": 10**6, "u": 10**3, "n": 1}
 
 
 def slower_line(line, n):
     """The line of a qdisc, or a command, with its times multiplied."""
-    line = re.sub(r"(?i)(?<!\S)(\d+(?:\.\d+)?)([num]?s(?:ecs?)?)(?!\S)", lambda found: f"{Decimal(found[1]) * n:f}{found[2]}", line)
+    def slower(found):
+        value, before = Decimal(found[1]) * n, line[:found.start()].split()
+        most = SFC_MOST.get(before[-1]) if {"sfc", "sfc_hold"} & set(before) else None
+        if most is not None and value * TC_TIMES[found[2][0].lower()] > most:
+            return f"{most}ns"
+        return f"{value:f}{found[2]}"
+
+    line = re.sub(r"(?i)(?<!\S)(\d+(?:\.\d*)?|\.\d+)([num]?s(?:ecs?)?)(?!\S)", slower, line)
     words = line.split()
     for wants, name, default in SFC_TIMES if words[0] == "sfc" else ():
         if wants in words and name not in words:
             words += [name]
-            line += f" {name} {min(default * n, SFC_LONGEST)}ns"
+            line += f" {name} {min(default * n, SFC_MOST[name])}ns"
     return line
 
 
