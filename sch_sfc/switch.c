@@ -60,7 +60,7 @@ bool sfc_switch_find_foreign(struct Qdisc *sch)
 	rcu_read_unlock();
 	if (foreign)
 		WRITE_ONCE(q->foreign, true);
-	/* a qdisc above, such as netem, may send some of its packets later: below one it stays set */
+	/* a qdisc above, such as netem, may send some of its packets later: there it stays set */
 	rcu_read_lock_bh();
 	gone = !foreign && q->foreign && sfc_port_root(sch);
 	rcu_read_unlock_bh();
