@@ -3,6 +3,7 @@
 
 import copy
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -133,6 +134,17 @@ class Labelled(unittest.TestCase):
         self.assertIn("FCT slowdown, times the transfer alone", comments)
         self.assertIn("message size, up to", comments)
         self.assertGreaterEqual(sum(c in ("1", "2", "5", "10") for c in comments), 2, comments)
+
+
+class Ascii(unittest.TestCase):
+    def test_a_locale_and_a_terminal_that_have_no_other_characters(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        make_result(out, samples=30, name="f\u00fcr")
+        said = [subprocess.run([context.LAB, what, out], capture_output=True, text=True, env=os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"})
+                for what in ("show", "plot")]
+        self.assertEqual([s.returncode for s in said], [0, 0], said[0].stderr)
+        self.assertIn("f\\xfcr: a <test>", said[0].stdout)
+        self.assertIn("<title>f\u00fcr: ", (out / "report.html").read_text(encoding="utf-8"))
 
 
 class Cdf(unittest.TestCase):

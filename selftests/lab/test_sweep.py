@@ -215,7 +215,7 @@ class Tables(unittest.TestCase):
         self.assertAlmostEqual(float(queue[0]["ci95"]), 12.7062 * 500, delta=0.1)
         self.assertAlmostEqual(float(queue[0]["low"]), 1500 - 12.7062 * 500, delta=0.1)
         self.assertAlmostEqual(float(queue[0]["high"]), 1500 + 12.7062 * 500, delta=0.1)
-        self.assertIn("1.5 KB ± 6.4 KB", said)
+        self.assertIn("1.5 KB +- 6.4 KB", said)
 
     def test_every_column_is_of_its_figure(self):
         result = make_result(self.out)

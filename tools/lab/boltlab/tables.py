@@ -98,7 +98,7 @@ def written(write, values):
 
     def text(v):
         return f"{v:.4g}" if write is str else write(v)
-    return text(mean) + (f" ± {text(half)}" if half is not None else "")
+    return text(mean) + (f" +- {text(half)}" if half is not None else "")
 
 
 def text(cases, keys, results):
@@ -121,6 +121,6 @@ def write(cases, keys, out, is_of, sources):
     lines = [[c["name"], c["cc"], c["seed"], *c["set"].values(), *(m.get(k) for k in heads[3 + len(keys):])] for c, m in zip(cases, measured)]
     write_csv(out / CASES, heads, lines)
     write_csv(out / SUMMARY, *summary(cases, keys, measured))
-    print("mean ± 95 % confidence")
+    print("mean +- 95 % confidence")
     print(text(cases, keys, results))
     progress(f"tables: {out / CASES}, {out / SUMMARY}")
