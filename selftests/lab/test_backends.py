@@ -50,10 +50,11 @@ class Slow(unittest.TestCase):
     def test_times_in_lines(self):
         for line, slower in (("sfc pause rtt 10us suppress auto", "sfc pause rtt 10000us suppress auto maxpause 1000000000ns"),
                              ("sfc pause rtt 200us maxpause 10ms suppress 1ms", "sfc pause rtt 100000000ns maxpause 1000000000ns suppress 1000ms"),
-                             ("sfc pfc watchdog 200ms ignore 1ms", "sfc pfc watchdog 4294967294ns ignore 1000ms"),
+                             ("sfc pfc watchdog 200ms ignore 1ms", "sfc pfc watchdog 4294967294ns ignore 1000ms rtt 10000000ns"),
                              ("sfc pause rtt {0.5*rtt} maxpause 0.5ms", "sfc pause rtt {0.5*rtt} maxpause 500.0ms"),
                              ("sfc pfc watchdog off srcc x", "sfc pfc watchdog off srcc x rtt 10000000ns ignore 4294967294ns"),
-                             ("sfc limit 16mb ecn 5s1", "sfc limit 16mb ecn 5s1"), ("netem delay 1ms 10usec", "netem delay 1000ms 10000usec"), ("netem delay .5ms", "netem delay 500.0ms")):
+                             ("sfc limit 16mb ecn 5s1", "sfc limit 16mb ecn 5s1 rtt 10000000ns"),
+                             ("sfc_hold share 5", "sfc_hold share 5 maxpause 1000000000ns"), ("sfc_hold maxpause 10us", "sfc_hold maxpause 10000us"), ("netem delay 1ms 10usec", "netem delay 1000ms 10000usec"), ("netem delay .5ms", "netem delay 500.0ms")):
             s = slowed("uml", slow=1000, sets=[f"{k}={line}" for k in ("switch.qdisc", "switch.edge_qdisc", "host.qdisc")])[1]
             self.assertEqual([s.switch.qdisc, s.switch.edge_qdisc, s.host.qdisc], [slower] * 3)
         s = slowed("uml", slow=1000, sets=["event.0.at=1us", "event.0.do=set", "event.0.node=a", "event.0.command=tc qdisc change dev b root sfc pause rtt 10us"])[1]

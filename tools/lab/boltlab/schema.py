@@ -591,8 +591,8 @@ TIME_SYSCTLS = {
 }
 
 
-# times of sfc that hold where its line names none: (the word they belong to, name, default)
-SFC_TIMES = (("pause", "rtt", 10**4), ("srcc", "rtt", 10**4), ("pause", "maxpause", 10**7), ("pfc", "watchdog", 2 * 10**8), ("pfc", "ignore", 2 * 10**8))
+# times of sfc and sfc_hold that hold where the line names none: (the word they belong to, name, default)
+SFC_TIMES = (("sfc", "rtt", 10**4), ("pause", "maxpause", 10**7), ("sfc_hold", "maxpause", 10**7), ("pfc", "watchdog", 2 * 10**8), ("pfc", "ignore", 2 * 10**8))
 SFC_LONGEST = 2**32 - 2       # tc takes less than 4.29 s
 # shorter ones: what the kernel takes, of maxpause what hosts do not refuse
 SFC_MOST = {"rtt": 10**8, "srcc_delay": 10**8, "maxpause": 10**9, "estimator": 10**9} | dict.fromkeys(("suppress", "watchdog", "ignore", "srcc_window"), SFC_LONGEST)
@@ -610,7 +610,7 @@ def slower_line(line, n):
 
     line = re.sub(r"(?i)(?<!\S)(\d+(?:\.\d*)?|\.\d+)([num]?s(?:ecs?)?)(?!\S)", slower, line)
     words = line.split()
-    for wants, name, default in SFC_TIMES if words[0] == "sfc" else ():
+    for wants, name, default in SFC_TIMES if words[0] in ("sfc", "sfc_hold") else ():
         if wants in words and name not in words:
             words += [name]
             line += f" {name} {min(default * n, SFC_MOST[name])}ns"
