@@ -332,7 +332,11 @@ class Command(Case):
             raise why.pop(0)
         with unittest.mock.patch.object(runner.guest, "run", ends), unittest.mock.patch.object(runner.shutil, "copyfile", side_effect=full):
             runs, failures = runner.run_all(runner.load(context.write(context.BASE), ["bolt", "cubic"], (), ()), 1, "uml", None, self.out, "6.12", False, 1)
-        self.assertEqual((runs, failures), ([], ["test: bolt: it panicked", f"test: cubic: {full}"]))
+            self.assertEqual((runs, failures), ([], ["test: bolt: it panicked", f"test: cubic: {full}"]))
+            why += [RunError("labguest: plan:122: samples.bin"), full]
+            with unittest.mock.patch.object(os, "posix_fallocate", side_effect=full):
+                _, failures = runner.run_all(runner.load(context.write(context.BASE), ["bolt", "cubic"], (), ()), 1, "uml", None, self.out, "6.12", False, 1)
+        self.assertEqual(failures, [f"test: {cc}: {self.out}: {full.strerror}" for cc in ("bolt", "cubic")])
         self.assertEqual(self.tree(), [])
 
     def test_a_result_of_something_else(self):

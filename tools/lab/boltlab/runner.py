@@ -4,9 +4,11 @@
 import concurrent.futures
 import contextlib
 import json
+import os
 import shlex
 import shutil
 import sys
+import tempfile
 import time
 
 from . import ask, backends, build, explain, guest, modules, native, plan, plots, programs, results, schema, stats, topology, traffic
@@ -134,6 +136,9 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
         simulated = time.monotonic()
         entry = results.compute(cc, s, net, load, raw, out, wall_s,
                                 {"switch": p.switch_qdisc, "host": s.host.qdisc, "base_rtt_ns": p.base_rtt})
+    except (RunError, OSError):
+        check_room(out)         # while what has filled it is there
+        raise
     finally:
         with contextlib.suppress(OSError):      # there is none, or the disk is full
             shutil.copyfile(raw / "console.log", directory / "console.log")
@@ -144,6 +149,15 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
         progress(f"{s.name}: {s.directory}: {c['file']}: {c['packets']} packets, {c['dropped']} dropped{lost}")
     progress(f"{s.name}: {s.directory}: done in {simulated - began:.1f} s, of which the run itself {wall_s:.2f} s")
     return entry, p.commands, programs.failures(s, entry["programs"], directory)
+
+
+def check_room(directory):
+    """What fails for want of it names a step of the guest, or nothing."""
+    try:
+        with tempfile.TemporaryFile(dir=directory) as f:
+            os.posix_fallocate(f.fileno(), 0, 1 << 20)
+    except OSError as e:
+        raise RunError(f"{directory}: {e.strerror}") from None
 
 
 def versions(built):
