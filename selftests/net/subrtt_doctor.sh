@@ -418,7 +418,16 @@ test_legacy() {
 		note -P INPUT ACCEPT; -A INPUT ! -i lo -p udp -m udp --dport 12311 -j DROP
 		filter -P INPUT ACCEPT; -A INPUT -m comment --comment "rest" -j DROP
 		none -P INPUT DROP; -A INPUT -j ACCEPT
-		none -P INPUT ACCEPT; -A INPUT -j SWITCHES
+		none -P INPUT ACCEPT; -N SWITCHES; -A INPUT -j SWITCHES
+		none -P INPUT DROP; -N S; -N T; -A INPUT -j S; -A S -j T; -A S -j ACCEPT; -A T -p tcp -j DROP; -A T -j RETURN; -A T -j DROP
+		none -P INPUT ACCEPT; -N S; -A INPUT -g S; -A INPUT -j DROP; -A S -p udp -m udp --dport 53 -j DROP
+		none -P INPUT ACCEPT; -A INPUT -m conntrack --ctstate INVALID -j DROP; -A INPUT ! -p udp -j DROP
+		note -P INPUT ACCEPT; -A INPUT -j UNKNOWN
+		note -P INPUT ACCEPT; -N S; -A INPUT -j S; -A S -s 192.0.2.2/32 -j RETURN; -A S -j DROP
+		note -P INPUT ACCEPT; -A INPUT -s 192.0.2.0/24 -j DROP
+		filter -P INPUT ACCEPT; -N S; -A INPUT -p udp -j S; -A S -j LOG; -A S -j DROP
+		filter -P INPUT ACCEPT; -A INPUT ! -p tcp -j DROP
+		filter -P INPUT ACCEPT; -A INPUT -p udp -m udp ! --dport 53 -j DROP
 		note -P INPUT DROP; -A INPUT -j SWITCHES
 		note -P INPUT DROP; -A INPUT -p udp -m udp --dport 12311 -j SWITCHES
 		note -P INPUT DROP; -A INPUT -s 192.0.2.2/32 -p udp -m udp --dport 12311 -j ACCEPT

@@ -9,7 +9,8 @@
  *
  * A rule about the port that looks at addresses or devices as well, at another chain or at a named
  * map, may let in just the switches: that is reported, and is nothing to fix.  A rule of nftables
- * that accepts by address or device alone is not understood.
+ * that accepts by address or device alone is not understood.  Of the older iptables, what is not
+ * sure is reported likewise.
  */
 
 #include <ctype.h>
@@ -322,7 +323,7 @@ static bool ipt_new(const char *rule)
 static bool ipt_more(const char *rule)
 {
 	static const char * const more[] = {
-		" -s ", " -d ", " -i ", " -o ", " -f ", " --sport", " --ports ",
+		" -s ", " -d ", " -i ", " -o ", " --sport", " --ports ",
 	};
 	const char *m = rule;
 	unsigned int i;
@@ -340,60 +341,99 @@ static bool ipt_more(const char *rule)
 	return false;
 }
 
-/* What a rule of iptables -S says of the port; NEITHER: perhaps something, without naming it */
-static enum about ipt_about(const char *rule, unsigned int port)
+/* Whether a rule of iptables -S is about control messages */
+static enum ipt_ours { NEVER, PERHAPS, SURELY } ipt_ours(const char *rule, unsigned int port)
 {
-	const char *at = strstr(rule, " --dport");
-	bool stop = strstr(rule, " -j DROP") || strstr(rule, " -j REJECT");
+	const char *at = strstr(rule, " -p "), *value;
 
-	if (strstr(rule, " ! -p udp ") || (strstr(rule, " -p ") && !strstr(rule, " -p udp ")) ||
-	    (strstr(rule, "ESTABLISHED") && !strstr(rule, " ! --") && !ipt_new(rule)) ||
-	    (strstr(rule, " -i lo ") && !strstr(rule, " ! -i lo ")) || strstr(rule, "LOG --"))
-		return NOT_THE_PORT;
-	if (at) {
-		at += strcspn(at + 1, " ") + 2;
-		if (strstr(rule, " ! --dport") ||
-		    !has_port(words("%.*s", (int)strcspn(at, " "), at), port))
-			return NOT_THE_PORT;
+	if ((at && (strncmp(at + 4, "udp ", 4) != 0) == (at[-1] != '!')) ||
+	    (strstr(rule, "state ") && !strstr(rule, " ! --") && !ipt_new(rule)) ||
+	    (strstr(rule, " -i lo ") && !strstr(rule, " ! -i lo ")) ||
+	    (strstr(rule, " -f ") && !strstr(rule, " ! -f ")))
+		return NEVER;
+	for (at = rule; (at = strstr(at, " --dport")); at = value) {
+		value = at + strcspn(at + 1, " ") + 2;
+		if (has_port(words("%.*s", (int)strcspn(value, " "), value), port) ==
+		    (at[-1] == '!'))
+			return NEVER;
 	}
-	if (!ipt_more(rule) && (stop || strstr(rule, " -j ACCEPT")))
-		return stop ? STOPS : ACCEPTS;
-	return at ? SOME_OF_IT : stop ? NOT_THE_PORT : NEITHER;
+	return ipt_more(rule) ? PERHAPS : SURELY;
 }
 
-/* The rules of one chain: the first that is surely about the port decides */
-static bool ipt_blocks(const char *command, const char *chain, unsigned int port,
-		       struct verdict *v)
-{
-	char out[1 << 16], *line, *save;
-	bool drops = false, some = false, unsure = false;
-	enum about about;
+/* What may become of them: a set of these */
+enum { IPT_PASS = 1, IPT_DROP = 2, IPT_NEXT = 4 };
+#define IPT_JUMPS 3	/* that are followed */
 
-	if (run_command(words("%s -S %s 2>/dev/null", command, chain), out, sizeof(out)))
-		return false;
-	for (line = strtok_r(out, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		strip_quotes(line);
-		if (!strncmp(line, "-P ", 3)) {
-			drops = strstr(line, " DROP");
+static unsigned int ipt_chain(const char *rules, const char *chain, unsigned int port, int jumps);
+
+/* In the target, or the chain, of a rule */
+static unsigned int ipt_target(const char *rules, const char *name, unsigned int port, int jumps)
+{
+	if (!strcmp(name, "ACCEPT"))
+		return IPT_PASS;
+	if (!strcmp(name, "DROP") || !strcmp(name, "REJECT"))
+		return IPT_DROP;
+	if (strstr(" RETURN LOG NFLOG MARK CONNMARK ", words(" %s ", name)))
+		return IPT_NEXT;
+	if (jumps && strstr(rules, words("-N %s\n", name)))
+		return ipt_chain(rules, name, port, jumps - 1);
+	return IPT_PASS | IPT_DROP | IPT_NEXT;
+}
+
+/* In a chain, of the rules of all; IPT_NEXT: behind the rule that jumped there */
+static unsigned int ipt_chain(const char *rules, const char *chain, unsigned int port, int jumps)
+{
+	unsigned int set = 0, end = IPT_NEXT, one;
+	const char *next, *line, *at;
+	char what, name[64], rule[4096];
+	enum ipt_ours ours;
+	bool leaves;
+
+	for (line = rules; *line; line = next) {
+		next = line + strcspn(line, "\n");
+		snprintf(rule, sizeof(rule), "%.*s", (int)(next - line), line);
+		next += *next == '\n';
+		strip_quotes(rule);
+		if (sscanf(rule, "-%c %63s", &what, name) < 2 || strcmp(name, chain))
 			continue;
+		if (what == 'P')
+			end = strstr(rule, " DROP") ? IPT_DROP : IPT_PASS;
+		ours = ipt_ours(rule, port);
+		at = strstr(rule, " -j ");
+		leaves = !at;
+		if (!at)
+			at = strstr(rule, " -g ");
+		if (ours == NEVER || !at || sscanf(at + 4, "%63s", name) < 1)
+			continue;
+		one = ipt_target(rules, name, port, jumps);
+		if (one & IPT_NEXT) {
+			one &= ~IPT_NEXT;
+			if (leaves || !strcmp(name, "RETURN"))
+				one |= end;
+			else
+				ours = PERHAPS;
 		}
-		about = ipt_about(line, port);
-		if (about == ACCEPTS || about == STOPS) {
-			drops = about == STOPS;
-			break;
-		}
-		some |= about == SOME_OF_IT;
-		unsure |= about == NEITHER;
+		set |= one;
+		if (ours == SURELY)
+			return set;
 	}
-	if (some || (drops && unsure)) {
+	return set | end;
+}
+
+static bool ipt_blocks(const char *command, const char *chain, const char *rules,
+		       unsigned int port, struct verdict *v)
+{
+	unsigned int set = ipt_chain(rules, chain, port, IPT_JUMPS);
+
+	if (set == IPT_PASS)
+		return false;
+	if (set != IPT_DROP) {
 		v->some_only = true;
 		found(D_NOTE, "filter", NULL,
 		      "%s: chain %s looks at more than the port %u of UDP: every switch has to pass it",
 		      command, chain, port);
 		return false;
 	}
-	if (!drops)
-		return false;
 	found(D_FIX, "filter",
 	      words("sudo %s -I %s -p udp --dport %u -j ACCEPT", command, chain, port),
 	      "%s: chain %s drops UDP port %u", command, chain, port);
@@ -433,15 +473,21 @@ bool doctor_filter(bool host, bool router, unsigned int port)
 			read_nft(copy, "forward", port, &through);
 		free(copy);
 	}
-	free(out);
 	for (i = 0; i < 2; i++) {
 		if (bc_read_file(names[i], s, sizeof(s)) <= 0)
 			continue;
+		if (run_command(words("%s -S 2>/dev/null", legacy[i]), out, room)) {
+			found(D_NOTE, "filter", NULL, "%s does not list its rules: not checked",
+			      legacy[i]);
+			v.some_only = true;
+			continue;
+		}
 		if (host)
-			v.blocked |= ipt_blocks(legacy[i], "INPUT", port, &v);
+			v.blocked |= ipt_blocks(legacy[i], "INPUT", out, port, &v);
 		if (router)
-			through.blocked |= ipt_blocks(legacy[i], "FORWARD", port, &through);
+			through.blocked |= ipt_blocks(legacy[i], "FORWARD", out, port, &through);
 	}
+	free(out);
 	if (!v.blocked && !v.some_only && !through.blocked && !through.some_only && status != 127)
 		found(D_OK, "filter", NULL, "no filter of this machine drops UDP port %u", port);
 	return v.some_only;
