@@ -44,7 +44,10 @@ class Slow(unittest.TestCase):
     def test_settings_that_are_times(self):
         sysctl = slowed("uml", slow=1000, sets=["host.sysctl.net.bolt.swift_hop_ns=7"])[1].host.sysctl
         self.assertEqual(sysctl, {"net.bolt.max_pause_us": "1000000", "net.bolt.swift_base_ns": "10000000",
+                                  "net.bolt.watchdog_interval_us": "60000000", "net.bolt.watchdog_recovery_us": "60000000",
                                   "net.bolt.swift_fs_range_ns": "100000000", "net.bolt.swift_hop_ns": "7000"})
+        sysctl = slowed("uml", slow=10, sets=["host.sysctl.net.bolt.base_rtt_ns=5000", "host.sysctl.net.bolt.swift_hop_ns=0"])[1].host.sysctl
+        self.assertEqual((sysctl["net.bolt.base_rtt_ns"], sysctl["net.bolt.swift_hop_ns"]), ("50000", "0"))
         self.assertEqual(slowed("uml")[1].host.sysctl, {})
 
     def test_times_in_lines(self):

@@ -584,7 +584,10 @@ TIMES = (run_duration, small_time, sample_time, coalesce_time, offset, whole_ms)
 SLOWEST_RATE = 10**6
 # settings of hosts that are times: default, largest
 TIME_SYSCTLS = {
+    "net.bolt.base_rtt_ns": (0, 10**9),
     "net.bolt.max_pause_us": (10**4, 10**6),
+    "net.bolt.watchdog_interval_us": (2 * 10**5, 6 * 10**7),
+    "net.bolt.watchdog_recovery_us": (2 * 10**5, 6 * 10**7),
     "net.bolt.swift_base_ns": (10**4, 10**9),
     "net.bolt.swift_hop_ns": (10**3, 10**7),
     "net.bolt.swift_fs_range_ns": (10**5, 10**9),
@@ -642,7 +645,7 @@ def slow_down(s, n, where):
     s.host.sysctl = dict(s.host.sysctl)
     for setting, (default, most) in TIME_SYSCTLS.items():
         value = str(s.host.sysctl.get(setting, default))
-        if value.isdigit():
+        if value.isdigit() and int(value):
             s.host.sysctl[setting] = str(min(int(value) * n, most))
 
 
