@@ -128,7 +128,7 @@ class Labelled(unittest.TestCase):
     def test_the_slowdown_axis_has_its_numbers(self):
         """Those of bolt span less than a decade, where a logarithmic axis writes none by itself"""
         out = Path(tempfile.mkdtemp(prefix="lab-test-"))
-        make_result(out, samples=30)
+        make_result(out, samples=30, name="$x^$")     # a text, and no formula
         subprocess.run([context.TREE / "tools" / "lab" / "lab", "plot", out], check=True, capture_output=True)
         comments = re.findall(r"<!-- (.*?) -->", (out / "slowdown.svg").read_text())
         self.assertIn("FCT slowdown, times the transfer alone", comments)

@@ -209,7 +209,8 @@ class Slowdown(unittest.TestCase):
         self.assertEqual((said.returncode, said.stderr), (1, f"lab: {out}/no/all.csv: No such file or directory\n"))
 
     def test_svg_has_a_line_for_each_percentile(self):
-        text = slowdown.svg(slowdown.curves(self.result), "slowdown")
+        text = slowdown.svg(slowdown.curves(self.result), "a <b> & c")
+        self.assertEqual(text.count("a &lt;b&gt; &amp; c<"), 2)
         self.assertEqual(text.count("<polyline"), 4)
         self.assertIn(">bolt p99<", text)
         # slowdown 1 is the lower edge, and what is larger is above it

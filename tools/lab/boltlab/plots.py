@@ -106,7 +106,7 @@ def pictures():
     try:
         import matplotlib
         matplotlib.use("Agg")
-        matplotlib.rcParams["svg.hashsalt"] = "boltlab"
+        matplotlib.rcParams.update({"svg.hashsalt": "boltlab", "text.parse_math": False})    # a name may have a $
         from matplotlib import pyplot
     except ImportError:
         raise RunError("matplotlib is missing: install python3-matplotlib (or run with --no-plots)") from None

@@ -86,6 +86,7 @@ def scale(low, high, begin, end):
 
 
 def svg(found, title):
+    title = report.esc(title)
     sized = [(cc, [(top, of) for _, top, of in rows if top and None not in of.values()]) for cc, rows, _ in found]
     if not any(rows for _, rows in sized):
         raise RunError("no message ended, so there is nothing to draw")
