@@ -88,6 +88,14 @@ class Tables(unittest.TestCase):
             self.assertIn(part, page)
 
 
+    def test_a_run_has_one_colour(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        result = make_result(out, samples=30)
+        report.write([("test", result, out)], out)
+        swatches = re.findall(r"data-colour=(\d+)></i>(\w+)", (out / "report.html").read_text())
+        self.assertEqual(dict.fromkeys(swatches), {("3", "cubic"): None, ("0", "bolt"): None})
+
+
 class Many(unittest.TestCase):
     """More flows than colours and dashes tell apart: the median, the greatest and the least of them."""
 

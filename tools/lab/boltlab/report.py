@@ -263,10 +263,10 @@ def texts(named, runs):
             lines = commands.read_text().splitlines()
             shown = "\n".join(lines[:MAX_COMMANDS]) + (f"\n# {len(lines) - MAX_COMMANDS} more in {place}/commands.txt" if len(lines) > MAX_COMMANDS else "")
             parts.append(f"<details data-run={i}><summary>{esc(r.label)}: the same network in tc and ip commands</summary><pre>{esc(shown)}</pre></details>")
-    rows = [Row(i, [swatch(i, r.label), r.entry["switch_qdisc"], r.entry["host_qdisc"], r.entry["data_packets"], f"{r.entry['wall_s']:.2f} s",
+    rows = [Row(i, [swatch(r.colour, r.label), r.entry["switch_qdisc"], r.entry["host_qdisc"], r.entry["data_packets"], f"{r.entry['wall_s']:.2f} s",
                     packets_per_second(r.entry), charts.span(r.entry["max_lateness_ns"]), Raw(f"<code>{esc(r.entry['trace_hash'])}</code>")]) for i, r in enumerate(runs)]
     parts.append(table(["run", "switch qdisc", "host qdisc", "data packets", "took", "packets/s", "latest event", "trace hash"], rows))
-    rows = [Row(i, [swatch(i, r.label), c["link"], c["file"], c["packets"], c["dropped"], c["lost"]])
+    rows = [Row(i, [swatch(r.colour, r.label), c["link"], c["file"], c["packets"], c["dropped"], c["lost"]])
             for i, r in enumerate(runs) for c in r.entry.get("captures", ())]
     if rows:
         parts.append(table(["captures", "link", "file", "packets", "dropped by the qdisc", "found no room"], rows))
