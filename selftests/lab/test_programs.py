@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest import mock
 
 import context
-from boltlab import plan, programs, schema, stall
+from boltlab import plan, programs, schema, show, stall
 
 TEXT = """
 name = "test"
@@ -117,7 +117,11 @@ class Ends(unittest.TestCase):
         (raw / programs.ENDS).write_text("# head\n0 -5 5 0 - itself 0 7\n1 - - - - run 0 -\n")
         self.assertEqual([p["ended_by"] for p in programs.read(raw, self.s)], ["itself", "run"])
         (raw / programs.ENDED).write_text("0\n0\n")
-        self.assertEqual([(p["ended_by"], p["start_ns"], p["status"]) for p in programs.read(raw, self.s)], [("lab", -5, 0), ("run", None, None)])
+        found = programs.read(raw, self.s)
+        self.assertEqual([(p["ended_by"], p["start_ns"], p["status"]) for p in found], [("lab", -5, 0), ("run", None, None)])
+        self.assertEqual([show.ended(p) for p in found], ["-5 ns to 5 ns, status 0 (by the lab), 7 ns of processor time", "not started"])
+        (raw / programs.ENDS).write_text("0 0 5 - 36 itself 0 -\n1 0 5 - 15 stop 0 -\n")
+        self.assertEqual([p["signal"] for p in programs.read(raw, self.s)], ["SIGRTMIN+2", "SIGTERM"])
 
     def test_it_quotes_what_was_said_last(self):
         place = Path(tempfile.mkdtemp(prefix="lab-test-"))

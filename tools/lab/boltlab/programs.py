@@ -147,6 +147,14 @@ def files(s, net, up=None):
 
 # ---- after it ----
 
+def signal_name(number):
+    """Real-time signals have none in Python."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIGRTMIN{number - signal.SIGRTMIN:+d}"
+
+
 def read(raw, s):
     """How each ended: "itself", by its "stop", with the "run", or by the "lab", because it kept time from passing."""
     ends = [line.split() for line in (raw / ENDS).read_text().splitlines() if not line.startswith("#")]
@@ -156,7 +164,7 @@ def read(raw, s):
         by = "lab" if i in stuck else by
         start, end, status, number, paid = (None if v == "-" else int(v) for v in (*numbers, paid))
         result.append({"node": p.node, "command": p.command, "start_ns": start, "end_ns": end, "status": status,
-                       "signal": signal.Signals(number).name if number else None, "ended_by": by, "left": int(left), "cpu_cost": cpu.text(cpu.of(s, p)), "cpu_ns": paid})
+                       "signal": signal_name(number) if number else None, "ended_by": by, "left": int(left), "cpu_cost": cpu.text(cpu.of(s, p)), "cpu_ns": paid})
     return result
 
 

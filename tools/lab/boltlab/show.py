@@ -57,7 +57,7 @@ def ended(p):
         return "not started"
     until = f"{units.format_time(p['start_ns'])} to {units.format_time(p['end_ns'])}"
     how = f"status {p['status']}" if p["signal"] is None else p["signal"]
-    by = '' if p['ended_by'] == 'itself' else ' (with the run)' if p['ended_by'] == 'run' else ' (stop)'
+    by = {"itself": "", "run": " (with the run)", "lab": " (by the lab)"}.get(p["ended_by"], " (stop)")
     paid = "" if p.get("cpu_ns") is None else f", {units.format_time(p['cpu_ns'])} of processor time"
     return f"{until}, {how}{by}{paid}"
 
