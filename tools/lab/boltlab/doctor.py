@@ -91,7 +91,7 @@ def main():
     print(f"{'ok' if writable else 'missing':8} cache {cache}" + ("" if writable else " cannot be written; set BOLT_LAB_CACHE"))
     free = shutil.disk_usage(probe).free
     if free < 4 * 10**9:
-        print(f"warning  {free / 10**9:.1f} GB free for the cache; a kernel build needs 2 GB")
+        print(f"warning  {free / 10**9:.1f} GB free for the cache; the lab takes up to 4 GB")
     shm = os.statvfs("/dev/shm") if Path("/dev/shm").exists() else None
     free = shm.f_bavail * shm.f_frsize if shm else 0
     noexec = shm and shm.f_flag & os.ST_NOEXEC
