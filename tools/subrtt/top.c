@@ -29,6 +29,7 @@ struct top_port {
 	uint64_t bytes, drops, src, bts, marks;
 	uint64_t queue, peak, link_bps;
 	uint64_t bit_ps;
+	unsigned int place;		/* in the list */
 };
 
 /* What is there at one time */
@@ -67,6 +68,7 @@ static void add_port(const struct qdisc_port *port, void *arg)
 		l->failed = true;
 		return;
 	}
+	p->place = l->n_ports;
 	snprintf(p->dev, sizeof(p->dev), "%s", port->dev);
 	p->ifindex = port->ifindex;
 	p->handle = port->handle;
@@ -188,6 +190,29 @@ static const struct top_flow **sorted(const struct look *l)
 	return list;
 }
 
+static int by_port_rate(const void *a, const void *b)
+{
+	const struct top_port *x = a, *y = b;
+
+	if (x->bit_ps != y->bit_ps)
+		return x->bit_ps < y->bit_ps ? 1 : -1;
+	return x->place < y->place ? -1 : 1;
+}
+
+/* What is shown of the ports, likewise */
+static struct top_port *sorted_ports(const struct look *l, const struct look *before,
+				     double seconds)
+{
+	struct top_port *list = calloc(l->n_ports + 1, sizeof(*list));
+	unsigned int i;
+
+	for (i = 0; list && i < l->n_ports; i++)
+		list[i] = port_rates(&l->port[i], before, seconds);
+	if (list)
+		qsort(list, l->n_ports, sizeof(*list), by_port_rate);
+	return list;
+}
+
 static void flow_json(const struct top_flow *f)
 {
 	js_begin(NULL, '{');
@@ -277,7 +302,7 @@ static unsigned int height(void)
 	return size.ws_row - 1;
 }
 
-static void show_text(const struct look *l, const struct look *before, double seconds,
+static void show_text(const struct look *l, const struct top_port *port, double seconds,
 		      const struct top_flow **flow)
 {
 	unsigned int i, left = height(), paused = 0;
@@ -298,11 +323,8 @@ static void show_text(const struct look *l, const struct look *before, double se
 		left--;
 	}
 	/* flows have at least half of it */
-	for (i = 0; i < l->n_ports && left > (l->n_flows ? height() / 2 : 0); i++, left--) {
-		struct top_port p = port_rates(&l->port[i], before, seconds);
-
-		port_text(&p);
-	}
+	for (i = 0; i < l->n_ports && left > (l->n_flows ? height() / 2 : 0); i++, left--)
+		port_text(&port[i]);
 	if (l->n_flows && left > 1) {
 		printf(" %-20s %-21s %-6s %8s %6s %7s %5s\n", "LOCAL", "REMOTE", "CC", "ACKED",
 		       "WINDOW", "SRTT", "RETR");
@@ -314,7 +336,7 @@ static void show_text(const struct look *l, const struct look *before, double se
 		fputs("\033[?7h", stdout);
 }
 
-static void show_json(const struct look *l, const struct look *before, double seconds,
+static void show_json(const struct look *l, const struct top_port *port, double seconds,
 		      const struct top_flow **flow)
 {
 	unsigned int i;
@@ -322,11 +344,8 @@ static void show_json(const struct look *l, const struct look *before, double se
 	js_begin(NULL, '{');
 	js_u64("interval_ns", seconds * 1e9);
 	js_begin("ports", '[');
-	for (i = 0; i < l->n_ports; i++) {
-		struct top_port p = port_rates(&l->port[i], before, seconds);
-
-		port_json(&p);
-	}
+	for (i = 0; i < l->n_ports; i++)
+		port_json(&port[i]);
 	js_end(']');
 	js_begin("flows", '[');
 	for (i = 0; i < l->n_flows; i++)
@@ -339,21 +358,24 @@ static int show(struct look *l, const struct look *before)
 {
 	double seconds = bc_seconds(&before->at, &l->at);
 	const struct top_flow **flow;
+	struct top_port *port;
 	unsigned int i;
+	bool there;
 
 	if (seconds <= 0)
 		seconds = 0.000000001;
 	for (i = 0; i < l->n_flows; i++)
 		compare_flow(&l->flow[i], before, seconds);
 	flow = sorted(l);
-	if (!flow)
-		return bc_error(BC_FAIL, "no memory");
-	if (conf.json)
-		show_json(l, before, seconds, flow);
-	else
-		show_text(l, before, seconds, flow);
+	port = sorted_ports(l, before, seconds);
+	there = flow && port;
+	if (there && conf.json)
+		show_json(l, port, seconds, flow);
+	else if (there)
+		show_text(l, port, seconds, flow);
 	free(flow);
-	return bc_flush();
+	free(port);
+	return there ? bc_flush() : bc_error(BC_FAIL, "no memory");
 }
 
 /* --- a terminal's keys --- */
