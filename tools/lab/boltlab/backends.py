@@ -64,7 +64,7 @@ def slow_down(scenarios, backend, cpus, slow):
         for s in scenarios:
             if s.duration > LONGEST_NS:
                 raise RunError(f"{s.file.name}: duration: --backend {backend} would take {units.format_time(s.duration)} of real time, "
-                               f"{units.format_time(LONGEST_NS)} is the most: --set duration={units.format_time(LONGEST_NS // factor).replace(' ', '')}")
+                               f"{units.format_time(LONGEST_NS)} is the most: --set duration={LONGEST_NS // factor // 10**6}ms")
     return factor
 
 
