@@ -333,7 +333,7 @@ class Command(Case):
         with unittest.mock.patch.object(runner.guest, "run", ends), unittest.mock.patch.object(runner.shutil, "copyfile", side_effect=full):
             runs, failures = runner.run_all(runner.load(context.write(context.BASE), ["bolt", "cubic"], (), ()), 1, "uml", None, self.out, "6.12", False, 1)
             self.assertEqual((runs, failures), ([], ["test: bolt: it panicked", f"test: cubic: {full}"]))
-            why += [RunError("labguest: plan:122: samples.bin"), full]
+            why += [RunError("labguest: plan:122: samples.bin"), KeyError("state")]
             with unittest.mock.patch.object(os, "posix_fallocate", side_effect=full):
                 _, failures = runner.run_all(runner.load(context.write(context.BASE), ["bolt", "cubic"], (), ()), 1, "uml", None, self.out, "6.12", False, 1)
         self.assertEqual(failures, [f"test: {cc}: {self.out}: {full.strerror}" for cc in ("bolt", "cubic")])

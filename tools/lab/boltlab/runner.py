@@ -136,8 +136,8 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
         simulated = time.monotonic()
         entry = results.compute(cc, s, net, load, raw, out, wall_s,
                                 {"switch": p.switch_qdisc, "host": s.host.qdisc, "base_rtt_ns": p.base_rtt})
-    except (RunError, OSError):
-        check_room(out)         # while what has filled it is there
+    except Exception:
+        check_room(out)         # while what has filled it is there; files that are cut short cannot be read
         raise
     finally:
         with contextlib.suppress(OSError):      # there is none, or the disk is full
