@@ -67,6 +67,10 @@ class Model(unittest.TestCase):
         for bad in ("flow=2", "flows"):
             proc = subprocess.run([f"{self.dir.name}/bolt_model", "join", bad], stderr=subprocess.PIPE, check=False)
             self.assertEqual((proc.returncode, proc.stderr), (2, f"bolt_model: no such argument: {bad}\n".encode()))
+        for bad in ("", "2x", "-1"):
+            proc = subprocess.run([f"{self.dir.name}/bolt_model", "join", f"flows={bad}"], stderr=subprocess.PIPE, check=False)
+            self.assertEqual((proc.returncode, proc.stderr), (2, f"bolt_model: no number: flows={bad}\n".encode()))
+        self.assertEqual(subprocess.run([f"{self.dir.name}/bolt_model", "joins"], stderr=subprocess.PIPE, check=False).returncode, 2)
 
 
 if __name__ == "__main__":

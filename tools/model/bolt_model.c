@@ -9,6 +9,7 @@
  * leave, end: one of two is gone, without a hint or after its last byte
  * mix: `messages` of sizes from a CDF on standard input (SIZE PERCENT), Poisson, `load` per cent
  */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -189,6 +190,7 @@ int main(int argc, char **argv)
 
 	for (i = 2; i < argc; i++) {
 		size_t len = strcspn(argv[i], "=");
+		char *end;
 
 		for (a = 0; a < ARGS; a++)
 			if (strlen(arg[a].name) == len && !strncmp(argv[i], arg[a].name, len) &&
@@ -198,7 +200,11 @@ int main(int argc, char **argv)
 			fprintf(stderr, "bolt_model: no such argument: %s\n", argv[i]);
 			return 2;
 		}
-		ARG(a) = strtoull(argv[i] + len + 1, NULL, 10);
+		ARG(a) = strtoull(argv[i] + len + 1, &end, 10);
+		if (*end || !isdigit((unsigned char)argv[i][len + 1])) {
+			fprintf(stderr, "bolt_model: no number: %s\n", argv[i]);
+			return 2;
+		}
 	}
 	kbps = ARG(GBPS) * 1000000;
 	pkt_len = ARG(MTU) + 14;
@@ -215,15 +221,17 @@ int main(int argc, char **argv)
 	port.cfg.pru = true;
 	port.cfg.sm = true;
 	port.tail = &port.head;
-	if (!strcmp(mode, "long"))
+	if (!strcmp(mode, "long")) {
 		longs();
-	else if (!strcmp(mode, "join"))
+	} else if (!strcmp(mode, "join")) {
 		join();
-	else if (!strcmp(mode, "leave") || !strcmp(mode, "end"))
+	} else if (!strcmp(mode, "leave") || !strcmp(mode, "end")) {
 		leave(!strcmp(mode, "end"));
-	else if (!strcmp(mode, "mix"))
+	} else if (!strcmp(mode, "mix")) {
 		mix();
-	else
+	} else {
 		fprintf(stderr, "usage: bolt_model long|join|leave|end|mix [NAME=NUMBER...]\n");
+		return 2;
+	}
 	return 0;
 }
