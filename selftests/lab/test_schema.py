@@ -263,7 +263,7 @@ class Slower(unittest.TestCase):
         self.assertEqual((s.duration, s.sample, s.drain, s.topology.rtt, s.host.rto_min), tuple(1000 * t for t in before))
         self.assertEqual((s.topology.rate, s.topology.core_rate), (10**8, 4 * 10**7))
         self.assertEqual((s.flow[1].start, s.event[0].at), (-3_000_000, 7_000_000))
-        self.assertEqual((s.topology.mtu, s.topology.buffer, s.switch.qdisc), (1500, 16 * 10**6, "sfc rate 1gbit"))
+        self.assertEqual((s.topology.mtu, s.topology.buffer, s.switch.qdisc), (1500, 16 * 10**6, "sfc rate 1gbit rtt 10000000ns"))
 
     def test_delays_of_links_and_of_completions(self):
         s, net, _ = context.one(context.BASE.replace('"dumbbell"', '"links"'), ["link.0.a=s0", "link.0.b=a", "link.1.a=s1", "link.1.b=a", "link.1.delay=3us",
