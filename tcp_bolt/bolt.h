@@ -166,6 +166,7 @@ void bolt_control_exit(struct bolt_net *bn);
 void bolt_reserve(struct sock *sk, struct bolt_flow *f);
 bool bolt_reserve_lost(const struct sock *sk);
 void bolt_unreserve(struct sock *sk, struct bolt_flow *f);
+bool bolt_first_is_dsack(const u8 *opts, unsigned int len, u32 ack_seq);
 u8 *bolt_grow(struct sk_buff *skb, int delta, unsigned int stay);
 u8 *bolt_push(struct bolt_net *bn, struct sk_buff *skb, unsigned int need);
 

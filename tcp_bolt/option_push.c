@@ -47,7 +47,7 @@ void bolt_unreserve(struct sock *sk, struct bolt_flow *f)
 }
 
 /* A D-SACK (RFC 2883): the first block lies below the ACK, or within the second. */
-static bool bolt_first_is_dsack(const u8 *opts, unsigned int len, u32 ack_seq)
+bool bolt_first_is_dsack(const u8 *opts, unsigned int len, u32 ack_seq)
 {
 	unsigned int off, size = bolt_opt_seek(opts, len, BOLT_TCPOPT_SACK, &off);
 	u32 end;

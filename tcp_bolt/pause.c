@@ -115,8 +115,8 @@ static void bolt_pause_ack(struct sock *sk)
 }
 
 /*
- * TCP has counted the refused packet, has told the peer with it that it heard ECE, and may expect
- * that the data of a reply acknowledges what comes: none of it has happened.
+ * TCP has counted the refused packet, has told the peer with it that it heard ECE, or what came
+ * twice, and may expect that the data of a reply acknowledges what comes: none of it has happened.
  */
 static void bolt_pause_take_back(struct sock *sk, const struct bolt_flow *f,
 				 const struct sk_buff *skb, const struct tcphdr *th)
@@ -127,6 +127,10 @@ static void bolt_pause_take_back(struct sock *sk, const struct bolt_flow *f,
 
 	if (th->cwr)
 		tp->ecn_flags |= TCP_ECN_QUEUE_CWR;
+	/* TCP keeps the block */
+	if (bolt_first_is_dsack((const u8 *)(th + 1), th->doff * 4 - sizeof(*th),
+				ntohl(th->ack_seq)))
+		tp->rx_opt.dsack = 1;
 	if (f->reserved)
 		inet_csk_exit_pingpong_mode(sk);
 	if (payload) {
@@ -204,7 +208,8 @@ unsigned int bolt_pause_out(struct sock *sk, struct bolt_flow *f, struct sk_buff
 		if (!before(ntohl(th->seq), tp->snd_nxt)) {
 			bolt_pacing_timer(sk, tp->tcp_wstamp_ns);
 			bolt_pause_take_back(sk, f, skb, th);
-			if (p->acked != acked)
+			/* a SACK may have news at the same acknowledgment number */
+			if (p->acked != acked || tp->rx_opt.num_sacks || tp->rx_opt.dsack)
 				bolt_pause_ack(sk);
 			p->acked = acked;
 			return NF_DROP_ERR(-ENOBUFS);

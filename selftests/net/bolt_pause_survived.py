@@ -251,6 +251,45 @@ def acks_each():
     h.close()
 
 
+def sacks_in_time():
+    """A hole, and what came twice, are reported at once also if the data that was to do it is turned back"""
+    for twice in False, True:
+        h = Host("fq")
+        h.h1.sysctl("bolt.max_pause_us", 1000000)
+        h.h1.sysctl("bolt.watchdog_pct", 100)
+        h.connect("cubic")
+        h.peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        h.sock.sendall(b"x" * 1000)
+        poll(h.last, "data")
+        came = h.bts(900 * MS)
+        h.sock.sendall(b"y" * 1000)
+        # the first of two is lost on its way; or its ACK is, so that it is sent again
+        ns, rule = (h.h2, "ip saddr 192.0.2.1") if twice else (h.h1, "ip length 652")
+        nft = f"ip netns exec {ns.name} nft"
+        sh(f"{nft} 'add table ip t; add chain ip t c {{ type filter hook input priority 0; }}; add rule ip t c {rule} drop'")
+        # since 6.7 fq tells TCP with each ACK to leave pacing to it
+        h.peer.sendall(b"z" * 3000)
+        time.sleep(0.002)
+        h.peer.sendall(b"u" * 600)
+        time.sleep(0.002)
+        h.peer.sendall(b"v" * 500)
+
+        def event():
+            data = [p for p in h.packets if p.proto == 6 and not p.out and p.when > came and p.len]
+            again = [b for n, b in enumerate(data) if end_of(b) in map(end_of, data[:n])]
+            return again if twice else [p for p in data if p.len == 500]
+        if poll(lambda: h.capture() or event(), "the segment"):
+            time.sleep(0.001)
+            h.capture()
+            acks = [p for p in h.packets if p.proto == 6 and p.out and p.sack and 0 <= p.when - event()[0].when < MS]
+            expect(f"ACKs at once, twice {twice}", len(acks), 1)
+            expect("a D-SACK", bool(acks) and (acks[0].ack - acks[0].sack[0][1]) & 0xffffffff < 1 << 31, twice)
+        sh(f"{nft} delete table ip t")
+        h.sock.close()
+        h.peer.close()
+        h.close()
+
+
 def sign(sock, peer, option):
     """From now on, where timestamps have been negotiated, as Linux does not with MD5"""
     value = struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
@@ -496,7 +535,7 @@ def rto():
         h.close()
 
 
-TESTS = [status_put_back, spacing, marked, acks_in_time, acks_each, signed, mangled, owned, owned_for_ever, other_congestion_control,
+TESTS = [status_put_back, spacing, marked, acks_in_time, acks_each, sacks_in_time, signed, mangled, owned, owned_for_ever, other_congestion_control,
          fin_and_rst, rto, zero_window, keepalive, module_gone, namespace_gone]
 
 

@@ -35,7 +35,7 @@ class Packet:
 
     def __init__(self, when, outgoing, data):
         self.when, self.out = when, outgoing
-        self.raw, self.tx, self.first, self.tsval = data, 0, False, None
+        self.raw, self.tx, self.first, self.tsval, self.sack = data, 0, False, None, []
         self.v6 = data[0] >> 4 == 6
         self.l4 = 40 if self.v6 else (data[0] & 15) * 4
         self.proto = data[6] if self.v6 else data[9]
@@ -54,6 +54,8 @@ class Packet:
             if th[i] == 1:
                 i += 1
                 continue
+            if th[i] == 5:
+                self.sack = list(struct.iter_unpack("!II", th[i + 2:i + th[i + 1]]))
             if th[i] == 8:
                 self.tsval = int.from_bytes(th[i + 2:i + 6])
             if th[i] == 254 and th[i + 1] == 12:
