@@ -152,8 +152,13 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk)
 		bolt_opt_write(p, &opt);
 		BOLT_INC_STATS(f->bn, OptTx);
 	}
-	if (payload)
-		bolt_depart(sk, f, skb);
+	if (!payload)
+		return;
+	bolt_depart(sk, f, skb);
+	/* of an MTU probe, alone beyond the MSS, TCP takes one off the window behind us */
+	if (unlikely(payload > tcp_sk(sk)->mss_cache && !skb_is_gso(skb) &&
+		     tcp_snd_cwnd(tcp_sk(sk)) == 1))
+		tcp_snd_cwnd_set(tcp_sk(sk), 2);
 }
 
 /* The TCP header of a packet that TCP built, linear; NULL if it is any other packet */

@@ -290,6 +290,24 @@ def sacks_in_time():
         h.close()
 
 
+def mtu_probe():
+    """The first packet after a pause probes for the MTU: TCP takes it off a window that begins anew, with one"""
+    h = Host()
+    for name, value in ("mtu_probing", 2), ("probe_threshold", 2000):
+        h.h1.sysctl(f"ipv4.tcp_{name}", value)
+    sh(f"ip -n {h.h1.name} route replace 192.0.2.0/24 dev eth0 initcwnd 1")
+    h.stream("bolt", 1000000)
+    cwnd = lambda: struct.unpack_from("=I", h.sock.getsockopt(socket.IPPROTO_TCP, bolt_ctl.TCP_INFO, 104), 80)[0]
+    poll(lambda: cwnd() >= 16, "a window")
+    h.h1.sysctl("ipv4.tcp_probe_threshold", 8)
+    size = max(p.len for p in h.sent(0))
+    came = h.bts(9 * MS)
+    poll(lambda: h.capture() or len(h.sent(came + h.grace)) > 4, "goes on")
+    expect("begins with a probe", h.sent(came + h.grace)[0].len > size, True)
+    h.streamed()
+    h.close()
+
+
 def sign(sock, peer, option):
     """From now on, where timestamps have been negotiated, as Linux does not with MD5"""
     value = struct.pack("=HH4s120x", socket.AF_INET, 0, socket.inet_aton(peer))
@@ -535,8 +553,8 @@ def rto():
         h.close()
 
 
-TESTS = [status_put_back, spacing, marked, acks_in_time, acks_each, sacks_in_time, signed, mangled, owned, owned_for_ever, other_congestion_control,
-         fin_and_rst, rto, zero_window, keepalive, module_gone, namespace_gone]
+TESTS = [status_put_back, spacing, marked, acks_in_time, acks_each, sacks_in_time, mtu_probe, signed, mangled, owned, owned_for_ever,
+         other_congestion_control, fin_and_rst, rto, zero_window, keepalive, module_gone, namespace_gone]
 
 
 if __name__ == "__main__":
