@@ -73,7 +73,6 @@ static void __net_exit bolt_net_exit(struct net *net)
 
 	bolt_control_exit(bn);
 	bolt_flow_exit(bn);
-	kfree(rcu_dereference_protected(bn->level_dscp, true));
 	bolt_fallback_exit(bn);
 	cancel_work_sync(&bn->rate_work);
 	bolt_mib_exit(bn);

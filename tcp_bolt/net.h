@@ -92,18 +92,6 @@ struct bolt_mib {
 	u64	v[BOLT_MIB_MAX];
 };
 
-/* net.bolt.level_dscp: the DSCP of data before which its message sent at least so many bytes */
-#define BOLT_LEVEL_DSCPS	8
-
-struct bolt_level_dscp {
-	struct rcu_head	rcu;
-	unsigned int	n;
-	struct {
-		u32	from;		/* rising */
-		u8	dscp;
-	} row[BOLT_LEVEL_DSCPS];
-};
-
 /* A network namespace */
 struct bolt_net {
 	struct net		*net;
@@ -145,7 +133,6 @@ struct bolt_net {
 	u32			brownfield;
 	u32			min_ttl;
 	struct bolt_keys __rcu	*tag_key;	/* NULL: messages need no tag */
-	struct bolt_level_dscp __rcu *level_dscp;	/* NULL: the socket's DSCP */
 	const struct tcp_congestion_ops __rcu *fallback;
 	struct swift_conf	swift;
 	struct ctl_table_header	*sysctl, *debug;

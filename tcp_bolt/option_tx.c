@@ -14,56 +14,26 @@
  * A packet without room for the option is sent without it and counted, never dropped.
  */
 
-#include <net/dsfield.h>
-#include <net/ipv6.h>
-
 #include "bolt.h"
-
-/*
- * net.bolt.level_dscp: the DSCP of a packet before which its message sent @sent bytes, unless the
- * socket has a DSCP or priority of its own.  ECN is left alone.
- */
-static void bolt_out_dscp(const struct sock *sk, const struct bolt_net *bn, struct sk_buff *skb,
-			  u32 sent)
-{
-	const struct bolt_level_dscp *map = rcu_dereference(bn->level_dscp);
-	bool ip6 = bolt_is_ip6(skb);
-	u8 own = ip6 ? ipv6_get_dsfield(ipv6_hdr(skb)) : ip_hdr(skb)->tos;
-	unsigned int i;
-
-	if (!map || own & ~INET_ECN_MASK || READ_ONCE(sk->sk_priority))
-		return;
-	for (i = map->n; i-- && sent < map->row[i].from;)
-		;
-	if (i >= map->n)
-		return;
-	if (ip6)
-		ipv6_change_dsfield(ipv6_hdr(skb), INET_ECN_MASK, map->row[i].dscp << 2);
-	else
-		ipv4_change_dsfield(ip_hdr(skb), INET_ECN_MASK, map->row[i].dscp << 2);
-}
 
 /*
  * A message begins where all that the application has written is acknowledged, so that its first
  * packets, which a switch with levels lets pass, have none of this connection before them.  What is
  * sent again has the level of its place.
  */
-static u8 bolt_out_level(const struct sock *sk, struct bolt_flow *f, struct sk_buff *skb)
+static u8 bolt_out_level(const struct sock *sk, struct bolt_flow *f, u32 seq)
 {
-	u32 seq = ntohl(tcp_hdr(skb)->seq);
-
 	if (!f->in_msg) {
 		f->in_msg = 1;
 		f->msg_seq = tcp_sk(sk)->snd_una;
 	} else if (before(seq, f->msg_seq)) {
 		f->msg_seq = seq - S32_MAX;
 	}
-	bolt_out_dscp(sk, f->bn, skb, seq - f->msg_seq);
 	return bolt_level(seq - f->msg_seq);
 }
 
-static void bolt_out_data(struct sock *sk, struct bolt_flow *f, struct sk_buff *skb, u64 now_ns,
-			  struct bolt_opt *opt)
+static void bolt_out_data(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb,
+			  u64 now_ns, struct bolt_opt *opt)
 {
 	u32 seq = ntohl(tcp_hdr(skb)->seq);
 
@@ -75,7 +45,7 @@ static void bolt_out_data(struct sock *sk, struct bolt_flow *f, struct sk_buff *
 	opt->flags |= BOLT_F_DATA;
 	opt->flags |= f->ctl->on_src ? bolt_data_flags(sk, f, seq, now_ns) : BOLT_F_DEC;
 	opt->t_data_tx = bolt_wire_clock(f, now_ns);
-	opt->rq_delay = bolt_out_level(sk, f, skb);
+	opt->rq_delay = bolt_out_level(sk, f, seq);
 	bolt_departures_add(&f->sent, opt->t_data_tx, seq);
 	f->last_tx_ns = now_ns;
 }
@@ -89,7 +59,7 @@ static void bolt_out_ack(const struct sock *sk, struct bolt_flow *f, struct sk_b
 	if (READ_ONCE(f->rx_dec))
 		opt->flags |= BOLT_F_DEC;
 	if (unlikely(tcp_hdr(skb)->fin)) {
-		opt->rq_delay = bolt_out_level(sk, f, skb);
+		opt->rq_delay = bolt_out_level(sk, f, ntohl(tcp_hdr(skb)->seq));
 		return;
 	}
 	/*

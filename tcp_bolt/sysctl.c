@@ -9,7 +9,7 @@
 
 #include "bolt.h"
 
-/* Longest text of a setting: eight FROM:DSCP, or two keys */
+/* Longest text of a setting: two keys */
 #define BOLT_TEXT_MAX	128
 
 struct bolt_setting {
@@ -115,54 +115,6 @@ static void bolt_show_keys(struct bolt_net *bn, char *text)
 		strscpy(text, "set", BOLT_TEXT_MAX);
 }
 
-static bool bolt_parse_level_dscp(char *text, struct bolt_level_dscp *to)
-{
-	char *word, *dscp;
-
-	while ((word = strsep(&text, ","))) {
-		dscp = word;
-		strsep(&dscp, ":");
-		if (to->n == BOLT_LEVEL_DSCPS || !dscp ||
-		    kstrtou32(word, 10, &to->row[to->n].from) ||
-		    kstrtou8(dscp, 10, &to->row[to->n].dscp) || to->row[to->n].dscp > 63 ||
-		    (to->n && to->row[to->n].from <= to->row[to->n - 1].from))
-			return false;
-		to->n++;
-	}
-	return true;
-}
-
-static int bolt_store_level_dscp(struct bolt_net *bn, char *text)
-{
-	struct bolt_level_dscp *map = NULL, *was;
-
-	if (strcmp(text, "off")) {
-		map = kzalloc(sizeof(*map), GFP_KERNEL);
-		if (!map)
-			return -ENOMEM;
-		if (!bolt_parse_level_dscp(text, map)) {
-			kfree(map);
-			return -EINVAL;
-		}
-	}
-	was = unrcu_pointer(xchg(&bn->level_dscp, RCU_INITIALIZER(map)));
-	kfree_rcu(was, rcu);
-	return 0;
-}
-
-static void bolt_show_level_dscp(struct bolt_net *bn, char *text)
-{
-	const struct bolt_level_dscp *map;
-	unsigned int i, len = 0;
-
-	rcu_read_lock();
-	map = rcu_dereference(bn->level_dscp);
-	for (i = 0; map && i < map->n; i++)
-		len += scnprintf(text + len, BOLT_TEXT_MAX - len, "%s%u:%u", i ? "," : "",
-				 map->row[i].from, map->row[i].dscp);
-	rcu_read_unlock();
-}
-
 #define BOLT_SET(_name, _def, _least, _most, ...) {			\
 	.name = #_name, .offset = offsetof(struct bolt_net, _name),	\
 	.def = _def, .least = _least, .most = _most, __VA_ARGS__ }
@@ -187,8 +139,6 @@ static const struct bolt_setting bolt_settings[] = {
 	BOLT_SET(watchdog_recovery_us,	200000, 1000, 60000000),
 	BOLT_SET(min_ttl,		0, 0, 255),
 	BOLT_SET(tag_key,		0, 0, 0, .store = bolt_store_keys, .show = bolt_show_keys),
-	BOLT_SET(level_dscp,		0, 0, 0, .store = bolt_store_level_dscp,
-		 .show = bolt_show_level_dscp),
 	BOLT_SET(fallback,		0, 0, 0, .store = bolt_fallback_set,
 		 .show = bolt_fallback_name),
 	BOLT_SET_SWIFT(base_ns,		10000, 0, 1000000000),

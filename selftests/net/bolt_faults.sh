@@ -57,7 +57,6 @@ test_sysctl() {
 		burst_segs 1 2
 		hooks 0 1
 		tag_key off 000102030405060708090a0b0c0d0e0f
-		level_dscp off 0:10,100000:20
 		fallback cubic reno
 	LIST
 }

@@ -60,7 +60,7 @@ class Settings:
         with ns:
             found = subprocess.run(["find", SYS, "-type", "f"], capture_output=True, text=True, check=True).stdout
         self.names = sorted(os.path.relpath(path, SYS) for path in found.split())
-        expect("numbers", sorted(set(self.names) - set(self.limits)), ["fallback", "level_dscp", "tag_key"])
+        expect("numbers", sorted(set(self.names) - set(self.limits)), ["fallback", "tag_key"])
         self.accepted, self.refused = 0, 0
 
     def values(self, *names):

@@ -22,9 +22,6 @@ test_per_namespace() {
 		expect_eq "$name there" "$(get "$H1" "$name")" 4321
 		expect_eq "$name elsewhere" "$(get "$H2" "$name")" 0
 	done
-	set_to "$H1" level_dscp 0:46,4294967295:0
-	expect_eq "level_dscp there" "$(get "$H1" level_dscp)" 0:46,4294967295:0
-	expect_eq "level_dscp elsewhere" "$(get "$H2" level_dscp)" off
 	set_to "$H1" port 50000
 	expect_eq "port elsewhere" "$(get "$H2" port)" 12311
 }
@@ -40,7 +37,6 @@ test_defaults() {
 	expect_eq "min_cwnd_milli" "$(get "$H1" debug.min_cwnd_milli)" 1
 	expect_eq "min_ttl" "$(get "$H1" min_ttl)" 0
 	expect_eq "tag_key" "$(get "$H1" tag_key)" off
-	expect_eq "level_dscp" "$(get "$H1" level_dscp)" off
 }
 
 # NAME BAD...: refused, and nothing changes
@@ -62,12 +58,6 @@ test_ranges() {
 	refuse rate_mbps 4000001
 	refuse tag_key 00 "$(printf '%033d' 0)" "$(printf 'g%031d' 0)" "$(printf '%032d,' 0)" "$(printf ',%032d' 0)" \
 		"$(printf '%032d,g%031d' 0 0)" "$(printf '%032d %032d' 0 0)" "$(printf '%032d,%032d,%032d' 0 0 0)"
-	# eight rows, rising
-	set_to "$H1" level_dscp 0:46,1:63,2:62,3:61,4:60,5:59,6:58,4294967295:57
-	refuse level_dscp x 1 0: :0 0:64 0:-1 -1:0 0:1:2 4294967296:0 5:1,5:2 6:1,5:2 ,0:1 0:1, 0:1,,1:2 off,0:1 '0:1 1:2' \
-		0:0,1:0,2:0,3:0,4:0,5:0,6:0,7:0,8:0 "$(printf '0:%0150d' 5)"
-	set_to "$H1" level_dscp off
-	expect_eq "level_dscp taken back" "$(get "$H1" level_dscp)" off
 }
 
 # The key can be set and taken back, and is never shown

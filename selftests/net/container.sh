@@ -123,8 +123,6 @@ test_settings_are_its_own() {
 			new=000102030405060708090a0b0c0d0e0f
 		elif [ "$name" = fallback ]; then
 			new=reno
-		elif [ "$name" = level_dscp ]; then
-			new=62500:8
 		elif inside sysctl -qw "net.bolt.$name=$((old + 1))" 2>/dev/null; then
 			new=$((old + 1))
 		else

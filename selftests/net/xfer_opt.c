@@ -12,7 +12,6 @@
  *	keepalive SECONDS	SO_KEEPALIVE, idle and interval of SECONDS, three probes
  *	user-timeout MS		TCP_USER_TIMEOUT
  *	reuseport 0|1		SO_REUSEPORT
- *	priority N		SO_PRIORITY
  *	zerocopy 0|1		SO_ZEROCOPY
  *	tx-delay US		TCP_TX_DELAY
  *	transparent 0|1		IP_TRANSPARENT, of IPv6 too
@@ -62,7 +61,6 @@ static const struct option {
 	{ "pacing",		SOL_SOCKET,	SO_MAX_PACING_RATE },
 	{ "linger",		SOL_SOCKET,	SO_LINGER },
 	{ "reuseport",		SOL_SOCKET,	SO_REUSEPORT },
-	{ "priority",		SOL_SOCKET,	SO_PRIORITY },
 	{ "zerocopy",		SOL_SOCKET,	SO_ZEROCOPY },
 };
 
