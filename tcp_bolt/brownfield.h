@@ -12,7 +12,7 @@
 struct swift_reported {
 	u64	since_ns;	/* start of the current round trip */
 	u32	ns;		/* largest queueing delay reported in it */
-	u32	prev_ns;	/* ... in the round trip before */
+	u32	prev_ns;	/* the same of the round trip before */
 };
 
 static inline u32 swift_reported_ns(struct swift_reported *t, u64 now_ns, u32 rtt_ns)

@@ -110,11 +110,11 @@ static bool bolt_new_round(struct sock *sk, struct bolt_flow *f)
 
 /*
  * Algorithm 2 lines 12-14: as printed, a packet at the end of a round trip in which the window was
- * the limit (@due), whether or not INC has been granted.  Otherwise one share per acknowledged
+ * the limit (@ai_due), whether or not INC has been granted.  Otherwise one share per acknowledged
  * packet, unless the window has just grown by a grant or by rounding: it is no longer the limit.
  */
 static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
-				   const struct rate_sample *rs, bool due)
+				   const struct rate_sample *rs, bool ai_due)
 {
 	struct bolt_core *c = &f->core;
 	u64 more_q32;
@@ -122,7 +122,7 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 	if (rs->acked_sacked <= 0)
 		return;
 	if (READ_ONCE(f->bn->paper))
-		more_q32 = due ? BOLT_ONE : 0;
+		more_q32 = ai_due ? BOLT_ONE : 0;
 	else if (READ_ONCE(f->ack_dec) ||	/* the SRC has added it */
 		 !bolt_is_cwnd_limited(sk, f, rs->prior_in_flight))
 		more_q32 = 0;
@@ -136,7 +136,7 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 			const struct bolt_rtt *rtt)
 {
 	const struct bolt_net *bn = f->bn;
-	bool due;
+	bool ai_due;
 	u32 inc;
 
 	/* adopt a window that TCP has changed itself, as MTU probing does */
@@ -146,8 +146,8 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		bolt_swift_cap_ack(sk, f, rs, rtt);
 	else
 		swift_cap_start(&f->swift);
-	due = READ_ONCE(bn->paper) && bolt_is_cwnd_limited(sk, f, rs->prior_in_flight);
-	due &= bolt_new_round(sk, f);
+	ai_due = READ_ONCE(bn->paper) && bolt_is_cwnd_limited(sk, f, rs->prior_in_flight);
+	ai_due &= bolt_new_round(sk, f);
 	inc = bolt_grant_inc(f, max(rs->acked_sacked, 0));
 	/* INC grants a whole packet, so the window becomes at least one */
 	BOLT_ADD_STATS(bn, IncGranted, inc);
@@ -155,7 +155,7 @@ static void bolt_on_ack(struct sock *sk, struct bolt_flow *f, const struct rate_
 		bolt_cc_set(sk, f, max_t(u64, f->core.cwnd_q32 + inc * BOLT_ONE, BOLT_ONE));
 	else
 		bolt_apply(sk, f);
-	bolt_additive_increase(sk, f, rs, due);
+	bolt_additive_increase(sk, f, rs, ai_due);
 }
 
 static u64 bolt_src_window(struct sock *sk, struct bolt_flow *f, u64 w_q32,
@@ -231,11 +231,11 @@ static bool bolt_is_last(const struct sock *sk, const struct bolt_flow *f, u32 s
 /* A new flow, or one that resumes after it was idle for more than a round trip */
 static bool bolt_is_first(const struct sock *sk, const struct bolt_flow *f, u64 now_ns)
 {
-	u64 due_ns = max(f->last_tx_ns, f->pace_ns);
+	u64 idle_since_ns = max(f->last_tx_ns, f->gap_end_ns);
 
 	if (!f->last_tx_ns)
 		return true;
-	return !tcp_sk(sk)->packets_out && now_ns > due_ns + 2ULL * f->core.min_rtt_ns &&
+	return !tcp_sk(sk)->packets_out && now_ns > idle_since_ns + 2ULL * f->core.min_rtt_ns &&
 	       now_ns > f->last_ack_ns + f->gap_ns + f->core.min_rtt_ns;
 }
 
@@ -258,7 +258,7 @@ u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns)
 		 * up for the serialization times that base_rtt_ns leaves out of the BDP.
 		 */
 		if (f->cwnd <= BOLT_SMALL_CWND)
-			f->next_tx_ns = now_ns;
+			f->link_free_ns = now_ns;
 		f->in_first = 1;
 		f->first_end = seq + min_t(u64, (u64)f->cwnd * tcp_sk(sk)->mss_cache, 1U << 30);
 	}

@@ -4,11 +4,11 @@
  * departure time (tcp_wstamp_ns) and sk_pacing_status; TCP's pacing timer does the rest.  There are
  * three constraints:
  *
- *   link    the sender's link has sent the previous packet (next_tx_ns).  Otherwise a window that
- *           opens at once would queue in the NIC, where no SRC can take it back, and RTTs measured
- *           from t_data_tx would include that queue
+ *   link    the sender's link has sent the previous packet (link_free_ns).  Otherwise a window
+ *           that opens at once would queue in the NIC, where no SRC can take it back, and RTTs
+ *           measured from t_data_tx would include that queue
  *   gap     with a window below one packet snd_cwnd stays at 1, and a packet leaves every rtt /
- *           cwnd (pace_ns).  If the window changes while the next packet waits, so does its time
+ *           cwnd (gap_end_ns).  If the window changes while the next packet waits, so does that
  *   pause   SFC's, of any TCP socket (struct bolt_pause_edt)
  *
  * The departure time is the latest of the three and of TCP's own, which SO_MAX_PACING_RATE or
@@ -106,20 +106,20 @@ void bolt_pacing_timer(struct sock *sk, u64 when)
 }
 
 /*
- * TCP's own departure time.  With SO_MAX_PACING_RATE it adds the time of each packet to what we
- * wrote behind that: take it from the packet's departure on.  TCP has taken what we moved the stamp
- * ahead for credit, of up to half of the packet's time.
+ * The departure time that TCP alone would choose.  After our hook TCP adds the packet's time at
+ * SO_MAX_PACING_RATE to the stamp, which is ours by then: count that from the packet's departure.
+ * TCP first takes off how far the stamp has moved, at most half of the time: give our move back.
  */
 static u64 bolt_tcp_departure(const struct sock *sk, const struct bolt_flow *f)
 {
-	u64 stamp_ns = tcp_sk(sk)->tcp_wstamp_ns, added_ns = stamp_ns - f->due_ns;
+	u64 stamp_ns = tcp_sk(sk)->tcp_wstamp_ns, added_ns = stamp_ns - f->wstamp_ns;
 
-	return f->due_ns ? f->last_tx_ns + added_ns + min(added_ns, f->ahead_ns) : stamp_ns;
+	return f->wstamp_ns ? f->last_tx_ns + added_ns + min(added_ns, f->our_move_ns) : stamp_ns;
 }
 
 static u64 bolt_flow_departure(const struct bolt_flow *f)
 {
-	return max(f->next_tx_ns, f->pace_ns);
+	return max(f->link_free_ns, f->gap_end_ns);
 }
 
 /* During a pause: the departure time that would apply without it */
@@ -131,20 +131,20 @@ static u64 bolt_departure_without_pause(const struct bolt_flow *f)
 /* A constraint has changed.  If @waits, data is queued: restart the pacing timer. */
 static void bolt_move_departure(struct sock *sk, struct bolt_flow *f, bool waits)
 {
-	u64 tcp_ns = bolt_tcp_departure(sk, f), due_ns = max(tcp_ns, bolt_flow_departure(f));
+	u64 tcp_ns = bolt_tcp_departure(sk, f), next_ns = max(tcp_ns, bolt_flow_departure(f));
 
 	if (f->pause.edt.armed)
-		due_ns = max(f->pause.edt.until_ns, bolt_departure_without_pause(f));
-	if (due_ns == tcp_sk(sk)->tcp_wstamp_ns)
+		next_ns = max(f->pause.edt.until_ns, bolt_departure_without_pause(f));
+	if (next_ns == tcp_sk(sk)->tcp_wstamp_ns)
 		return;
 	/* what TCP has added stays the difference */
-	if (f->due_ns) {
-		f->due_ns = due_ns - (tcp_ns - f->last_tx_ns);
-		f->ahead_ns = 0;
+	if (f->wstamp_ns) {
+		f->wstamp_ns = next_ns - (tcp_ns - f->last_tx_ns);
+		f->our_move_ns = 0;
 	}
-	tcp_sk(sk)->tcp_wstamp_ns = due_ns;
+	tcp_sk(sk)->tcp_wstamp_ns = next_ns;
 	if (waits)
-		bolt_pacing_timer(sk, due_ns);
+		bolt_pacing_timer(sk, next_ns);
 }
 
 /* --- link and gap --- */
@@ -173,8 +173,8 @@ void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb
 	u32 tx_ns = bolt_core_tx_ns(bolt_wire_bytes(skb, f->link_bytes), f->nic_kbps, &f->tx_frac);
 
 	if (f->nic_kbps)
-		f->next_tx_ns = bolt_core_next_tx(f->next_tx_ns, f->last_tx_ns, tx_ns);
-	f->pace_ns = f->gap_ns ? f->last_tx_ns + f->gap_ns : 0;
+		f->link_free_ns = bolt_core_next_tx(f->link_free_ns, f->last_tx_ns, tx_ns);
+	f->gap_end_ns = f->gap_ns ? f->last_tx_ns + f->gap_ns : 0;
 	if (f->gap_ns)
 		BOLT_INC_STATS(f->bn, BelowTx);
 	/*
@@ -184,17 +184,17 @@ void bolt_depart(struct sock *sk, struct bolt_flow *f, const struct sk_buff *skb
 	if (READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ && !f->pause.edt.armed &&
 	    bolt_pacing_change(sk, f, SK_PACING_FQ, SK_PACING_NEEDED))
 		f->pacing_ours = 0;
-	f->due_ns = max(tcp_sk(sk)->tcp_wstamp_ns, bolt_flow_departure(f));
-	f->ahead_ns = f->due_ns - tcp_sk(sk)->tcp_wstamp_ns;
-	tcp_sk(sk)->tcp_wstamp_ns = f->due_ns;
+	f->wstamp_ns = max(tcp_sk(sk)->tcp_wstamp_ns, bolt_flow_departure(f));
+	f->our_move_ns = f->wstamp_ns - tcp_sk(sk)->tcp_wstamp_ns;
+	tcp_sk(sk)->tcp_wstamp_ns = f->wstamp_ns;
 }
 
 /* Move the end of the gap, if the next packet waits for one; 0: it does not wait any more. */
 void bolt_move_gap(struct sock *sk, struct bolt_flow *f, u64 end_ns)
 {
-	if (likely(!f->pace_ns))
+	if (likely(!f->gap_end_ns))
 		return;
-	f->pace_ns = end_ns;
+	f->gap_end_ns = end_ns;
 	bolt_move_departure(sk, f, sk->sk_state != TCP_CLOSE && tcp_send_head(sk));
 }
 
@@ -226,8 +226,8 @@ void bolt_pacing_end(struct sock *sk, struct bolt_flow *f)
 	bolt_move_gap(sk, f, 0);
 	/* keep it for a pause that ends early: the flow's own constraints are cleared */
 	f->pause.edt.own_ns = bolt_departure_without_pause(f);
-	f->next_tx_ns = 0;
-	f->due_ns = 0;
+	f->link_free_ns = 0;
+	f->wstamp_ns = 0;
 	/* SO_MAX_PACING_RATE needs it as well */
 	if (f->pacing_ours && READ_ONCE(sk->sk_max_pacing_rate) == ~0UL)
 		bolt_pacing_change(sk, f, SK_PACING_NEEDED, SK_PACING_NONE);

@@ -130,8 +130,8 @@ struct bolt_flow {
 	u32			route_rtt_ns;	/* in which nic_kbps sends the route's initcwnd */
 	u32			max_cwnd;	/* packets */
 	u32			queue_ns;	/* swift: queueing delay that its target allows */
-	u64			next_tx_ns;	/* the link has sent the newest packet by then */
-	u32			tx_frac;	/* fraction of a ns to add to next_tx_ns */
+	u64			link_free_ns;	/* the link may take the next packet then */
+	u32			tx_frac;	/* fraction of a ns to add to link_free_ns */
 	u64			last_tx_ns;	/* departure of the newest data packet */
 	u32			first_end;	/* data before this sequence number has FIRST */
 	u32			msg_seq;	/* where the message begins that is being sent */
@@ -144,24 +144,24 @@ struct bolt_flow {
 	u32			syn_ack;	/* acknowledgment number of the SYN-ACK */
 	u8			pacing_ours:1,	/* sk_pacing_status was NONE before us */
 				in_first:1,
-				in_msg:1,	/* ... and not all of it is acknowledged */
+				in_msg:1,	/* a message begun, not all of it acknowledged */
 				recovery:1,	/* TCP_CA_Recovery */
 				reserved:1;	/* TCP leaves room for the option */
 	u8			ack_missing;	/* ACKs in a row without the option */
 	u8			speaks;		/* the option is negotiated: the peer may send it */
 	struct swift_reported	reported;	/* bolt: queueing delay reported by SRC */
 
-	/* swift.c */
 	struct swift		swift;
-	u32			gap_ns;		/* between two departures; 0: ACK clocking */
-	u64			pace_ns;	/* end of the current gap; 0: there is none */
-	u64			due_ns;		/* tcp_wstamp_ns without what TCP adds behind us */
-	u64			ahead_ns;	/* of it, what the flow's departure was later */
-	u64			last_ack_ns;	/* bolt: newest ACK with an RTT sample */
 
-	/* feedback.c */
+	/* departure.c, as link_free_ns to last_tx_ns above */
+	u32			gap_ns;		/* below one packet: between departures; else 0 */
+	u64			gap_end_ns;	/* end of the current gap; 0: there is none */
+	u64			wstamp_ns;	/* tcp_wstamp_ns without what TCP adds behind us */
+	u64			our_move_ns;	/* how far we moved that: TCP takes it for credit */
+
+	u64			last_ack_ns;	/* bolt: newest ACK with an RTT sample */
 	struct bolt_seen_ring	seen;		/* the newest SRC accepted */
-	struct bolt_departures	sent;
+	struct bolt_departures	sent;		/* an echo has to be one of them */
 	struct bolt_last_src	src;
 };
 

@@ -108,7 +108,7 @@ static void bolt_out_established(struct sk_buff *skb, struct sock *sk)
 	inet_csk_exit_pingpong_mode(sk);
 
 	/* before options are moved: it changes TSval where TCP has put it */
-	if (unlikely(f->pace_ns))
+	if (unlikely(f->gap_end_ns))
 		bolt_tx_bypass_gap(sk, f, skb, tcp_hdr(skb), payload || tcp_hdr(skb)->fin);
 	p = bolt_push(f->bn, skb, BOLT_TCPOPT_LEN);
 
