@@ -100,7 +100,7 @@ void bolt_tx_bypass_gap(struct sock *sk, struct bolt_flow *f, struct sk_buff *sk
 void bolt_pacing_begin(struct sock *sk, struct bolt_flow *f);
 void bolt_pacing_end(struct sock *sk, struct bolt_flow *f);
 void bolt_pacing_timer(struct sock *sk, u64 when);
-u32 bolt_tsval(const struct sock *sk, u64 ns);
+u32 bolt_tsval(const struct sock *sk, u64 ns);	/* also while a user owns it */
 void bolt_pause_edt_force(struct sock *sk);
 void bolt_pause_edt_set(struct sock *sk, struct bolt_flow *f, u64 until_ns);
 void bolt_pause_edt_release(struct sock *sk, struct bolt_pause_edt *e);
@@ -127,6 +127,9 @@ void bolt_rtt_sample(struct sock *sk, struct bolt_flow *f, u32 rtt_ns);
 u8 bolt_data_flags(struct sock *sk, struct bolt_flow *f, u32 seq, u64 now_ns);
 void bolt_swift_cap_ack(struct sock *sk, struct bolt_flow *f, const struct rate_sample *rs,
 			const struct bolt_rtt *rtt);
+
+/* Of a control message, instead of the counter of a refusal.  It was counted as it arrived. */
+#define BOLT_CTL_ACCEPTED	BOLT_MIB_CtlRx
 
 /* pause.c: SFC's pause and SRCC's limit, of any TCP socket */
 struct bolt_msg;

@@ -74,7 +74,7 @@ bool bolt_control_receive(struct net *net, u16 port, struct sk_buff *skb, const 
 		return false;
 	BOLT_INC_STATS(bn, CtlRx);
 	item = bolt_control_handle(bn, skb, p, len, &about);
-	if (item != BOLT_MIB_CtlRx)
+	if (item != BOLT_CTL_ACCEPTED)
 		bolt_refuse(bn, skb, about, item);
 	if (about)
 		sock_put(about);

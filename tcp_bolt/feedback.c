@@ -73,10 +73,7 @@ static bool bolt_was_in_flight(const struct sock *sk, const struct bolt_flow *f,
 	return false;
 }
 
-/*
- * Has the sender of a message seen a packet that was in flight when the message arrived?  Returns
- * BOLT_MIB_CtlRx, or the counter of the refusal.
- */
+/* Has the sender of a message seen a packet that was in flight when the message arrived? */
 static enum bolt_mib_item bolt_verify_echo(const struct sock *sk, const struct bolt_flow *f,
 					   const struct bolt_msg *m, const struct bolt_arrival *a)
 {
@@ -84,12 +81,12 @@ static enum bolt_mib_item bolt_verify_echo(const struct sock *sk, const struct b
 	u32 off;
 
 	if (!skb)
-		return bolt_was_in_flight(sk, f, m, a) ? BOLT_MIB_CtlRx : BOLT_MIB_CtlSeq;
+		return bolt_was_in_flight(sk, f, m, a) ? BOLT_CTL_ACCEPTED : BOLT_MIB_CtlSeq;
 	/* a TSO burst is cut into packets of its MSS, each of which may be quoted */
 	off = m->seq - TCP_SKB_CB(skb)->seq;
 	if (off && (!tcp_skb_mss(skb) || off % tcp_skb_mss(skb)))
 		return BOLT_MIB_CtlSeq;
-	return bolt_echoes(sk, f, skb, m) ? BOLT_MIB_CtlRx : BOLT_MIB_CtlTime;
+	return bolt_echoes(sk, f, skb, m) ? BOLT_CTL_ACCEPTED : BOLT_MIB_CtlTime;
 }
 
 /*
@@ -144,7 +141,7 @@ static enum bolt_mib_item bolt_msg_apply(struct sock *sk, const struct bolt_msg 
 	if (m->type == BOLT_CTL_SRC && (!ctl || !ctl->on_src))
 		return BOLT_MIB_CtlNotBolt;
 	item = bolt_verify_echo(sk, f, m, a);
-	if (item != BOLT_MIB_CtlRx)
+	if (item != BOLT_CTL_ACCEPTED)
 		return item;
 	if (m->type != BOLT_CTL_SRC)
 		f = bolt_flow_get(sk, BOLT_FLOW_HELD | BOLT_FLOW_BTS);
@@ -158,7 +155,7 @@ static enum bolt_mib_item bolt_msg_apply(struct sock *sk, const struct bolt_msg 
 		bolt_cnm_apply(sk, f, m, a->ns);
 	else
 		bolt_src_apply(sk, f, ctl, m, a->ns);
-	return BOLT_MIB_CtlRx;
+	return BOLT_CTL_ACCEPTED;
 }
 
 /*
@@ -233,7 +230,7 @@ void bolt_deferred_run(struct bolt_flow *f, struct sock *sk)
 	llist_for_each_entry_safe(d, next, llist_reverse_order(llist_del_all(&f->deferred)), node) {
 		atomic_dec(&f->deferred_len);
 		item = bolt_msg_apply(sk, &d->msg, &d->arrival);
-		if (item != BOLT_MIB_CtlRx)
+		if (item != BOLT_CTL_ACCEPTED)
 			bolt_refuse(f->bn, NULL, sk, item);
 		kfree(d);
 	}

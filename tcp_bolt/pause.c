@@ -224,7 +224,6 @@ unsigned int bolt_pause_out(struct sock *sk, struct bolt_flow *f, struct sk_buff
 
 /* --- a BTS.  Context: socket locked, or its spinlock held while no user owns it --- */
 
-/* Returns BOLT_MIB_CtlRx, or the counter of the refusal. */
 enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m,
 				  u64 now_ns)
 {
@@ -264,7 +263,7 @@ enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const st
 		trace_bolt_pause_change(sk, m, left_ns);
 	}
 	bolt_pause_apply(sk, f);
-	return BOLT_MIB_CtlRx;
+	return BOLT_CTL_ACCEPTED;
 }
 
 void bolt_cnm_apply(struct sock *sk, struct bolt_flow *f, const struct bolt_msg *m, u64 now_ns)
