@@ -7,12 +7,13 @@
  *
  * With net.bolt.debug.paper=1 SRC and ACK are Algorithm 2 as printed (algorithm2.h).
  *
- * The window starts at the path's BDP, because the paper's flows start at line rate, and never
- * exceeds max_bdp_pct of it: a larger window would only queue packets at the sender's own link.
+ * The window starts at the path's BDP, because the paper's flows start at line rate, if base_rtt_ns
+ * and the link's rate or the route's initcwnd say what that is; otherwise where TCP's does.  Above
+ * that it grows to max_bdp_pct of rate * min RTT: more would only queue at the sender's own link.
  *
- * For switches that send no SRC (section 6), Swift computes a fabric window as well (swift.c), and
- * TCP gets the smaller of the two.  While that is Swift's, an SRC decreases from Swift's window,
- * and Bolt's own window (core.cwnd_q32) gets no additive increase.
+ * For switches that send no SRC (section 6), Swift computes a fabric window as well (swift.c) if
+ * base_rtt_ns is set, and TCP gets the smaller of the two.  While that is Swift's, an SRC decreases
+ * from Swift's window, and Bolt's own window (core.cwnd_q32) gets no additive increase.
  */
 
 #include <linux/random.h>

@@ -10,8 +10,8 @@
  *                   is deferred, the pause is over and its watchdog's interval has passed; and from
  *                   a fall-back until its callback has returned, and from the answer to a SYN
  *                   until init().  A work item removes it, or the exit of the namespace.  With
- *                   BOLT_FLOW_BTS if a BTS was among the messages: then LOCAL_OUT looks up every
- *                   socket
+ *                   BOLT_FLOW_BTS if a BTS or a CNM was among the messages: then LOCAL_OUT looks
+ *                   up every socket
  *
  * and is freed a grace period later.  A reader under RCU may find an object whose socket has just
  * been released; it then only writes to the object.
