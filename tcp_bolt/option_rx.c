@@ -138,56 +138,76 @@ static bool bolt_rx_full(struct bolt_flow *f, struct sk_buff *skb, const struct 
 }
 
 /*
- * Remove the option, which is at the end of the header, after it was read.  TCP's header prediction
- * needs exactly the header that TCP itself sends, and the socket's backlog merges ACKs only if
- * their options are equal.  Leave the option in a packet whose header is shared (captures), and in
- * BIG TCP over IPv6; TCP then skips it as an unknown option.
+ * Remove the option after it was read, if it is at the end of the header, and not behind IPv6
+ * extension headers.  TCP's header prediction needs exactly the header that TCP itself sends, and
+ * the socket's backlog merges ACKs only if their options are equal.  Leave the option in a packet
+ * whose header is shared (captures), and in BIG TCP over IPv6; TCP then skips it as an unknown one.
  */
-static void bolt_rx_strip(struct sk_buff *skb)
+static void bolt_rx_strip(struct sk_buff *skb, const struct tcphdr *th, unsigned int off)
 {
-	if (!skb_shared(skb) && !skb_header_cloned(skb) &&
+	if (sizeof(*th) + off + BOLT_TCPOPT_LEN == th->doff * 4 &&
+	    skb_transport_header(skb) == (u8 *)th &&
+	    !skb_shared(skb) && !skb_header_cloned(skb) &&
 	    (!bolt_is_ip6(skb) || ipv6_hdr(skb)->payload_len))
 		bolt_grow(skb, -BOLT_TCPOPT_LEN, skb_tcp_all_headers(skb) - BOLT_TCPOPT_LEN);
 }
 
-/*
- * The object of a connection that negotiated the option, with a reference on the socket if early
- * demux did not look that up; NULL for a handshake packet, or a malformed or unexpected option
- */
-static struct bolt_flow *bolt_rx_flow(struct bolt_net *bn, struct sk_buff *skb,
-				      const struct tcphdr *th, enum bolt_opt_form form,
-				      unsigned int off)
+/* The packet's socket or NULL, with a reference if early demux did not look it up */
+static struct sock *bolt_rx_sock(struct bolt_net *bn, struct sk_buff *skb, const struct tcphdr *th)
 {
 	bool ip6 = bolt_is_ip6(skb);
 	const void *saddr = ip6 ? (void *)&ipv6_hdr(skb)->saddr : &ip_hdr(skb)->saddr;
 	const void *daddr = ip6 ? (void *)&ipv6_hdr(skb)->daddr : &ip_hdr(skb)->daddr;
-	struct bolt_flow *f;
-	struct bolt_rx rx;
+
+	return skb->sk ?: bolt_find_sock(bn->net, skb, saddr, th->source, daddr, th->dest, ip6);
+}
+
+static void bolt_rx_sock_put(const struct sk_buff *skb, struct sock *sk)
+{
+	if (sk && sk != skb->sk)
+		sock_gen_put(sk);
+}
+
+/* Not a listener, a request, or TIME-WAIT */
+static bool bolt_rx_is_connection(const struct sock *sk)
+{
+	return sk && sk_fullsock(sk) && READ_ONCE(sk->sk_state) != TCP_LISTEN;
+}
+
+/* A SYN that offers, or a SYN-ACK that accepts */
+static void bolt_rx_handshake(struct bolt_net *bn, struct sk_buff *skb, const struct tcphdr *th)
+{
 	struct sock *sk;
 
-	if (form == BOLT_OPT_SYN && th->syn && !th->ack) {
+	if (!th->ack) {
 		BOLT_INC_STATS(bn, SynRx);
 		bolt_hs_note_packet(BOLT_HS_SYN, bn, th, NULL);
-		return NULL;
+		return;
 	}
-	/* the short form is for SYN and SYN-ACK, the full one for all other packets */
-	if (form != (th->syn ? BOLT_OPT_SYN : BOLT_OPT_FULL)) {
-		BOLT_INC_STATS(bn, OptBad);
-		return NULL;
-	}
+	sk = bolt_rx_sock(bn, skb, th);
+	if (bolt_rx_is_connection(sk) && bolt_rx_is_intact(skb, th))
+		bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
+	bolt_rx_sock_put(skb, sk);
+}
 
-	sk = skb->sk ?: bolt_find_sock(bn->net, skb, saddr, th->source, daddr, th->dest, ip6);
-	if (sk && sk_fullsock(sk) && READ_ONCE(sk->sk_state) != TCP_LISTEN) {
-		f = form == BOLT_OPT_FULL ? bolt_flow_lookup(sk) : NULL;
-		if (f && READ_ONCE(f->speaks))
-			return f;
-		if (form == BOLT_OPT_SYN && bolt_rx_is_intact(skb, th))
-			bolt_rx_synack(bn, sk, ntohl(th->ack_seq));
+/* A packet of an established connection, or the one that establishes it */
+static void bolt_rx_established(struct bolt_net *bn, struct sk_buff *skb, const struct tcphdr *th,
+				unsigned int off)
+{
+	struct sock *sk = bolt_rx_sock(bn, skb, th);
+	struct bolt_flow *f;
+	struct bolt_rx rx;
+
+	if (bolt_rx_is_connection(sk)) {
+		f = bolt_flow_lookup(sk);
+		if (f && READ_ONCE(f->speaks)) {
+			if (bolt_rx_full(f, skb, th, off))
+				bolt_rx_strip(skb, th, off);
 		/* in these states another CPU is creating the socket, or has just closed it */
-		else if (form == BOLT_OPT_FULL &&
-			 !(1 << READ_ONCE(sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE)))
+		} else if (!(1 << READ_ONCE(sk->sk_state) & (TCPF_SYN_RECV | TCPF_CLOSE))) {
 			BOLT_INC_STATS(bn, OptUnexpected);
-	} else if (form == BOLT_OPT_FULL) {
+		}
+	} else {
 		/*
 		 * TCP creates the child from this packet: of a request, or with a SYN cookie, whose
 		 * listener TPROXY may have looked up.  In TIME-WAIT it is nobody's, and the next
@@ -196,18 +216,15 @@ static struct bolt_flow *bolt_rx_flow(struct bolt_net *bn, struct sk_buff *skb,
 		rx = bolt_rx_read(skb, th, off);
 		bolt_hs_note_packet(BOLT_HS_ESTABLISHED, bn, th, &rx);
 	}
-	if (sk && sk != skb->sk)
-		sock_gen_put(sk);
-	return NULL;
+	bolt_rx_sock_put(skb, sk);
 }
 
 /* A TCP header that may have the option.  Without memory to pull it TCP ignores the option. */
-static unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigned int thoff)
+static unsigned int bolt_rx_packet(struct bolt_net *bn, struct sk_buff *skb, unsigned int thoff)
 {
 	enum bolt_opt_form form;
 	const struct tcphdr *th;
 	unsigned int thlen, off;
-	struct bolt_flow *f;
 
 	if (!pskb_may_pull(skb, thoff + sizeof(*th)))
 		return NF_ACCEPT;
@@ -220,16 +237,14 @@ static unsigned int bolt_rx_packet(struct net *net, struct sk_buff *skb, unsigne
 		return NF_ACCEPT;
 	/* after a verdict of NFQUEUE, this is process context */
 	local_bh_disable();
-	f = bolt_rx_flow(bolt_net(net), skb, th, form, off);
+	/* the short form is for SYN and SYN-ACK, the full one for all other packets */
+	if (form != (th->syn ? BOLT_OPT_SYN : BOLT_OPT_FULL))
+		BOLT_INC_STATS(bn, OptBad);
+	else if (th->syn)
+		bolt_rx_handshake(bn, skb, th);
+	else
+		bolt_rx_established(bn, skb, th, off);
 	local_bh_enable();
-	if (!f)
-		return NF_ACCEPT;
-	/* only at the end of the header, and not behind IPv6 extension headers */
-	if (bolt_rx_full(f, skb, th, off) && sizeof(*th) + off + BOLT_TCPOPT_LEN == thlen &&
-	    skb_transport_offset(skb) == thoff)
-		bolt_rx_strip(skb);
-	if (f->sk != skb->sk)
-		sock_gen_put(f->sk);
 	return NF_ACCEPT;
 }
 
@@ -268,5 +283,5 @@ unsigned int bolt_local_in(void *priv, struct sk_buff *skb, const struct nf_hook
 	bolt_hs_forget();
 	if (bolt_rx_no_option(skb, thoff))
 		return NF_ACCEPT;
-	return bolt_rx_packet(state->net, skb, thoff);
+	return bolt_rx_packet(bolt_net(state->net), skb, thoff);
 }
