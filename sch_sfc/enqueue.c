@@ -237,7 +237,7 @@ static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, const stru
 		q->band_stats[pkt->band].qstats.drops++;
 		return bolt_drop_overlimit(skb, sch, to_free);
 	}
-	sfc_skb_cb(skb)->answered = q->answered_bytes;
+	sfc_skb_cb(skb)->answered_words = q->answered_bytes / 4;
 	if (pkt->band != SFC_BAND_HIGH && sfc_backlog_of(sch, pkt->band) > q->ecn)
 		sfc_mark_ce(q, skb, pkt);
 	return NET_XMIT_SUCCESS;

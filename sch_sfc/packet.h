@@ -131,12 +131,13 @@ static inline u32 sfc_segs(const struct sk_buff *skb)
 
 /* What a packet that waits here remembers */
 struct sfc_skb_cb {
+	u8	above[8];	/* sfb, above, reads its own data again when the packet has left */
 	u8	band;		/* where it waits */
 	u8	prio;		/* with "buffer" or "pfc"; SFC_PFC_NO_PRIO in the high band */
 	u8	ingress;	/* ... and slot of the device that it came in by, or 0 */
+	u8	answered_words;	/* egress BTS: four bytes of messages about it, from its arrival */
 	u32	memory;		/* its truesize when it was queued */
 	u32	arrival;	/* how many had joined before */
-	u32	answered;	/* egress BTS: bytes of messages about it, from its arrival */
 };
 
 static inline struct sfc_skb_cb *sfc_skb_cb(const struct sk_buff *skb)

@@ -167,7 +167,7 @@ void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 
 	sfc_parse(skb, q->cfg.port, &pkt);
 	pkt.band = sfc_skb_cb(skb)->band;
-	q->answered_bytes = sfc_skb_cb(skb)->answered;
+	q->answered_bytes = sfc_skb_cb(skb)->answered_words * 4;
 	if (sfc_pause_answers(skb, &pkt))
 		sfc_pause_tell(sch, skb, &pkt, sfc_flow_key(&pkt.flow, skb, sch).vrf, 0, 0, now);
 }

@@ -15,6 +15,18 @@ test_cbs() { through cbs above; through cbs leaf; }
 test_netem() { through netem above; through netem leaf; }
 test_sfc_hold() { through sfc_hold above; through sfc_hold leaf; }
 
+# sfb keeps two hashes of a packet in its control block while sfc has it: with the wrong ones its
+# counts of a flow only grow, and from 25 packets on it drops all, once a rehash uses the second
+test_sfb_rehash() {
+	setup_sink 1
+	tc_ qdisc add dev d0 root handle 10: sfb limit 1000 max 25 target 20 rehash 1000 db 100
+	expect "sfc" tc_ qdisc add dev d0 parent 10:1 handle 21: sfc nobolt
+	burst 0 1
+	sleep 1.1
+	burst 0 600 flows=10
+	expect_eq "packets sent" "$(sent)" 601
+}
+
 # --- qdiscs that are leaves, and nothing else ---
 
 # leaf_only KIND WHERE...: with room for what the tests send
@@ -101,4 +113,4 @@ test_stab() {
 	expect "drains" busywait all_empty
 }
 
-run_tests tbf red sfb cbs netem sfc_hold no_children beside_choke beside_skbprio beside_etf beside_plug stab
+run_tests tbf red sfb sfb_rehash cbs netem sfc_hold no_children beside_choke beside_skbprio beside_etf beside_plug stab
