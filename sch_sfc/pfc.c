@@ -155,7 +155,7 @@ bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u6
 
 /* --- PAUSE frames from the neighbour --- */
 
-/* Returns true if a priority may resume. */
+/* Returns true if a priority may resume, or sooner than it could. */
 static bool sfc_pfc_hear(struct sfc_pfc *pfc, const struct sfc_pfc_frame *f, u64 now)
 {
 	bool on = false;
@@ -163,6 +163,7 @@ static bool sfc_pfc_hear(struct sfc_pfc *pfc, const struct sfc_pfc_frame *f, u64
 
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
 		struct sfc_paused *p = &pfc->rx[prio];
+		u64 old_ns = p->until_ns;
 
 		if (!(f->vector & BIT(prio)))
 			continue;
@@ -172,10 +173,13 @@ static bool sfc_pfc_hear(struct sfc_pfc *pfc, const struct sfc_pfc_frame *f, u64
 			continue;
 		}
 		pfc->stats.heard++;
-		if (f->quanta[prio])
+		if (f->quanta[prio]) {
 			set_bit(prio, &pfc->paused);
-		else
+			/* the timers of the ports are set for the later end */
+			on |= p->until_ns < old_ns;
+		} else {
 			on |= test_and_clear_bit(prio, &pfc->paused);
+		}
 	}
 	return on;
 }

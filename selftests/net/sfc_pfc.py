@@ -391,8 +391,10 @@ def fifo():
     expect("both wait", len(r.two.data()), 0)
     r.counters("paused", "r2", qlen=2, pfc_paused=8)
     r.told(100)
+    told = time.clock_gettime_ns(time.CLOCK_REALTIME)
     r.drained()
     a, b = [t for t, _ in r.two.data()]
+    expect_that("the shorter pause", a - told <= 100 * 512 + SLACK, a - told)
     near("at line rate", b - a, SIZE * 8)
     r.told(FULL)
     r.send(2)
