@@ -24,4 +24,29 @@ test_hfsc_rt() { through hfsc_rt above; through hfsc_rt leaf; }
 test_hfsc_ls() { through hfsc_ls above; through hfsc_ls leaf; }
 test_hfsc_ul() { through hfsc_ul above; through hfsc_ul leaf; }
 
-run_tests prio ets drr qfq htb htb_borrow hfsc_rt hfsc_ls hfsc_ul
+# While a leaf waits, prio and htb send what its sibling has, and drr and ets nothing
+test_waiting_leaf() {
+	local kind n slow
+	for kind in prio htb drr ets; do
+		setup_sink 1
+		if [ "$kind" = ets ]; then
+			tc_ qdisc add dev d0 root handle 10: ets bands 2 quanta 1514 1514
+		else
+			parent "$kind" root
+		fi
+		for n in 1 2; do
+			class_add "$kind" "$n"
+			slow=(rate 8kbit)
+			[ "$n" = 1 ] || slow=()
+			expect "sfc" leaf "$n"
+		done
+		burst 10:1 3
+		burst 10:2 5
+		case $kind in prio | htb) n=6 ;; *) n=1 ;; esac
+		busywait sent_at_least "$n"
+		expect_eq "$kind: packets sent" "$(sent)" "$n"
+		undo
+	done
+}
+
+run_tests prio ets drr qfq htb htb_borrow hfsc_rt hfsc_ls hfsc_ul waiting_leaf
