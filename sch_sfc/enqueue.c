@@ -351,6 +351,19 @@ static noinline int sfc_enqueue_split(struct sk_buff *skb, struct Qdisc *sch, u8
 	return NET_XMIT_SUCCESS;
 }
 
+/* Has GRO merged control messages?  Each drains a queue, and counts for the cache and SFC-P. */
+static bool sfc_is_messages(const struct sfc_sched *q, const struct sk_buff *skb)
+{
+	const __be16 port = htons(q->cfg.port);
+	struct sfc_pkt pkt;
+
+	if (!(skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4) ||
+	    skb_shinfo(skb)->gso_size > BOLT_CTL_LEN_MAX)
+		return false;
+	sfc_parse(skb, q->cfg.port, &pkt);
+	return pkt.flow.proto == IPPROTO_UDP && pkt.flow.sport == port && pkt.flow.dport == port;
+}
+
 /* To a port of several bands, or a super-packet */
 static noinline int sfc_enqueue_special(struct sk_buff *skb, struct Qdisc *sch, u64 now,
 					struct sk_buff **to_free)
@@ -369,7 +382,8 @@ static noinline int sfc_enqueue_special(struct sk_buff *skb, struct Qdisc *sch, 
 	}
 	/* with rx-gro-list each packet of the list has its own option, so mark them one by one */
 	if (skb_is_gso(skb) && (q->cfg.flags & TC_SFC_F_SPLIT_GSO ||
-				skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST))
+				skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST ||
+				sfc_is_messages(q, skb)))
 		return sfc_enqueue_split(skb, sch, band, now, to_free);
 	/* there is no fast path to find out whether a backlog is the link's */
 	sfc_find_wait(sch, skb, now);

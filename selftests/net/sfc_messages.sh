@@ -380,6 +380,27 @@ test_hops() {
 		END { for (i = 1; i <= n; i++) early += at[i] < last; print early }' "$tmp/sniff.eth0")" 6
 }
 
+# What GRO may have merged: of eight messages each counts, to the cache and to SFC-P as well
+test_merged() {
+	setup_ns R
+	ip -n "$R" link add d0 type dummy
+	ips "$R" <<-BATCH
+		addr add 192.0.2.1/24 dev d0
+		link set d0 up
+	BATCH
+	expect "sfc" in_ns "$R" tc qdisc add dev d0 root sfc no-split-gso
+	in_ns "$R" python3 - <<-'PY' || fail "socket"
+		import socket
+		for port, size in (12311, 48), (12311, 1000), (12312, 48):
+		    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		    s.bind(("", port))
+		    s.setsockopt(socket.IPPROTO_UDP, 103, size)
+		    s.sendto(bytes(8 * size), ("192.0.2.2", 12311))
+		    s.close()
+	PY
+	counters "$R" d0 high=8 gso_split=1
+}
+
 run_tests not_received no_hop_left all_alike settings_change ip_options route_changes \
 	rule ingress_filter netfilter sources lwtunnel xdp input_queue_full capture capture_lldp capture_any \
-	packet_socket link_header hops
+	packet_socket link_header hops merged
