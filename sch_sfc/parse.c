@@ -8,7 +8,7 @@
  *   and FIN must not overtake data of their own flow, nor must RST, which the receiver checks
  *   against the next sequence number (RFC 5961).
  * - Control messages: UDP, both ports the control port, no longer than one can be.
- * - PAUSE frames (pfc.c)
+ * - PAUSE frames of the host itself (pfc.c)
  * All else, ARP and ICMP included, queues with the data, as in any FIFO.
  *
  * Fragments and packets in tunnels have no option as far as a port is concerned.
@@ -221,7 +221,9 @@ void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt)
 		proto = sfc_parse_ip6(skb, pkt, &l4_len);
 		break;
 	case htons(ETH_P_PAUSE):
-		pkt->band = SFC_BAND_HIGH;
+		/* a bridge forwards those to an address of a host, of any length */
+		if (!skb->skb_iif && skb->len <= SFC_PFC_FRAME)
+			pkt->band = SFC_BAND_HIGH;
 		return;
 	default:
 		return;

@@ -390,6 +390,32 @@ static unsigned int segmented(u8 *to, unsigned int n)
 	return L2 + sizeof(struct ipv6hdr) + to[L2 + 5];
 }
 
+/* A PAUSE frame is the host's own, and short; others may be data of whoever is behind a bridge */
+static void sfc_parse_pause_test(struct kunit *test)
+{
+	static const u8 bytes[SFC_PFC_FRAME + 1] = { [12] = 0x88, [13] = 0x08 };
+	static const struct {
+		unsigned int len;
+		int from;
+		bool high;
+	} rows[] = {
+		{ SFC_PFC_FRAME, 0, true },
+		{ SFC_PFC_FRAME + 1, 0, false },
+		{ SFC_PFC_FRAME, 1, false },
+	};
+	struct sk_buff *skb;
+	struct sfc_pkt pkt;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		skb = packet(test, bytes, rows[i].len, rows[i].len);
+		skb->skb_iif = rows[i].from;
+		sfc_parse(skb, PORT, &pkt);
+		KUNIT_EXPECT_EQ_MSG(test, pkt.band == SFC_BAND_HIGH, rows[i].high, "row %u", i);
+		kfree_skb(skb);
+	}
+}
+
 /* A flow is named by where its packet goes now; whether it goes on, wherever that is cut in two */
 static void sfc_has_segments_test(struct kunit *test)
 {
@@ -470,6 +496,7 @@ static struct kunit_case sfc_parse_cases[] = {
 	KUNIT_CASE(sfc_parse_tags_test),
 	KUNIT_CASE(sfc_parse_lengths_test),
 	KUNIT_CASE(sfc_parse_misnamed_test),
+	KUNIT_CASE(sfc_parse_pause_test),
 	KUNIT_CASE(sfc_has_segments_test),
 	KUNIT_CASE(sfc_parse_exthdr_test),
 	{ }
