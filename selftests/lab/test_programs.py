@@ -3,6 +3,7 @@
 
 import mmap
 import os
+import struct
 import tempfile
 import unittest
 from pathlib import Path
@@ -161,6 +162,13 @@ class Stall(unittest.TestCase):
                 with mock.patch.object(watch, "_spent", lambda _, there=there: there):
                     i, does = watch._reason(0, {})
                 self.assertEqual((i, str(does)[:11]), said)
+        # a process that is replaced while it is looked at does not blind it for good
+        time_is = [struct.error("5 bytes"), 7, OSError("ended"), 7, *[7] * 99]
+        with mock.patch.multiple(stall, LOOK_S=0, kernel_of=lambda *_: 1, symbol=lambda *_: 0, virtual_time=mock.Mock(side_effect=time_is)), \
+                mock.patch.object(watch, "_snapshot", lambda *_: {}), mock.patch.object(watch, "_loaded", lambda: None), \
+                mock.patch.object(watch, "patience_s", 0), mock.patch.object(watch, "_end_one", lambda *_: watch.over.set()):
+            watch._look_on()
+        self.assertTrue(watch.over.is_set())
         self.assertEqual([stall.lasting(v) for v in (1, 119, 120, 7200, 172800)], ["1 s", "119 s", "2 min", "2 h", "2 days"])
 
 

@@ -134,7 +134,10 @@ def spin(net):
         until(lambda: any(computed(pid) > 0.3 for pid in set(of_directory(net.guest)) - {proc.pid}))
         began = time.monotonic()
         proc.send_signal(signal.SIGINT)
-        return proc.wait(60), proc.stderr.read(), time.monotonic() - began
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            proc.wait(60)
+        proc.kill()
+        return proc.wait(), proc.stderr.read(), time.monotonic() - began
 
 
 def computed(pid):

@@ -21,6 +21,7 @@ CLOCK_S = 0.02              # as exact as the start of a process is known
 SHARE = 0.15                # of the CPU, of a program that does nothing but call the kernel
 TELL_S = 10                 # how often progress is told
 MARK = re.compile(rb"\0%s=(\d+)\0" % programs.MARK.encode())
+BLIND = 10                  # looks in a row that showed nothing are worth a word
 CROWD = 200                 # so many processes are worth a look
 LARGEST = 2**20             # of a piece of memory that is searched
 STILL_NS = 1000             # less than this is no progress: a clock that is read moves by 1 ns
@@ -121,30 +122,40 @@ class Watch(Onlooker):
         self.s, self.patience_s = s, s.patience / 1e9
 
     def _look_on(self):
-        try:
-            address = symbol(self.kdir, "time_travel_time")
-            seen, since, spent = None, time.monotonic(), {}
-            told, told_at, told_spent, loaded = None, since, {}, False
-            while not self.over.wait(LOOK_S):
-                kernel = kernel_of(self.starter, self.kdir)
-                if kernel is None:
-                    continue
-                now = virtual_time(kernel, address)
-                if told is None or not loaded and self._loaded():
-                    told, told_at, told_spent, loaded = now, time.monotonic(), self._snapshot(kernel), self._loaded()
-                if time.monotonic() - told_at >= TELL_S:
-                    self._tell(now - told, time.monotonic() - told_at, *self._reason(kernel, told_spent))
-                    told, told_at, told_spent = now, time.monotonic(), self._snapshot(kernel)
-                if seen is None or now - seen >= STILL_NS:
-                    seen, since, spent = now, time.monotonic(), self._snapshot(kernel)
-                elif time.monotonic() - since >= self.patience_s:
-                    if self._end_one(kernel, spent):
-                        seen = None
-                    else:
-                        since, spent = time.monotonic(), self._snapshot(kernel)
-        except (OSError, LookupError, ValueError, struct.error) as e:
-            if not self.over.is_set() and Path(f"/proc/{self.starter}").exists():
-                progress(f"cannot see whether programs keep time from passing: {e}")
+        looks, blind = None, 0
+        while not self.over.wait(LOOK_S):
+            try:
+                looks = looks or self._looks(symbol(self.kdir, "time_travel_time"))
+                next(looks)
+                blind = 0
+            except (OSError, LookupError, ValueError, struct.error) as e:
+                # a process is replaced by exec() or ends while it is looked at: begin again
+                looks, blind = None, blind + 1
+                if blind == BLIND and Path(f"/proc/{self.starter}").exists():
+                    progress(f"cannot see whether programs keep time from passing: {e}")
+
+    def _looks(self, address):
+        seen, since, spent = None, time.monotonic(), {}
+        told, told_at, told_spent, loaded = None, since, {}, False
+        while True:
+            kernel = kernel_of(self.starter, self.kdir)
+            if kernel is None:
+                yield
+                continue
+            now = virtual_time(kernel, address)
+            if told is None or not loaded and self._loaded():
+                told, told_at, told_spent, loaded = now, time.monotonic(), self._snapshot(kernel), self._loaded()
+            if time.monotonic() - told_at >= TELL_S:
+                self._tell(now - told, time.monotonic() - told_at, *self._reason(kernel, told_spent))
+                told, told_at, told_spent = now, time.monotonic(), self._snapshot(kernel)
+            if seen is None or now - seen >= STILL_NS:
+                seen, since, spent = now, time.monotonic(), self._snapshot(kernel)
+            elif time.monotonic() - since >= self.patience_s:
+                if self._end_one(kernel, spent):
+                    seen = None
+                else:
+                    since, spent = time.monotonic(), self._snapshot(kernel)
+            yield
 
     def _loaded(self):
         """When the load began, in seconds since boot; None before, and when it is over."""
