@@ -51,6 +51,16 @@ class Compare(unittest.TestCase):
         self.assertEqual(int(after), int(before) + 10)
         self.assertEqual(self.rows("cubic")["max queue"][2], "none")
 
+    def test_the_port_and_the_longest_queue_of_any(self):
+        self.assertEqual(self.rows("bolt")["port"], ("a-b", "a-b", "none"))
+        self.assertNotIn("longest", self.said())
+        for r in self.b["runs"]:
+            queue = r["links"][0]["queue_bytes"]
+            r["links"] += [r["links"][0] | {"name": "a-h0", "utilization": 0.1, "queue_bytes": queue | {"max": 50_000}}]
+            r["links"][0]["name"] = "a-c"
+        rows = self.rows("bolt")
+        self.assertEqual((rows["port"], rows["longest queue of any port"]), (("a-b", "a-c", "another"), ("10.0 KB", "50.0 KB", "+400.0 %")))
+
     def test_slowdown_by_message_size(self):
         for result, p99 in ((self.a, 2.0), (self.b, 3.0)):
             bins = [{"above_bytes": low, "max_bytes": high, "count": 5, "p50": 1.0, "p99": p99} for low, high in ((0, 1000), (1000, 7000))]

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 import context
-from boltlab import build, plots, show, slowdown, stats
+from boltlab import build, plots, report, runner, show, slowdown, stats
 from boltlab.guest import RunError
 from test_report import make_result, make_run
 
@@ -68,6 +68,56 @@ class Table(unittest.TestCase):
     def test_what_did_not_end_has_no_maximum(self):
         self.result["runs"][0]["flows"][5].update(fct_ns=None, end_ns=None, slowdown=None)
         self.assertEqual(cells(self.result)["cubic"]["max FCT"], "1 unfinished")
+
+
+def fabric(out):
+    """The longest queue of bolt is at a port that is hardly used."""
+    result = make_result(out, samples=300)
+    for r in result["runs"]:
+        queue = r["links"][0]["queue_bytes"]
+        queue.update(busy_p50=0, busy_p99=0)
+        r["links"] += [r["links"][0] | {"name": "a-h0", "utilization": 0.1, "queue_bytes": queue | {"max": 9_000_000 if r["cc"] == "bolt" else 5}, "series": None}]
+    (out / "result.json").write_text(json.dumps(result))
+    return result
+
+
+class Port(unittest.TestCase):
+    """Queue and utilization are of one port, which is named, and so is where a queue was longer."""
+
+    def setUp(self):
+        self.out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+
+    def test_the_one_of_all_runs(self):
+        self.assertEqual(show.ports(plots.headline(make_result(self.out, samples=30))), ["  Queue and utilization are those of port a-b."])
+
+    def test_a_longer_queue_elsewhere(self):
+        self.assertEqual([line.split() for line in show.ports(plots.headline(fabric(self.out)))[0].splitlines()[1:]], [
+            ["port", "longest", "queue", "of", "any", "port"], ["cubic", "a-b", "654.3", "KB", "at", "a-b"], ["bolt", "a-b", "9.00", "MB", "at", "a-h0"]])
+        report.write([("test", runner.load_result(self.out), self.out)], self.out)
+        page = (self.out / "report.html").read_text()
+        self.assertIn("<th>longest queue of any port</th>", page)
+        self.assertIn("<td>9.00 MB at a-h0</td>", page)
+
+    def test_of_seeds(self):
+        result = fabric(self.out)
+        result["runs"] = [result["runs"][1] | {"seed": seed} for seed in (1, 2)]
+        result["runs"][1]["links"] = [p | {"name": p["name"].replace("b", "c")} for p in result["runs"][1]["links"]]
+        self.assertIn("\n| longest queue of any port | | 9000 KB | 9000 KB |\n", slowdown.markdown(result))
+        self.assertTrue(slowdown.markdown(result).endswith("\n\nQueue and utilization are those of port a-b or a-c, the busiest of each run."), slowdown.markdown(result))
+
+    def test_another_on_request(self):
+        fabric(self.out)
+        said = context.lab("show", self.out, "--port", "a-h0").stdout
+        self.assertIn("those of port a-h0;", said)
+        self.assertRegex(said, r"\n  bolt +9\.00 MB ")
+        self.assertRegex(context.lab("compare", self.out, self.out, "--port", "a-h0").stdout, r"\n  port +a-h0 +a-h0 +none\n  max queue +0\.0 KB")
+        self.assertIn("\n| max queue | | 0 KB | 9000 KB |\n", context.lab("slowdown", self.out, "--port", "a-h0").stdout)
+        self.assertEqual(context.lab("plot", self.out, "--port", "a-b").returncode, 0)
+        self.assertIn("Queue of port a-b", (self.out / "queue.svg").read_text())
+        for what, port in (("show", "a-x"), ("plot", "a-h0")):     # which has no series
+            said = context.lab(what, self.out, "--port", port)
+            self.assertEqual((said.returncode, said.stderr[:len(f"lab: {self.out}: --port {port}: ")]), (1, f"lab: {self.out}: --port {port}: "))
+            self.assertIn("a-b", said.stderr.split(port)[1])
 
 
 class Foreign(unittest.TestCase):
@@ -148,7 +198,8 @@ class Slowdown(unittest.TestCase):
             "| message size | messages | bolt | swift |", "|---|---|---|---|",
             "| <= 1 KB | 5 | 1.1 / 2.5 | 2.0 / 4.0 |", "| all | 10 | 1.3 / 120 | 1.3 / 120 |",
             "| max queue | | 454 KB | - |", "| p50 queue while busy | | 15 KB | - |", "| p99 queue while busy | | 151 KB | - |",
-            "| utilization | | 75.1 % | 90.0 % |", "| drops | | 2 | 1 |", "| retransmits | | 127 | 120 |"])
+            "| utilization | | 75.1 % | 90.0 % |", "| drops | | 2 | 1 |", "| retransmits | | 127 | 120 |",
+            "", "Queue and utilization are those of port a-b."])
 
     def test_p999_is_a_dash_where_messages_are_few(self):
         self.result["spread"][0] = entry("bolt", (0, 1000, (1.14, 2.5, 8)))

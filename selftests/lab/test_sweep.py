@@ -216,6 +216,9 @@ class Tables(unittest.TestCase):
         self.assertAlmostEqual(float(queue[0]["low"]), 1500 - 12.7062 * 500, delta=0.1)
         self.assertAlmostEqual(float(queue[0]["high"]), 1500 + 12.7062 * 500, delta=0.1)
         self.assertIn("1.5 KB +- 6.4 KB", said)
+        self.assertTrue(said.endswith("\n  Queue and utilization are those of port a-b."), said)
+        self.assertEqual({(r["port"], r["queue_longest_bytes"], r["queue_longest_port"]) for r in self.rows(tables.CASES)}, {("a-b", str(1000 * n), "a-b") for n in range(1, 5)})
+        self.assertNotIn("port", {r["figure"] for r in self.rows(tables.SUMMARY)})
 
     def test_every_column_is_of_its_figure(self):
         result = make_result(self.out)

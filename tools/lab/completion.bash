@@ -12,11 +12,11 @@ _subrtt_lab_words() {
 	exec) echo "--tty -t --privileged" ;;
 	shell) echo "--privileged" ;;
 	list) echo "--cc --qdisc" ;;
-	plot) echo "--out --baseline --force" ;;
-	show) echo "--from --until" ;;
+	plot) echo "--out --baseline --port --force" ;;
+	show) echo "--from --until --port" ;;
 	explain) echo "--cc --json" ;;
-	compare) echo "--from --until" ;;
-	slowdown) echo "--from --until --p999 --csv --svg" ;;
+	compare) echo "--from --until --port" ;;
+	slowdown) echo "--from --until --port --p999 --csv --svg" ;;
 	build) echo "--backend --kernel" ;;
 	new | demo | doctor | down) ;;
 	*) echo "run sweep up exec shell down list new demo plot show compare explain slowdown build doctor --version -V" ;;
@@ -48,7 +48,7 @@ _subrtt_lab() {
 	*:--backend) words='uml qemu native' ;;
 	*:--kernel) words='6.1 6.12 7.3' ;;
 	*:--out | *:--baseline | *:--svg | *:--csv | *:--module) words='' files=1 ;;
-	*:--cc | *:--set | *:--capture | *:--explain | *:--seed | *:--seeds | *:--cpus | *:--slow | *:--cpu-cost | *:--jobs | *:--from | *:--until) words='' ;;
+	*:--cc | *:--set | *:--capture | *:--explain | *:--seed | *:--seeds | *:--cpus | *:--slow | *:--cpu-cost | *:--jobs | *:--from | *:--until | *:--port) words='' ;;
 	run:* | sweep:* | up:*)
 		words=$(_subrtt_lab_words "$cmd") files=1
 		case $cur in

@@ -125,6 +125,7 @@ def flow_lines(runs):
 
 def panel_charts(runs, n, several):
     queue, link = [], []
+    port_of = plots.port_title([r.entry for _, r in runs])
     rate, window, of_many = flow_lines(runs)
     widths = sorted({plots.bin_ns(r.entry) for _, r in runs})
     for i, r in runs:
@@ -136,8 +137,8 @@ def panel_charts(runs, n, several):
     averaged = f"Averaged over windows of {' or '.join(span(w) for w in widths)}, each at its middle."
     made = []
     for key, title, what, unit, lines in (
-            ("queue", "Queue of the bottleneck port", "queue", byte_unit, queue),
-            ("link", "Throughput of the bottleneck link", "rate", rate_unit, link),
+            ("queue", f"Queue of {port_of}", "queue", byte_unit, queue),
+            ("link", f"Throughput of {port_of}", "rate", rate_unit, link),
             ("rate", "Rate of each flow (acknowledged)", "rate", rate_unit, rate),
             ("window", "Congestion window of each flow", "window", byte_unit, window)):
         lines = [line for line in lines if line[2]]
@@ -174,7 +175,7 @@ def queue_charts(runs):
     if not lines:
         return []
     unit, div = byte_unit([(i, label, v, t) for i, label, t, v in lines])
-    return [chart("queue_cdf", "CDF of the queue over time", "share", ("%", 1), "From the samples of the bottleneck port.", lines,
+    return [chart("queue_cdf", "CDF of the queue over time", "share", ("%", 1), f"From the samples of {plots.port_title([r.entry for r in runs])}.", lines,
                   x="queue", x_unit=unit, x_div=div, bdp=bdp_of(runs))]
 
 

@@ -106,6 +106,8 @@ def parser():
     slow.add_argument("--p999", action="store_true", help="also show p99.9; a dash for fewer than 1000 messages")
     slow.add_argument("--svg", metavar="FILE", help="also write it as a plot")
     slow.add_argument("--csv", metavar="FILE", help="also write one row for each message, unfinished ones included")
+    for one in (shown, compared, slow, plot):
+        one.add_argument("--port", metavar="NAME", help="queue and utilization of this port, such as a-b (that of the bottleneck)")
     for one in (shown, compared, slow):
         one.add_argument("--from", type=time, default=0, metavar="TIME", dest="begin", help="leave out what is before it, and messages that start before it (start of the measured time)")
         one.add_argument("--until", type=time, metavar="TIME", help="leave out what is from there on, and messages that start from there on (end of the measured time)")
@@ -229,7 +231,7 @@ def main(argv=None):
         if args.what == "new":
             return new.main(args.name, SCENARIOS)
         if args.what == "compare":
-            return compare.main([Path(d) for d in args.dirs], args.begin, args.until)
+            return compare.main([Path(d) for d in args.dirs], args.begin, args.until, args.port)
         if args.what == "demo":
             os.execv(build.LAB / "demo", ["lab demo", *([args.dir] if args.dir else [])])
         if args.what == "doctor":
@@ -237,18 +239,18 @@ def main(argv=None):
         if args.what == "plot":
             base = Path(args.baseline) if args.baseline else None
             if args.out:
-                return runner.compare([Path(d) for d in args.dirs], Path(args.out), args.force, base)
+                return runner.compare([Path(d) for d in args.dirs], Path(args.out), args.force, base, args.port)
             if len(args.dirs) > 1:
                 raise RunError("plot: several runs in one picture want --out: where it goes")
-            return runner.plot(Path(args.dirs[0]), args.force, base)
+            return runner.plot(Path(args.dirs[0]), args.force, base, args.port)
         if args.what == "show":
-            return show.main([Path(d) for d in args.dirs], args.begin, args.until)
+            return show.main([Path(d) for d in args.dirs], args.begin, args.until, args.port)
         if args.what == "explain":
             directory = Path(args.dir)
             with runner.understood(directory):
                 return explain.main(runner.load_result(directory), directory, args.message, args.cc, args.json)
         if args.what == "slowdown":
-            return slowdown.main(Path(args.dir), args.begin, args.until, args.p999, args.csv, args.svg)
+            return slowdown.main(Path(args.dir), args.begin, args.until, args.port, args.p999, args.csv, args.svg)
         if args.what in ("build", "run", "sweep", "up"):
             # refused before anything is written
             cache = build.cache()

@@ -5,7 +5,9 @@ from . import plots, report, runner, sizes, stats, units, window
 
 # what is compared: key of a row of plots.headline(), its name, how it is written
 FIGURES = (
+    ("port", "port", str),
     ("peak_kb", "max queue", report.kb),
+    ("longest_kb", "longest queue of any port", report.kb),
     ("p50_kb", "p50 queue", report.kb),
     ("p99_kb", "p99 queue", report.kb),
     ("utilization", "utilization", report.percent),
@@ -48,7 +50,9 @@ def pairs(a, b):
 
 
 def written(write, values):
-    """(text, (median, least, greatest)) of what is known of it."""
+    """(text, (median, least, greatest)) of what is known of it; (text, text) of names."""
+    if any(isinstance(v, str) for v in values):
+        return (", ".join(dict.fromkeys(v or "-" for v in values)),) * 2
     known = stats.spread([v for v in values if v is not None])
     if not known:
         return "-", None
@@ -59,6 +63,8 @@ def written(write, values):
 def difference(key, write, a, b):
     if a is None or b is None:
         return "-"
+    if isinstance(a, str):
+        return "none" if a == b else "another"
     change = b[0] - a[0]
     if not change:
         text = "none"
@@ -73,10 +79,16 @@ def difference(key, write, a, b):
     return text + (", within the spread" if change and spread and not apart else "")
 
 
+def known(sides):
+    """Keys of figures; the longest queue of any port only where one is not the port's own."""
+    alike = all(f["longest_kb"][2] == f["peak_kb"][2] for f in sides)
+    return [key for key in dict.fromkeys(k for f in sides for k in f) if key != "longest_kb" or not alike]
+
+
 def rows(a, b):
     """[[figure, of A, of B, difference]] of what either has."""
     lines = []
-    for key in dict.fromkeys((*a, *b)):
+    for key in known((a, b)):
         name, write, _ = a.get(key) or b[key]
         (text_a, of_a), (text_b, of_b) = (written(write, side[key][2] if key in side else [None]) for side in (a, b))
         if (of_a, of_b) != (None, None):
@@ -109,10 +121,10 @@ def text(directories, results):
     return "\n".join(lines)
 
 
-def main(directories, begin=0, until=None):
+def main(directories, begin=0, until=None, port=None):
     results = [runner.load_result(d) for d in directories]
     with runner.understood(*directories):
-        results = [window.cut(r, d, begin, until) for r, d in zip(results, directories)]
+        results = [plots.at_port(window.cut(r, d, begin, until), d, port) for r, d in zip(results, directories)]
         said = text(directories, results)
     print(said)
     return 0

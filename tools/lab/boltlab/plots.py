@@ -3,7 +3,7 @@
 
 import os
 
-from . import build, faults, many, results, series, stats
+from . import build, faults, many, results, series, stats, units
 from .guest import RunError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333", "#7d5a2b")
@@ -42,6 +42,7 @@ def bin_ns(result_run):
 def views(result, out):
     """[(key, title, y axis, [(label, congestion control, times_us, values)])]: what the pictures show."""
     queue, link = [], []
+    port_of = port_title(result["runs"])
     rate, window = flow_lines(result, out)
     for r in result["runs"]:
         name, cc = run_name(result, r), r["cc"]
@@ -53,10 +54,15 @@ def views(result, out):
             queue.append((label, cc, *scaled(*series.thin(t, data["queue_bytes"]), 1e-3)))
             link.append((label, cc, *scaled(*series.throughput(t, data["tx_bytes"], bin_ns(r)), 1)))
     return [v for v in (
-        ("queue", "Queue of the bottleneck port", "KB", queue),
-        ("link", "Throughput of the bottleneck link", "Gb/s", link),
+        ("queue", f"Queue of {port_of}", "KB", queue),
+        ("link", f"Throughput of {port_of}", "Gb/s", link),
         ("rate", "Rate of each flow (acknowledged)", "Gb/s", rate),
         ("window", "Congestion window of each flow", "KB", window)) if any(len(s[2]) for s in v[3])]
+
+
+def port_title(runs):
+    asked = {r["shown_port"] for r in runs if "shown_port" in r}
+    return f"port {asked.pop()}" if asked else "the bottleneck port"
 
 
 def flow_lines(result, out):
@@ -88,8 +94,21 @@ def marks(result):
     return sorted(starts + events + wrong)[:MAX_MARKS]
 
 
+def at_port(result, directory, name, drawn=False):
+    """The result with queue and utilization of this port instead of the bottleneck's; as it is where that is None."""
+    if name is None:
+        return result
+    for r in result["runs"]:
+        known = [p["name"] for p in r["links"] if (p["series"] if drawn else p["queue_bytes"])]
+        if name not in known:
+            raise RunError(f"{directory}: --port {name}: {run_name(result, r)} has no {'series' if drawn else 'queue'} of it; it has those of {units.some(known) or 'no port'}")
+    return result | {"runs": [r | {"shown_port": name} for r in result["runs"]]}
+
+
 def queue_port(r):
-    """The bottleneck of the run, or the longest queue's port where a host's own link is as busy."""
+    """The one that was asked for; or the bottleneck of the run, or the longest queue's port where a host's own link is as busy."""
+    if "shown_port" in r:
+        return r["shown_port"]
     known = {p["name"]: p for p in r["links"]}
     best = max((p for p in r["links"] if p["queue_bytes"] and p["series"]),
                key=lambda p: (round(p["utilization"], 2), p["queue_bytes"]["max"]), default=None)
@@ -296,6 +315,23 @@ def kilo(figures, k):
     return None if value is None else value / 1000
 
 
+def elsewhere(rows):
+    """Had any of these runs a longer queue at another port than the one that it is shown with?"""
+    return any(r["longest_port"] != r["port"] for r in rows)
+
+
+def where(rows):
+    """Which port queue and utilization are of, in words; nothing where there is none."""
+    of = {}
+    for r in rows:
+        of.setdefault(r["cc"], {})[r["port"] or "-"] = None
+    ports = [" or ".join(names) for names in of.values()]
+    if set(ports) <= {"-"}:
+        return ""
+    text = f"port {ports[0]}" if len(set(ports)) == 1 else "; ".join(f"port {one} ({cc})" for cc, one in zip(of, ports))
+    return f"Queue and utilization are those of {text}" + (", the busiest of each run" if len({name for names in of.values() for name in names}) > 1 else "")
+
+
 def headline(result):
     """The rows of the summary: {what: text} per run, in words for someone new to it."""
     rows = []
@@ -303,6 +339,7 @@ def headline(result):
         name = queue_port(r)
         port = next((p for p in r["links"] if p["name"] == name), None)
         q = port and port["queue_bytes"]
+        longest = max((p for p in r["links"] if p["queue_bytes"]), key=lambda p: (p["queue_bytes"]["max"], p["name"] == name), default=None)
         done = [f for f in r["flows"] if f["slowdown"] is not None]
         finite = [f for f in r["flows"] if f["finite"]]
         rows.append({
@@ -311,6 +348,8 @@ def headline(result):
             "port": name,
             "peak_kb": q["max"] / 1000 if q else None,
             "peak_us": drain_us(q["max"], port["rate_bps"]) if q else None,
+            "longest_kb": longest and longest["queue_bytes"]["max"] / 1000,
+            "longest_port": longest["name"] if longest else name,
             "p50_kb": q["p50"] / 1000 if q else None,
             "p99_kb": q["p99"] / 1000 if q else None,
             "busy_p50_kb": kilo(q, "busy_p50"),

@@ -117,24 +117,31 @@ def bar(runs, timed, unit):
 
 def summary(runs):
     rows = [row for name, result in unique_results(runs) for row in plots.headline(result)]
-    finite = any(r["fct_p50"] is not None for r in rows)
+    finite, elsewhere = any(r["fct_p50"] is not None for r in rows), plots.elsewhere(rows)
     columns = ["run", "max queue", "max queueing delay", "p50 queue", "p99 queue",
                "utilization", "drops", "ECN marks", "retransmits", "Jain's index"]
+    if elsewhere:
+        columns += ["longest queue of any port"]
     if finite:
         columns += ["FCT slowdown p50", "p99", "makespan / ideal", "unfinished"]
     body = []
     for i, (r, run) in enumerate(zip(rows, runs)):
         row = [swatch(run.colour, run.label), kb(r["peak_kb"]), us(r["peak_us"]), kb(r["p50_kb"]), kb(r["p99_kb"]), percent(r["utilization"]),
                r["drops"], r["marks"], "–" if r["retransmits"] is None else r["retransmits"], plots.cell(r["jain"], 3)]
+        if elsewhere:
+            row += [longest(r)]
         if finite:
             row += [times(r["fct_p50"]), times(r["fct_p99"]), times(r["last_over_ideal"]), r["unfinished"]]
         body.append(Row(i, row))
         if run.entry["max_lateness_ns"] > STEP_NS or run.entry["softnet_drops"]:
             body.append(Row(i, [Raw("<span class=warn>not exact</span>"), f"{charts.span(run.entry['max_lateness_ns'])} late",
                                 f"{run.entry['softnet_drops']} lost by the lab"] + [""] * (len(row) - 3)))
-    ports = sorted({r["port"] for r in rows if r["port"]})
-    where = f"<p class=hint>Queue and utilization are those of the bottleneck, port {esc(', '.join(ports))}, over the measured time.</p>" if ports else ""
-    return "<h2>Summary</h2>" + table(columns, body, kind="summary") + where
+    where = plots.where(rows)
+    return "<h2>Summary</h2>" + table(columns, body, kind="summary") + (f"<p class=hint>{esc(where)}, over the measured time.</p>" if where else "")
+
+
+def longest(row):
+    return f"{kb(row['longest_kb'])} at {row['longest_port']}" if row["longest_kb"] is not None else "-"
 
 
 def differences(named, baseline):

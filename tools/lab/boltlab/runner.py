@@ -214,28 +214,28 @@ def understood(*directories):
         raise RunError(f"{files}: was written by another version of the lab ({e!r} is not as expected)") from None
 
 
-def plot(out, force=False, baseline=None):
-    load_result(out)
+def plot(out, force=False, baseline=None, port=None):
+    plots.at_port(load_result(out), out, port, drawn=True)
     base = baseline and load_result(baseline)
     with Output(out, DRAWN, force) as place:
         place.begin()
-        draw(out, baseline and (baseline.resolve().name, base, baseline))
+        draw(out, baseline and (baseline.resolve().name, base, baseline), port)
     return 0
 
 
-def draw(out, baseline=None):
+def draw(out, baseline=None, port=None):
     from . import report
-    result = load_result(out)
+    result = plots.at_port(load_result(out), out, port, drawn=True)
     with understood(out):
         plots.make(result, out)
         report.write([(out.name, result, out)], out, baseline)
     progress(f"report: {out / 'report.html'}")
 
 
-def compare(dirs, out, force=False, baseline=None):
+def compare(dirs, out, force=False, baseline=None, port=None):
     """Pictures and report of several runs, named after their directories, in `out`."""
     from . import report
-    named = [(d.resolve().name, load_result(d), d) for d in dirs]
+    named = [(d.resolve().name, plots.at_port(load_result(d), d, port, drawn=True), d) for d in dirs]
     base = baseline and (baseline.resolve().name, load_result(baseline), baseline)
     with Output(out, DRAWN, force) as place:
         place.begin()

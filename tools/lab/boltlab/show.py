@@ -39,6 +39,16 @@ def table(result):
     return units.columns(lines)
 
 
+def ports(rows):
+    """Which port the table is of; where a run's longest queue is at another, of each run both."""
+    said = plots.where(rows)
+    if not plots.elsewhere(rows):
+        return [f"  {said}."] if said else []
+    lines = [["", "port", "longest queue of any port"], *([r["label"], r["port"] or "-", report.longest(r)] for r in rows)]
+    return [f"  {said if len({r['port'] for r in rows}) == 1 else 'Queue and utilization are those of the busiest port'}; elsewhere a queue was longer:\n"
+            + units.columns(lines, left=3, indent=4)]
+
+
 def fairness(result):
     """Of each run the least and the median of Jain's index over its epochs."""
     return [f"  {plots.run_name(result, r)}: Jain's index over any {units.format_time(e['epoch_ns'])}: min {e['min']:.4f} "
@@ -75,14 +85,14 @@ def went_wrong(result):
 
 
 def whole(result, measured):
-    return "\n".join([f"{result['scenario']}: {result.get('about') or ''} ({measured})", table(result), *fairness(result), *round_trips(result), *went_wrong(result), *ran(result), sizes.text(result)]).rstrip()
+    return "\n".join([f"{result['scenario']}: {result.get('about') or ''} ({measured})", table(result), *ports(plots.headline(result)), *fairness(result), *round_trips(result), *went_wrong(result), *ran(result), sizes.text(result)]).rstrip()
 
 
-def main(directories, begin=0, until=None):
+def main(directories, begin=0, until=None, port=None):
     for n, directory in enumerate(directories):
         result = runner.load_result(directory)
         with runner.understood(directory):
-            result = window.cut(result, directory, begin, until)
+            result = plots.at_port(window.cut(result, directory, begin, until), directory, port)
             text = whole(result, result.get("part") or units.format_time(result["runs"][0]["sim_ns"]))
         print(f"\n{text}" if n else text)
     return 0

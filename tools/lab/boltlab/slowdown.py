@@ -17,7 +17,7 @@ LABEL = 56              # of a size on the axis, its width at most
 PERCENTILES = (("p99", ""), ("p50", ' stroke-dasharray="5 4"'))
 BOUNDS = {"fair sharing": ("fair", "#777777"), "levels": ("levels", "#999999"), "shortest first": ("srpt", "#bbbbbb")}    # key, colour
 # a row's name, its key in plots.headline(), how it is written
-FIGURES = (("max queue", "peak_kb", "{:.0f} KB".format), ("p50 queue while busy", "busy_p50_kb", "{:.0f} KB".format),
+FIGURES = (("max queue", "peak_kb", "{:.0f} KB".format), ("longest queue of any port", "longest_kb", "{:.0f} KB".format), ("p50 queue while busy", "busy_p50_kb", "{:.0f} KB".format),
            ("p99 queue while busy", "busy_p99_kb", "{:.0f} KB".format), ("utilization", "utilization", report.percent),
            ("drops", "drops", "{:.0f}".format), ("retransmits", "retransmits", "{:.0f}".format))
 TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
@@ -31,11 +31,11 @@ def most(value):
     return value["max"] if isinstance(value, dict) else value
 
 
-def figures(result):
-    """[(name, {congestion control: median of its seeds})]: of the bottleneck, but drops and retransmits of all ports and flows."""
-    rows = plots.headline(result)
+def figures(rows):
+    """[(name, {congestion control: median of its seeds})]: of one port, but drops and retransmits of all ports and flows."""
     seeds = {(cc, key): [r[key] for r in rows if r["cc"] == cc and r[key] is not None] for cc in {r["cc"] for r in rows} for _, key, _ in FIGURES}
-    return [(name, {cc: write(statistics.median(values)) for (cc, k), values in seeds.items() if k == key and values}) for name, key, write in FIGURES]
+    return [(name, {cc: write(statistics.median(values)) for (cc, k), values in seeds.items() if k == key and values})
+            for name, key, write in FIGURES if key != "longest_kb" or plots.elsewhere(rows)]
 
 
 def fcts(result):
@@ -74,7 +74,10 @@ def markdown(result, shown=("p50", "p99")):
         lines.append(f"| {name} | {number[name]:.0f} | " + " | ".join(cell(next(of for n, _, of in rows if n == name)) for _, rows, _ in found) + " |")
     if any(unfinished for *_, unfinished in found):
         lines.append("| not finished | | " + " | ".join("-" if n is None else f"{n:.0f}" for *_, n in found) + " |")
-    lines += [f"| {name} | | " + " | ".join(of.get(cc, "-") for cc, *_ in found) + " |" for name, of in figures(result)]
+    rows = plots.headline(result)
+    lines += [f"| {name} | | " + " | ".join(of.get(cc, "-") for cc, *_ in found) + " |" for name, of in figures(rows)]
+    where = plots.where(rows)
+    lines += ["", f"{where}."] if where else []
     lines += ["", f"From {result['part']}."] if "part" in result else []
     return "\n".join(lines)
 
@@ -127,10 +130,10 @@ def messages(result):
                    for r in result["runs"] for f in r["flows"] if f["finite"]]
 
 
-def main(directory, begin, until, p999, rows, picture):
+def main(directory, begin, until, port, p999, rows, picture):
     result = runner.load_result(directory)
     with runner.understood(directory):
-        result = window.cut(result, directory, begin, until)
+        result = plots.at_port(window.cut(result, directory, begin, until), directory, port)
         text = markdown(result, [p for p in stats.PERCENTILES if p999 or p != "p999"])
         each = messages(result) if rows else None
     print(text)

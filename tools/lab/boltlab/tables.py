@@ -9,8 +9,9 @@ from .build import RunError, progress
 DIRECTORIES = "cases"
 CASES, SUMMARY = FILES = "results.csv", "summary.csv"
 CONFIDENCE = 0.95
+NAMES = ("port", "queue_longest_port")              # of measures(), which have no mean
 SUMMED = ("mean", "p50", "p95", "p99", "p999")      # of stats.summary()
-SHOWN = (*(key for key, *_ in compare.FIGURES), (None, "p50"), (None, "p99"))      # of compare.figures(), in the text
+SHOWN = (*(key for key, *_ in compare.FIGURES if key != "port"), (None, "p50"), (None, "p99"))      # of compare.figures(), in the text
 
 
 def measures(result):
@@ -20,6 +21,7 @@ def measures(result):
     port = next((p for p in r["links"] if p["name"] == row["port"]), {})
     queue, fct, ack = port.get("queue_bytes") or {}, r["fct"], r["fct"].get("ack", {})
     found = {f"queue_{k}_bytes": queue.get(k) for k in ("max", "mean", "p50", "p99", "busy_p50", "busy_p99")}
+    found |= {"port": row["port"], "queue_longest_bytes": row["longest_kb"] and round(row["longest_kb"] * 1000), "queue_longest_port": row["longest_port"]}
     found |= {"utilization": row["utilization"]} | {k: row[k] for k in ("drops", "marks", "retransmits", "unfinished", "jain")}
     found |= {"finished": fct["count"], "fct_max_ns": None if row["max_fct_us"] is None else round(row["max_fct_us"] * 1000)}
     found |= {f"fct_{k}_ns": fct.get(f"{k}_ns") for k in SUMMED}
@@ -84,7 +86,7 @@ def summary(cases, keys, measured):
     """A line for each group and figure: number of seeds, mean, half of the interval, its ends."""
     lines = []
     for group, members in groups(cases).items():
-        for name in columns(measured):
+        for name in (c for c in columns(measured) if c not in NAMES):
             n, mean, half = interval([measured[i].get(name) for i in members])
             if n:
                 lines.append([*group, name, n, mean, half, *((None, None) if half is None else (mean - half, mean + half))])
@@ -104,13 +106,15 @@ def written(write, values):
 def text(cases, keys, results):
     """A line for each group, with the figures that any has."""
     figures = [compare.figures(result)[c["cc"]] for c, result in zip(cases, results)]
-    shown = [key for key in SHOWN if any(v is not None for f in figures if key in f for v in f[key][2])]
+    having = compare.known(figures)
+    shown = [key for key in SHOWN if key in having and any(v is not None for f in figures if key in f for v in f[key][2])]
     lines = [["cc", *keys, "seeds", *(next(f[key][0] for f in figures if key in f) for key in shown)]]
     for group, members in groups(cases).items():
         of = [figures[i] for i in members]
         lines.append([*group, str(len(members)), *(
             written(next((f[key][1] for f in of if key in f), str), [v for f in of if key in f for v in f[key][2]]) for key in shown)])
-    return units.columns(lines, left=1 + len(keys))
+    where = plots.where([row for result in results for row in plots.headline(result)])
+    return units.columns(lines, left=1 + len(keys)) + (f"\n  {where}." if where else "")
 
 
 def write(cases, keys, out, is_of, sources):
