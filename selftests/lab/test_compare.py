@@ -44,7 +44,7 @@ class Compare(unittest.TestCase):
         r["fct"].update(p99=4.5)
         self.a["runs"][1]["fct"].update(p99=3.0)
         rows = self.rows("bolt")
-        self.assertEqual([rows[k] for k in ("max queue", "p50 queue", "p99 queue", "utilization", "drops", "slowdown, p99")], [
+        self.assertEqual([rows[k] for k in ("max queue", "p50 queue", "p99 queue", "utilization", "drops", "slowdown, all kinds, p99")], [
             ("10.0 KB", "25.0 KB", "+150.0 %"), ("0.0 KB", "0.5 KB", "+0.5 KB"), ("8.0 KB", "4.0 KB", "-50.0 %"), ("90.0 %", "95.0 %", "+5.0 points"),
             ("0", "3", "+3"), ("3.00 x", "4.50 x", "+50.0 %")])
         before, after, _ = rows["retransmits"]
@@ -66,6 +66,7 @@ class Compare(unittest.TestCase):
             bins = [{"above_bytes": low, "max_bytes": high, "count": 5, "p50": 1.0, "p99": p99} for low, high in ((0, 1000), (1000, 7000))]
             result["runs"][0].update(bins_bytes=[1000])
             result["runs"][0]["fct"].update(bins=bins)
+            del result["runs"][0]["fct"]["kinds"]
         rows = self.rows("cubic")
         self.assertEqual(rows["slowdown, <= 1 KB, p50"], ("1.00 x", "1.00 x", "none"))
         self.assertEqual(rows["slowdown, 1 KB - 7 KB, p99"], ("2.00 x", "3.00 x", "+50.0 %"))
@@ -77,14 +78,25 @@ class Compare(unittest.TestCase):
         rows = self.rows("cubic")
         self.assertEqual((rows["slowdown, <= 1 KB, p50"], rows["slowdown, <= 2 KB, p50"]), (("1.00 x", "-", "-"), ("-", "1.00 x", "-")))
 
+    def test_kinds_are_told_apart(self):
+        self.a["runs"][0]["fct"]["kinds"]["incast"].update(p99=2.0)
+        self.b["runs"][0]["fct"]["kinds"]["incast"].update(p99=3.0)
+        rows = self.rows("cubic")
+        self.assertEqual(rows["slowdown, incast, p99"], ("2.00 x", "3.00 x", "+50.0 %"))
+        self.assertEqual({rows[k][2] for k in ("slowdown, all kinds, p99", "slowdown, flow, <= 1 KB, p99")}, {"none"})
+        # a workload alone is compared with the one beside an incast
+        self.a["runs"][0]["fct"] = self.a["runs"][0]["fct"]["kinds"]["flow"] | {"makespan_over_ideal": None}
+        self.a["runs"][0]["flows"] = [f for f in self.a["runs"][0]["flows"] if f["kind"] == "flow"]
+        self.assertEqual(self.rows("cubic")["slowdown, flow, <= 1 KB, p99"][2], "none")
+
     def test_what_programs_send_again_is_not_known(self):
         self.b["runs"][0]["flows"] = []
         self.assertEqual(self.rows("cubic")["retransmits"][1:], ("-", "-"))
 
     def test_p999_that_one_of_them_has_not(self):
-        self.assertNotIn("slowdown, p99.9", self.rows("cubic"))
+        self.assertNotIn("slowdown, all kinds, p99.9", self.rows("cubic"))
         self.b["runs"][0]["fct"]["p999"] = 7.5
-        self.assertEqual(self.rows("cubic")["slowdown, p99.9"], ("-", "7.50 x", "-"))
+        self.assertEqual(self.rows("cubic")["slowdown, all kinds, p99.9"], ("-", "7.50 x", "-"))
 
     def test_seeds_have_a_spread(self):
         for result, maxima in ((self.a, (10_000, 11_000, 13_000)), (self.b, (12_000, 14_000, 15_000))):

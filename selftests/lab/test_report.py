@@ -141,6 +141,7 @@ class Labelled(unittest.TestCase):
         comments = re.findall(r"<!-- (.*?) -->", (out / "slowdown.svg").read_text())
         self.assertIn("FCT slowdown, times the transfer alone", comments)
         self.assertIn("message size, up to", comments)
+        self.assertIn("$x^$: CDF of FCT slowdown, all kinds", "".join((out / "cdf.svg").read_text().splitlines()))
         self.assertGreaterEqual(sum(c in ("1", "2", "5", "10") for c in comments), 2, comments)
 
 

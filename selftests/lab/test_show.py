@@ -201,6 +201,14 @@ class Slowdown(unittest.TestCase):
             "| utilization | | 75.1 % | 90.0 % |", "| drops | | 2 | 1 |", "| retransmits | | 127 | 120 |",
             "", "Queue and utilization are those of port a-b."])
 
+    def test_of_several_kinds_the_sizes_are_of_the_workload(self):
+        for e in self.result["spread"]:
+            e["fct"]["kinds"] = {"incast": entry("", (0, 1000, (7, 8)))["fct"] | {"count": 3}, "workload": e["fct"] | {"unfinished": 0}}
+            e["fct"] = e["fct"] | {"unfinished": 2, "count": 99}
+        said = slowdown.markdown(self.result)
+        self.assertTrue(said.startswith("| message size, workload | messages | bolt | swift |\n"), said)
+        self.assertIn("\n| all | 10 | 1.3 / 120 | 1.3 / 120 |\n| incast, all | 3 | 1.3 / 120 | 1.3 / 120 |\n| not finished | | 2 | 2 |\n", said)
+
     def test_p999_is_a_dash_where_messages_are_few(self):
         self.result["spread"][0] = entry("bolt", (0, 1000, (1.14, 2.5, 8)))
         self.assertEqual(slowdown.markdown(self.result, stats.PERCENTILES).splitlines()[2:4],

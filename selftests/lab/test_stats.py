@@ -291,6 +291,20 @@ class SizeTable(unittest.TestCase):
         self.assertEqual(lines[2:5], [["size", "messages", "p50", "p99", "p99.9", "p50", "p99"], ["<=", "1", "KB", "1000", "500", "990", "999", "2.00", "2.00"],
                                       ["1", "KB", "-", "7", "KB", "10", "7.00", "7.00", "-", "-", "-"]])
 
+    def test_a_kind_of_one_size_has_a_row(self):
+        runs = []
+        for seed in (1, 2, 3):
+            flows = [flow(size, 10, slowdown=9.0, kind="workload") for size in (500, 5_000)]
+            flows += [flow(100_000, 1000 * seed * n, start=500, slowdown=1.0 * n, kind="incast") for n in (1, 2, 3)]
+            runs.append({"cc": "bolt", "seed": seed, "jain": None, "bottleneck": "a-b", "links": [], "flows": flows, "fct": stats.fct(flows)})
+        line = next(line for line in sizes.text({"runs": runs[:1]}).splitlines() if "100 KB" in line)
+        self.assertEqual(line.split(), ["bolt", "3", "100", "KB", "2.00", "3.00", "3", "us"])
+        said = sizes.text({"runs": runs, "spread": runner.spreads(runs)}).splitlines()
+        self.assertIn("  incast, 3 seeds: median (min-max): slowdown to last byte", said)
+        self.assertTrue(said[-1].endswith("  2.00 (2.00-2.00)  3.00 (3.00-3.00)  6 us (3 us-9 us)"), said[-1])
+        runs[0]["flows"][-1]["end_ns"] = None
+        self.assertTrue(sizes.text({"runs": runs[:1]}).endswith("  -"))
+
     def test_nothing_to_tell_apart(self):
         result = {"runs": [{"cc": "bolt", "fct": stats.fct([flow(500, 10, slowdown=1.0)])}]}
         self.assertEqual(sizes.text(result), "")

@@ -192,12 +192,12 @@ def completion_charts(runs):
         if len(done) > 1:
             share.append((i, r.label, *stats.cdf(done, CDF_POINTS)))
     if sizes:
-        made.append(chart("sizes", "FCT slowdown by message size", "FCT slowdown", ("x", 1),
+        made.append(chart("sizes", f"FCT slowdown by message size{max(plots.of_workload(r.result) for r in runs)}", "FCT slowdown", ("x", 1),
                           "Each point is at the largest size of its bin; 1 is the transfer alone at line rate.", sizes, x="size"))
     if share:
         most = max(r.entry["fct"]["count"] for r in runs)
         note = "Every finished transfer is a step." if most <= CDF_POINTS else f"{CDF_POINTS} quantiles (nearest rank)."
-        made.append(chart("cdf", "CDF of slowdown", "share", ("%", 1), note, share, x="slowdown"))
+        made.append(chart("cdf", f"CDF of slowdown{max(plots.all_kinds(r.result) for r in runs)}", "share", ("%", 1), note, share, x="slowdown"))
     return made
 
 

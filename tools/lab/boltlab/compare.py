@@ -20,13 +20,15 @@ SAME = ("scenario", "backend", "time", "slow", "kernel")
 
 
 def slowdowns(r):
-    """{(ends of the bin, percentile): (name, value)} of a run, by message size and of all; the last bin ends with the largest message."""
-    found = {}
-    fct = r["fct"]
-    of = [(f"slowdown, {sizes.bounds(b['above_bytes'], b['max_bytes'])}", (b["above_bytes"], b["max_bytes"] in r["bins_bytes"] and b["max_bytes"]), b)
-          for b in fct["bins"]]
-    for name, ends, b in [*(of if len(of) > 1 else ()), ("slowdown", None, fct)]:
-        found |= {(ends, p): (f"{name}, {shown}", b[p]) for p, shown in stats.PERCENTILES.items() if b.get(p) is not None}
+    """{(what it is of, percentile): (name, value)} of a run, by kind and message size, of each of several kinds, and of all; the last bin ends with the largest message."""
+    found, of = {}, []
+    kinds = r["fct"].get("kinds")
+    for kind, fct in (kinds or {next((f["kind"] for f in r["flows"] if f["finite"]), ""): r["fct"]}).items():
+        name = f"slowdown, {kind}" if kinds else "slowdown"
+        of += [(f"{name}, {sizes.bounds(b['above_bytes'], b['max_bytes'])}", (kind, b["above_bytes"], b["max_bytes"] in r["bins_bytes"] and b["max_bytes"]), b)
+               for b in fct["bins"] if len(fct["bins"]) > 1] + ([(name, kind, fct)] if kinds else [])
+    for name, what, b in [*of, ("slowdown, all kinds" if kinds else "slowdown", None, r["fct"])]:
+        found |= {(what, p): (f"{name}, {shown}", b[p]) for p, shown in stats.PERCENTILES.items() if b.get(p) is not None}
     return found
 
 
@@ -89,7 +91,7 @@ def rows(a, b):
     """[[figure, of A, of B, difference]] of what either has."""
     lines = []
     for key in known((a, b)):
-        name, write, _ = a.get(key) or b[key]
+        name, write, _ = max((side[key] for side in (a, b) if key in side), key=lambda figure: len(figure[0]))     # which says the kind
         (text_a, of_a), (text_b, of_b) = (written(write, side[key][2] if key in side else [None]) for side in (a, b))
         if (of_a, of_b) != (None, None):
             lines.append([name, text_a, text_b, difference(key, write, of_a, of_b)])

@@ -226,7 +226,7 @@ def compare(named, out):
     runs = [run for run in runs if len(run[2]) > 1]
     if runs:
         figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
-        draw_slowdowns(axes, "FCT slowdown by message size, p95", [
+        draw_slowdowns(axes, f"FCT slowdown by message size, p95{max(of_workload(result) for _, result, _ in named)}", [
             (label, bins, "p95", colour, {"linestyle": DASHES[dash]})
             for (label, _, bins), (colour, dash) in zip(runs, styles([cc for _, cc, _ in runs]))])
         save(figure, out / "slowdown", pyplot)
@@ -236,6 +236,15 @@ def compare(named, out):
 def size_bins(r):
     """Of the workload, where an incast runs beside it."""
     return r["fct"].get("kinds", {}).get("workload", r["fct"])["bins"]
+
+
+def of_workload(result):
+    """What to say of size_bins() where these are not all messages."""
+    return ", workload" if any("workload" in r["fct"].get("kinds", ()) for r in result.get("spread") or result["runs"]) else ""
+
+
+def all_kinds(result):
+    return ", all kinds" if any("kinds" in r["fct"] for r in result["runs"]) else ""
 
 
 def size_text(value):
@@ -272,7 +281,7 @@ def slowdowns(result, out, pyplot):
     if not runs or max(len(bins) for _, _, bins in runs) < 2:
         return
     figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
-    draw_slowdowns(axes, f"{result['scenario']}: FCT slowdown by message size", [
+    draw_slowdowns(axes, f"{result['scenario']}: FCT slowdown by message size{of_workload(result)}", [
         line for (name, _, bins), (colour, _) in zip(runs, styles([cc for _, cc, _ in runs])) for line in (
             (f"{name}, p99", bins, "p99", colour, {}),
             (f"{name}, p50", bins, "p50", colour, {"linestyle": "--", "alpha": 0.6}))])
@@ -298,7 +307,8 @@ def cdfs(named, out, pyplot):
     numbered(axes.xaxis, "{:g}".format)
     axes.set_xlim(min(1, *(done[0] for _, _, done, _ in lines)), 1.05 * max(2, *(done[-1] for _, _, done, _ in lines)))
     axes.set_ylim(0, 100)
-    axes.set_title(f"{named[0][1]['scenario']}: CDF of FCT slowdown" if len(named) == 1 else "CDF of FCT slowdown", fontsize=11)
+    title = f"CDF of FCT slowdown{max(all_kinds(result) for _, result in named)}"
+    axes.set_title(f"{named[0][1]['scenario']}: {title}" if len(named) == 1 else title, fontsize=11)
     axes.set_xlabel("FCT slowdown, times the transfer alone")
     axes.set_ylabel("share of messages, %")
     axes.grid(True, color="#dddddd", linewidth=0.6)

@@ -57,6 +57,33 @@ def entries(result):
             yield name + (f", {kind}" if kind else ""), fct
 
 
+def makespan(flows):
+    return None if any(f["end_ns"] is None for f in flows) else max(f["end_ns"] for f in flows) - min(f["start_ns"] for f in flows)
+
+
+def in_time(found):
+    """Of one run, or of several seeds."""
+    if found is None:
+        return "-"
+    least, middle, most = (units.format_time(found[k]) for k in ("min", "median", "max"))
+    return middle if least == most else f"{middle} ({least}-{most})"
+
+
+def one_size(result):
+    """[a table of a kind, beside others, whose messages are of one bin: a row for each congestion control]."""
+    found = {}
+    for r in result.get("spread") or result["runs"]:
+        seeds = f", {len(r['seeds'])} seeds: median (min-max)" if "seeds" in r else ""
+        for kind, fct in (r["fct"].get("kinds") or {}).items():
+            if len(fct["bins"]) > 1:
+                continue
+            of_runs = [[f for f in one["flows"] if f["kind"] == kind and f["finite"]] for one in result["runs"] if one is r or "seeds" in r and one["cc"] == r["cc"]]
+            lines = found.setdefault(f"  {kind}{seeds}: slowdown to last byte", [["", "messages", "up to", "p50", "p99", "makespan"]])
+            lines.append([r["cc"], count(fct["count"]), units.format_size(max(f["bytes"] for flows in of_runs for f in flows)), number(fct["p50"]), number(fct["p99"]),
+                          in_time(stats.spread([makespan(flows) for flows in of_runs]))])
+    return [f"{head}\n{units.columns(lines, indent=4)}" for head, lines in found.items()]
+
+
 def text(result):
     """Nothing where no more than a few transfers end."""
-    return "\n".join(f"  {name}: slowdown by message size\n{table(fct)}" for name, fct in entries(result) if len(fct["bins"]) > 1)
+    return "\n".join([*(f"  {name}: slowdown by message size\n{table(fct)}" for name, fct in entries(result) if len(fct["bins"]) > 1), *one_size(result)])

@@ -39,25 +39,30 @@ def figures(rows):
 
 
 def fcts(result):
-    """[(a congestion control's entry, what it says of the messages)]: of several seeds their spread."""
-    return [(entry, entry["fct"].get("kinds", {}).get("workload", entry["fct"])) for entry in result.get("spread") or result["runs"]]
+    """[(a congestion control's entry, [(name, what it says of these messages)])]: of several seeds their spread; sizes are those of the workload."""
+    found = []
+    for entry in result.get("spread") or result["runs"]:
+        kinds = entry["fct"].get("kinds", {})
+        main = kinds.get("workload", entry["fct"])
+        found.append((entry, [*sizes.rows(main), *((f"{kind}, all", f) for kind, f in kinds.items() if "workload" in kinds and f is not main)]))
+    return found
 
 
-def curve(fct, key, shown):
-    return [(name, median(f.get("max_bytes")), {p: median(f[key].get(p)) for p in shown}) for name, f in sizes.rows(fct)]
+def curve(rows, key, shown):
+    return [(name, median(f.get("max_bytes")), {p: median(f[key].get(p)) for p in shown}) for name, f in rows]
 
 
 def curves(result, shown=("p50", "p99")):
     """[(congestion control, [(name, largest message, {of `shown`: slowdown})], messages that did not end)].
 
-    The last row is of all messages.
+    The last row is of all messages, those of other kinds behind it.
 
     Behind them what the same messages would have without any: the bounds are the same for all.
     """
     found, known = [], {}
-    for entry, fct in fcts(result):
-        found.append((entry["cc"], curve(fct, "ack", shown), most(fct["unfinished"])))
-        known |= {key: fct for key, _ in BOUNDS.values() if key not in known and all(key in f for _, f in sizes.rows(fct))}
+    for entry, rows in fcts(result):
+        found.append((entry["cc"], curve(rows, "ack", shown), most(entry["fct"]["unfinished"])))
+        known |= {key: rows for key, _ in BOUNDS.values() if key not in known and all(key in f for _, f in rows)}
     return found + [(name, curve(known[key], key, shown), None) for name, (key, _) in BOUNDS.items() if key in known]
 
 
@@ -67,9 +72,9 @@ def cell(of):
 
 def markdown(result, shown=("p50", "p99")):
     """A row for each size that all of them have, all messages, and each of FIGURES.  The p99 of a hundred messages is their maximum, so say how many."""
-    found, number = curves(result, shown), {name: median(f["count"]) for name, f in sizes.rows(fcts(result)[0][1])}
+    found, number = curves(result, shown), {name: median(f["count"]) for name, f in fcts(result)[0][1]}
     names = [name for name, _, _ in found[0][1] if all(name in (n for n, _, _ in rows) for _, rows, _ in found)]
-    lines = ["| message size | messages | " + " | ".join(cc for cc, *_ in found) + " |", "|---" * (len(found) + 2) + "|"]
+    lines = [f"| message size{plots.of_workload(result)} | messages | " + " | ".join(cc for cc, *_ in found) + " |", "|---" * (len(found) + 2) + "|"]
     for name in names:
         lines.append(f"| {name} | {number[name]:.0f} | " + " | ".join(cell(next(of for n, _, of in rows if n == name)) for _, rows, _ in found) + " |")
     if any(unfinished for *_, unfinished in found):
@@ -141,6 +146,6 @@ def main(directory, begin, until, port, p999, rows, picture):
         tables.write_csv(rows, *each)
     if picture:
         with runner.understood(directory):
-            drawn = svg(curves(result), f"{result['scenario']}: slowdown to the last ACK")
+            drawn = svg(curves(result), f"{result['scenario']}: slowdown to the last ACK{plots.of_workload(result)}")
         Path(picture).write_text(drawn, encoding="utf-8")
     return 0
