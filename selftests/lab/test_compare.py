@@ -78,6 +78,12 @@ class Compare(unittest.TestCase):
         rows = self.rows("cubic")
         self.assertEqual((rows["slowdown, <= 1 KB, p50"], rows["slowdown, <= 2 KB, p50"]), (("1.00 x", "-", "-"), ("-", "1.00 x", "-")))
 
+    def test_shares_of_endless_flows(self):
+        self.assertNotIn("Jain", self.said())
+        for f in self.b["runs"][1]["flows"][:2]:
+            f.update(finite=False)
+        self.assertEqual(self.rows("bolt")["Jain's index"], ("-", "0.500", "-"))
+
     def test_kinds_are_told_apart(self):
         self.a["runs"][0]["fct"]["kinds"]["incast"].update(p99=2.0)
         self.b["runs"][0]["fct"]["kinds"]["incast"].update(p99=3.0)

@@ -120,6 +120,32 @@ class Port(unittest.TestCase):
             self.assertIn("a-b", said.stderr.split(port)[1])
 
 
+class Endless(unittest.TestCase):
+    def setUp(self):
+        self.result = make_result(Path(tempfile.mkdtemp(prefix="lab-test-")), samples=30)
+        for r in self.result["runs"]:
+            r["flows"] = [r["flows"][i] | {"cc": cc, "finite": False, "end_ns": None, "fct_ns": None, "slowdown": None, "start_ns": start, "bytes": 625}
+                          for i, (cc, start) in enumerate(((r["cc"], 0), ("reno", r["sim_ns"] - 500)))]
+            r["fct"] = stats.fct([]) | {"makespan_over_ideal": None}
+
+    def test_what_flows_get_and_how_evenly(self):
+        self.assertEqual(cells(self.result)["bolt"]["Jain's index"], "0.500")
+        self.assertEqual(show.goodput(self.result)[1], "  bolt: goodput: flow 0 1.72 Gb/s; flow 1 (reno) 10.0 Gb/s")
+        self.result["runs"][0]["flows"][1].update(finite=True)
+        self.assertNotIn("flow 1", show.goodput(self.result)[0])
+        self.result["runs"].pop()
+        self.assertNotIn("Jain's index", cells(self.result)["cubic"])
+
+    def test_of_many_by_congestion_control(self):
+        flows = self.result["runs"][1]["flows"]
+        flows += [f | {"id": i, "cc": "reno", "bytes": 125} for i, f in enumerate(flows[:1] * 15, 2)]
+        self.assertEqual(show.goodput(self.result)[1], "  bolt: goodput: 1 flow by bolt 1.72 Gb/s; 16 flows by reno, mean 0.95 Gb/s (0.34 to 10.0)")
+
+    def test_one_that_started_at_the_end(self):
+        self.result["runs"][1]["flows"][1]["start_ns"] = self.result["runs"][1]["sim_ns"]
+        self.assertNotIn("flow 1", show.goodput(self.result)[1])
+
+
 class Foreign(unittest.TestCase):
     """A result that is not, or is of another version: shown, or refused in a line."""
 

@@ -13,6 +13,7 @@ FIGURES = (
     ("utilization", "utilization", report.percent),
     ("drops", "drops", str),
     ("retransmits", "retransmits", str),
+    ("jain_endless", "Jain's index", "{:.3f}".format),
     ("max_fct_us", "max FCT", report.us),
     ("unfinished", "unfinished", str),
 )

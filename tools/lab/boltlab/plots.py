@@ -374,6 +374,7 @@ def headline(result):
             **results.sums(r),
             "marks": sum(p["marks"] for p in r["links"]),
             "jain": r["jain"],
+            "jain_endless": r["jain"] if sum(not f["finite"] for f in r["flows"]) > 1 else None,
             "src": r["control"]["src_packets"],
         })
     return rows

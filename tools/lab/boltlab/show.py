@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The summary of a result directory as text."""
 
-from . import faults, plots, programs, report, runner, sizes, units, window
+from . import faults, plots, programs, report, runner, sizes, stats, units, window
 
 
+MOST_FLOWS = 16         # one by one
 IDLE_BELOW = 0.97       # a link that is idle for longer has a queue of its own while it is busy
 
 
@@ -23,6 +24,8 @@ def columns(rows):
         (("", "drops"), lambda r: str(r["drops"])),
         (("", "retransmits"), lambda r: plots.cell(r["retransmits"])),
     ]
+    if any(r["jain_endless"] is not None for r in rows):
+        shown.append((("Jain's", "index"), lambda r: plots.cell(r["jain_endless"], 3)))
     if any(r["max_fct_us"] is not None or r["unfinished"] for r in rows):
         shown.append((("max", "FCT"), lambda r: f"{r['unfinished']} unfinished" if r["unfinished"] else report.us(r["max_fct_us"])))
     if any(r["last_over_ideal"] is not None for r in rows):
@@ -47,6 +50,28 @@ def ports(rows):
     lines = [["", "port", "longest queue of any port"], *([r["label"], r["port"] or "-", report.longest(r)] for r in rows)]
     return [f"  {said if len({r['port'] for r in rows}) == 1 else 'Queue and utilization are those of the busiest port'}; elsewhere a queue was longer:\n"
             + units.columns(lines, left=3, indent=4)]
+
+
+def rate(gbps):
+    return f"{gbps:.{2 if gbps < 10 else 1}f}"
+
+
+def goodput(result):
+    """Of each run what its endless flows got while they were there: of each, or of many by congestion control."""
+    lines = []
+    for r in result["runs"]:
+        found = [(f, 8 * f["bytes"] / (end - f["start_ns"])) for f in r["flows"]
+                 if not f["finite"] and (end := min(r["sim_ns"], stats.ended(f) or r["sim_ns"])) > f["start_ns"]]
+        if len(found) <= MOST_FLOWS:
+            parts = [f"flow {f['id']} {'' if f['cc'] == r['cc'] else '(' + f['cc'] + ') '}{rate(v)} Gb/s" for f, v in found]
+        else:
+            parts = []
+            for cc in dict.fromkeys(f["cc"] for f, _ in found):
+                of = [v for f, v in found if f["cc"] == cc]
+                parts.append(f"{len(of)} flows by {cc}, mean {rate(stats.mean(of))} Gb/s ({rate(min(of))} to {rate(max(of))})" if len(of) > 1 else f"1 flow by {cc} {rate(of[0])} Gb/s")
+        if parts:
+            lines.append(f"  {plots.run_name(result, r)}: goodput: {'; '.join(parts)}")
+    return lines
 
 
 def fairness(result):
@@ -85,7 +110,7 @@ def went_wrong(result):
 
 
 def whole(result, measured):
-    return "\n".join([f"{result['scenario']}: {result.get('about') or ''} ({measured})", table(result), *ports(plots.headline(result)), *fairness(result), *round_trips(result), *went_wrong(result), *ran(result), sizes.text(result)]).rstrip()
+    return "\n".join([f"{result['scenario']}: {result.get('about') or ''} ({measured})", table(result), *ports(plots.headline(result)), *goodput(result), *fairness(result), *round_trips(result), *went_wrong(result), *ran(result), sizes.text(result)]).rstrip()
 
 
 def main(directories, begin=0, until=None, port=None):
