@@ -177,6 +177,76 @@ class Cdf(unittest.TestCase):
         self.assertEqual([line.get_label()[:10] for line in both.lines], ["one: cubic", "one: bolt:", "two: cubic", "two: bolt:"])
 
 
+class Drawn(unittest.TestCase):
+    """What is written in a picture lies in it, and not on other words."""
+
+    def setUp(self):
+        self.out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        self.drawn = {}
+        self.pyplot = plots.pictures()
+
+    def draw(self, make, *args):
+        save = lambda figure, path, _: self.drawn.update({path.name: figure})    # noqa: E731
+        with mock.patch.object(plots, "save", save):
+            make(*args)
+
+    def boxes(self, figure):
+        """[(what, its box)] of legends, labels, titles and what is written beside lines, as saved."""
+        figure.tight_layout()
+        figure.canvas.draw()
+        found = [("figure", figure.bbox)]
+        for axes in figure.axes:
+            texts = [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
+            found += [(t.get_text(), t.get_window_extent()) for t in texts if t.get_text()]
+            found += [("legend", axes.get_legend().get_window_extent())] if axes.get_legend() else []
+        return found
+
+    def check(self, name):
+        (_, whole), *found = self.boxes(self.drawn[name])
+        for i, (what, box) in enumerate(found):
+            self.assertTrue(whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1, f"{what} is cut off")
+            for other, its in found[:i]:
+                self.assertFalse(box.overlaps(its), f"{what} is on {other}")
+
+    def test_seeds_are_a_band(self):
+        result = make_result(self.out, samples=30)
+        result["runs"] = [dict(r, cc=cc, seed=seed) for cc in ("bolt", "swift", "dctcp", "cubic") for r in result["runs"][:1] for seed in (1, 2, 3)]
+        for r, factor in zip(result["runs"], (1, 2, 6)):
+            r["fct"] = r["fct"] | {"bins": [b | {"p99": factor * b["p99"]} for b in r["fct"]["bins"]]}
+        result["seeds"] = [1, 2, 3]
+        self.draw(plots.slowdowns, result, self.out, self.pyplot)
+        axes, = self.drawn["slowdown"].axes
+        self.assertEqual([line.get_label() for line in axes.lines][:3], ["bolt, p99", "bolt, p50", "swift, p99"])
+        self.assertEqual(len(axes.lines), 8)
+        bins = make_result(self.out, samples=30)["runs"][0]["fct"]["bins"]
+        self.assertEqual(list(axes.lines[0].get_ydata()), [2 * b["p99"] for b in bins])
+        (_, low), (_, high) = axes.collections[0].get_paths()[0].get_extents().get_points()
+        self.assertEqual((round(low, 6), round(high, 6)), (min(b["p99"] for b in bins), round(6 * max(b["p99"] for b in bins), 6)))
+        self.assertIn("median and range of 3 seeds", axes.get_title())
+        self.check("slowdown")
+
+    def test_rates_of_several_directories(self):
+        named = []
+        for name in ("one", "two"):
+            out = self.out / name
+            out.mkdir()
+            named.append((name, make_result(out), out))
+        self.draw(plots.compare, named, self.out)
+        for name in self.drawn:
+            self.check(name)
+
+    def test_flows_that_start_close_together(self):
+        result = make_result(self.out)
+        for r in result["runs"]:
+            r["events"] = []
+            r["flows"] = [f | {"kind": "flow", "start_ns": 20_000 * (1 + f["id"])} for f in r["flows"][:9]]
+        self.draw(plots.make, result, self.out)
+        for name in self.drawn:
+            self.check(name)
+        texts = {t.get_text() for t in self.drawn["queue"].axes[0].texts}
+        self.assertLessEqual({"flow 0 starts", "flow 1 starts", "flow 7 starts"}, texts)
+
+
 class Levels(unittest.TestCase):
     def setUp(self):
         self.out = Path(tempfile.mkdtemp(prefix="lab-test-"))

@@ -8,6 +8,9 @@ from .guest import RunError
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333", "#7d5a2b")
 MAX_MARKS = 10
+MARK_ROWS, MARK_LENGTH = 3, 60      # of the words beside a mark
+WIDTH_IN, HEIGHT_IN = 9, 4.2        # of a frame with a legend of two rows
+AXES_PT = 550                       # the width that words in a frame may count on
 CDF_POINTS = 1000
 DASHES = ("-", "--", ":", "-.")
 # A congestion control has the same colour in every picture and report; what is not named here shares one
@@ -141,9 +144,36 @@ def save(figure, path, pyplot):
     pyplot.close(figure)
 
 
+def frames(pyplot, count=1):
+    """(picture, its frames), one below the other."""
+    figure, axes = pyplot.subplots(count, 1, figsize=(WIDTH_IN, HEIGHT_IN * count), dpi=120, squeeze=False)
+    return figure, axes[:, 0]
+
+
 def legend(axes):
-    """Below the picture: no line runs behind it."""
-    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
+    """Below the frame, where no line runs behind it; each row beyond the second makes the picture higher."""
+    from matplotlib.transforms import ScaledTranslation
+    labels = axes.get_legend_handles_labels()[1]
+    columns = max(1, min(3, AXES_PT // (4.4 * max(map(len, labels), default=0) + 36)))
+    figure = axes.figure
+    axes.legend(fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=int(columns),
+                bbox_transform=axes.transAxes + ScaledTranslation(0, -0.44, figure.dpi_scale_trans))
+    figure.set_figheight(figure.get_figheight() + 0.18 * max(0, len(labels) / columns - 2))
+
+
+def mark(axes, marked):
+    """A line at each time; words that do not fit beside others go below them, or are left out."""
+    (first, last), ends = axes.get_xlim(), [0] * MARK_ROWS
+    for t, what in marked:
+        axes.axvline(t, color="#999999", linewidth=0.8, linestyle=":")
+        what = what if len(what) <= MARK_LENGTH else what[:MARK_LENGTH - 3] + "..."
+        at, width = AXES_PT * (t - first) / (last - first), 4.2 * len(what) + 6
+        left = at + width > AXES_PT
+        row = next((i for i, end in enumerate(ends) if at - width * left >= end), None)
+        if row is not None:
+            ends[row] = at + width * (not left)
+            axes.annotate(what, (t, 1), xycoords=("data", "axes fraction"), xytext=(-3 if left else 3, -10 - 10 * row), textcoords="offset points",
+                          ha="right" if left else "left", fontsize=7, color="#777777")
 
 
 def draw(axes, title, unit, lines, marked=(), levels=()):
@@ -154,15 +184,12 @@ def draw(axes, title, unit, lines, marked=(), levels=()):
         axes.axhline(value, color="#999999", linewidth=0.8, linestyle="--")
         axes.annotate(name, (1, value), xycoords=("axes fraction", "data"), xytext=(3, -3), textcoords="offset points",
                       fontsize=7, color="#777777")
-    for t, what in marked:
-        axes.axvline(t, color="#999999", linewidth=0.8, linestyle=":")
-        axes.annotate(what, (t, 1), xycoords=("data", "axes fraction"), xytext=(3, -10), textcoords="offset points",
-                      fontsize=7, color="#777777")
     axes.set_title(title, fontsize=11)
     axes.set_xlabel("time, us")
     axes.set_ylabel(unit)
     axes.set_ylim(bottom=0)
     axes.margins(x=0.01)
+    mark(axes, marked)
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     if len(lines) <= 12:
@@ -174,7 +201,7 @@ def make(result, out):
     shown = views(result, out)
     pyplot = pictures()
     for key, title, unit, lines in shown:
-        figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
+        figure, (axes,) = frames(pyplot)
         draw(axes, f"{result['scenario']}: {title}", unit, lines, marks(result), bdp_levels(result) if key in ("queue", "window") else ())
         save(figure, out / key, pyplot)
     slowdowns(result, out, pyplot)
@@ -209,23 +236,24 @@ def compare(named, out):
     out.mkdir(parents=True, exist_ok=True)
     seen = [(name, {key: view for key, *view in views(result, directory)}) for name, result, directory in named]
     for key in ("queue", "link"):
-        frames = panels([(name, by[key]) for name, by in seen if key in by])
-        if frames:
-            figure, places = pyplot.subplots(len(frames), 1, figsize=(9, 4.2 * len(frames)), dpi=120, squeeze=False)
-            for (axes,), frame in zip(places, frames):
+        found = panels([(name, by[key]) for name, by in seen if key in by])
+        if found:
+            figure, places = frames(pyplot, len(found))
+            for axes, frame in zip(places, found):
                 title, unit, _ = frame[0][1]
                 draw(axes, title, unit, [(f"{name}: {label}", cc, t, v) for name, (_, _, lines) in frame for label, cc, t, v in lines])
             save(figure, out / key, pyplot)
     seen = [(name, by["rate"]) for name, by in seen if "rate" in by]
     if seen:
-        figure, frames = pyplot.subplots(1, len(seen), figsize=(9, 4.2), dpi=120, sharey=True, squeeze=False)
-        for axes, (name, (_, unit, lines)) in zip(frames[0], seen):
+        figure, places = frames(pyplot, len(seen))
+        for axes, (name, (_, unit, lines)) in zip(places, seen):
             draw(axes, name, unit, lines)
+            axes.set_ylim(top=max(max(v, default=0) for _, (_, _, every) in seen for *_, v in every) * 1.05 or 1)
         save(figure, out / "rate", pyplot)
-    runs = [(name if len(result["runs"]) == 1 else f"{name}: {run_name(result, r)}", r["cc"], size_bins(r)) for name, result, _ in named for r in result["runs"]]
-    runs = [run for run in runs if len(run[2]) > 1]
+    found = [(name, cc, bins, len(of)) for name, result, _ in named for of in [spread_bins(result)] for cc, bins in of]
+    runs = [(name if alone == 1 else f"{name}: {cc}", cc, bins) for name, cc, bins, alone in found if len(bins) > 1]
     if runs:
-        figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
+        figure, (axes,) = frames(pyplot)
         draw_slowdowns(axes, f"FCT slowdown by message size, p95{max(of_workload(result) for _, result, _ in named)}", [
             (label, bins, "p95", colour, {"linestyle": DASHES[dash]})
             for (label, _, bins), (colour, dash) in zip(runs, styles([cc for _, cc, _ in runs]))])
@@ -236,6 +264,11 @@ def compare(named, out):
 def size_bins(r):
     """Of the workload, where an incast runs beside it."""
     return r["fct"].get("kinds", {}).get("workload", r["fct"])["bins"]
+
+
+def spread_bins(result):
+    """[(congestion control, its bins: of each figure median, least and greatest of its seeds)]."""
+    return [(cc, stats.spread([size_bins(r) for r in result["runs"] if r["cc"] == cc])) for cc in dict.fromkeys(r["cc"] for r in result["runs"])]
 
 
 def of_workload(result):
@@ -261,7 +294,9 @@ def numbered(axis, write):
 
 def draw_slowdowns(axes, title, lines):
     for label, bins, p, colour, style in lines:
-        axes.plot([b["max_bytes"] for b in bins], [b[p] for b in bins], **({"marker": "o", "color": COLOURS[colour], "label": label} | style))
+        sizes = [b["max_bytes"]["median"] for b in bins]
+        axes.plot(sizes, [b[p]["median"] for b in bins], **({"marker": "o", "color": COLOURS[colour], "label": label} | style))
+        axes.fill_between(sizes, [b[p]["min"] for b in bins], [b[p]["max"] for b in bins], color=COLOURS[colour], alpha=0.12, linewidth=0)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_title(title, fontsize=11)
@@ -269,22 +304,22 @@ def draw_slowdowns(axes, title, lines):
     axes.set_ylabel("FCT slowdown, times the transfer alone")
     numbered(axes.xaxis, size_text)
     numbered(axes.yaxis, "{:g}".format)
-    axes.set_ylim(bottom=min([1, *(b[p] for _, bins, p, _, _ in lines for b in bins)]))
+    axes.set_ylim(bottom=min([1, *(b[p]["min"] for _, bins, p, _, _ in lines for b in bins)]))
     axes.xaxis.set_tick_params(labelsize=8)
     axes.grid(True, which="both", color="#dddddd", linewidth=0.6)
     legend(axes)
 
 
 def slowdowns(result, out, pyplot):
-    runs = [(run_name(result, r), r["cc"], size_bins(r)) for r in result["runs"]]
-    runs = [run for run in runs if run[2]]
-    if not runs or max(len(bins) for _, _, bins in runs) < 2:
+    runs = [(cc, bins) for cc, bins in spread_bins(result) if bins]
+    if not runs or max(len(bins) for _, bins in runs) < 2:
         return
-    figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
-    draw_slowdowns(axes, f"{result['scenario']}: FCT slowdown by message size{of_workload(result)}", [
-        line for (name, _, bins), (colour, _) in zip(runs, styles([cc for _, cc, _ in runs])) for line in (
-            (f"{name}, p99", bins, "p99", colour, {}),
-            (f"{name}, p50", bins, "p50", colour, {"linestyle": "--", "alpha": 0.6}))])
+    seeds = len(result.get("seeds", ()))
+    figure, (axes,) = frames(pyplot)
+    draw_slowdowns(axes, f"{result['scenario']}: FCT slowdown by message size{of_workload(result)}" + (f", median and range of {seeds} seeds" if seeds > 1 else ""), [
+        line for (cc, bins), (colour, _) in zip(runs, styles([cc for cc, _ in runs])) for line in (
+            (f"{cc}, p99", bins, "p99", colour, {}),
+            (f"{cc}, p50", bins, "p50", colour, {"linestyle": "--", "alpha": 0.6}))])
     save(figure, out / "slowdown", pyplot)
 
 
@@ -298,7 +333,7 @@ def cdfs(named, out, pyplot):
     lines = [line for line in lines if len(line[2]) > 1]
     if not lines:
         return
-    figure, axes = pyplot.subplots(figsize=(9, 4.2), dpi=120)
+    figure, (axes,) = frames(pyplot)
     for (label, _, done, unfinished), (colour, dash) in zip(lines, styles([line[1] for line in lines])):
         values, shares = stats.cdf(done, CDF_POINTS)
         axes.plot([values[0], *values], [0, *shares], drawstyle="steps-post", color=COLOURS[colour], linestyle=DASHES[dash],
