@@ -40,7 +40,7 @@ class Table(unittest.TestCase):
 
     def test_headings(self):
         self.assertEqual(list(cells(self.result)["bolt"]), [
-            "congestion control", "max queue", "max queueing delay", "p50 queue", "p99 queue", "utilization", "drops",
+            "congestion control", "max queue", "max queue / link rate", "p50 queue", "p99 queue", "utilization", "drops",
             "retransmits", "max FCT", "makespan / ideal"])
 
     def test_the_delay_is_what_the_link_takes_for_the_queue(self):

@@ -118,7 +118,7 @@ def bar(runs, timed, unit):
 def summary(runs):
     rows = [row for name, result in unique_results(runs) for row in plots.headline(result)]
     finite, elsewhere = any(r["fct_p50"] is not None for r in rows), plots.elsewhere(rows)
-    columns = ["run", "max queue", "max queueing delay", "p50 queue", "p99 queue",
+    columns = ["run", "max queue", "max queue / link rate", "p50 queue", "p99 queue",
                "utilization", "drops", "ECN marks", "retransmits", "Jain's index"]
     if elsewhere:
         columns += ["longest queue of any port"]

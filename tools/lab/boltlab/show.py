@@ -13,7 +13,7 @@ def columns(rows):
     shown = [
         (("congestion", "control"), lambda r: r["label"]),
         (("max", "queue"), lambda r: report.kb(r["peak_kb"])),
-        (("max queueing", "delay"), lambda r: report.us(r["peak_us"])),
+        (("max queue", "/ link rate"), lambda r: report.us(r["peak_us"])),
         (("p50", "queue"), lambda r: report.kb(r["p50_kb"])),
         (("p99", "queue"), lambda r: report.kb(r["p99_kb"])),
         *([(("p50 queue", "while busy"), lambda r: report.kb(r["busy_p50_kb"])),
