@@ -105,6 +105,16 @@ class Port(unittest.TestCase):
         self.assertIn("\n| longest queue of any port | | 9000 KB | 9000 KB |\n", slowdown.markdown(result))
         self.assertTrue(slowdown.markdown(result).endswith("\n\nQueue and utilization are those of port a-b or a-c, the busiest of each run."), slowdown.markdown(result))
 
+    def test_seeds_that_gave_the_same_run(self):
+        result = make_result(self.out, samples=30)
+        result["runs"] = [r | {"seed": seed} for r in result["runs"] for seed in (1, 2, 3)]
+        said = ": seeds 1, 2, 3 gave the same run: nothing in this scenario is random; vary `start`, or use [workload]"
+        self.assertEqual(show.alike(result), [f"  cubic, bolt{said}"])
+        result["runs"][1]["trace_hash"] = "11"
+        self.assertEqual(show.alike(result), [f"  bolt{said}"])
+        result["runs"] = result["runs"][:2] + [r | {"trace_hash": None} for r in result["runs"][3:]]
+        self.assertEqual(show.alike(result), [])
+
     def test_another_on_request(self):
         fabric(self.out)
         said = context.lab("show", self.out, "--port", "a-h0").stdout

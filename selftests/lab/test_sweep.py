@@ -216,7 +216,8 @@ class Tables(unittest.TestCase):
         self.assertAlmostEqual(float(queue[0]["low"]), 1500 - 12.7062 * 500, delta=0.1)
         self.assertAlmostEqual(float(queue[0]["high"]), 1500 + 12.7062 * 500, delta=0.1)
         self.assertIn("1.5 KB +- 6.4 KB", said)
-        self.assertTrue(said.endswith("\n  Queue and utilization are those of port a-b."), said)
+        self.assertTrue(said.endswith("\n  Queue and utilization are those of port a-b.\n  bolt, 1gbit; bolt, 2gbit: seeds 1, 2 gave the same run: nothing in this scenario is random; "
+                                      "vary `start`, or use [workload]"), said)
         self.assertEqual({(r["port"], r["queue_longest_bytes"], r["queue_longest_port"]) for r in self.rows(tables.CASES)}, {("a-b", str(1000 * n), "a-b") for n in range(1, 5)})
         self.assertNotIn("port", {r["figure"] for r in self.rows(tables.SUMMARY)})
 

@@ -377,6 +377,16 @@ def where(rows):
     return f"Queue and utilization are those of {text}" + (", the busiest of each run" if len({name for names in of.values() for name in names}) > 1 else "")
 
 
+def alike(groups):
+    """[a line on those whose seeds all gave the same run], of {name: its runs}."""
+    found = {}
+    for name, runs in groups.items():
+        if len(runs) > 1 and len({r.get("trace_hash") for r in runs}) == 1 and runs[0].get("trace_hash"):
+            found.setdefault(", ".join(str(r["seed"]) for r in runs), []).append(name)
+    return [f"  {('; ' if any(', ' in name for name in names) else ', ').join(names)}: seeds {seeds} gave the same run: "
+            "nothing in this scenario is random; vary `start`, or use [workload]" for seeds, names in found.items()]
+
+
 def headline(result):
     """The rows of the summary: {what: text} per run, in words for someone new to it."""
     rows = []

@@ -52,6 +52,10 @@ def ports(rows):
             + units.columns(lines, left=3, indent=4)]
 
 
+def alike(result):
+    return plots.alike({cc: [r for r in result["runs"] if r["cc"] == cc] for cc in dict.fromkeys(r["cc"] for r in result["runs"])})
+
+
 def rate(gbps):
     return f"{gbps:.{2 if gbps < 10 else 1}f}"
 
@@ -110,7 +114,7 @@ def went_wrong(result):
 
 
 def whole(result, measured):
-    return "\n".join([f"{result['scenario']}: {result.get('about') or ''} ({measured})", table(result), *ports(plots.headline(result)), *goodput(result), *fairness(result), *round_trips(result), *went_wrong(result), *ran(result), sizes.text(result)]).rstrip()
+    return "\n".join([f"{result['scenario']}: {result.get('about') or ''} ({measured})", table(result), *ports(plots.headline(result)), *alike(result), *goodput(result), *fairness(result), *round_trips(result), *went_wrong(result), *ran(result), sizes.text(result)]).rstrip()
 
 
 def main(directories, begin=0, until=None, port=None):

@@ -114,7 +114,9 @@ def text(cases, keys, results):
         lines.append([*group, str(len(members)), *(
             written(next((f[key][1] for f in of if key in f), str), [v for f in of if key in f for v in f[key][2]]) for key in shown)])
     where = plots.where([row for result in results for row in plots.headline(result)])
-    return units.columns(lines, left=1 + len(keys)) + (f"\n  {where}." if where else "")
+    said = [f"  {where}."] if where else []
+    said += plots.alike({", ".join(group): [results[i]["runs"][0] | {"seed": cases[i]["seed"]} for i in members] for group, members in groups(cases).items()})
+    return "\n".join([units.columns(lines, left=1 + len(keys)), *said])
 
 
 def write(cases, keys, out, is_of, sources):
