@@ -239,6 +239,8 @@ class Tables(unittest.TestCase):
         above = [run["fct"]["bins"][i]["p50"] for i in (0, 1)]
         self.assertEqual([found[f"slowdown_p50_above_{b}_bytes"] for b in (0, 1000)], above)
         self.assertNotEqual(*above)
+        kinds = run["fct"]["kinds"]
+        self.assertEqual([found[f"slowdown_p99_of_{kind}"] for kind in ("flow", "incast")], [kinds[kind]["p99"] for kind in ("flow", "incast")])
         self.assertEqual((found["program_0_ns"], found["program_1_ns"]), (7000, None))
 
     def test_results_of_something_else_are_refused(self):

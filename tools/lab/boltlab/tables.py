@@ -31,6 +31,8 @@ def measures(result):
     found |= {k: r["control"].get(k) for k in ("src_packets", "bts_packets", "pauses", "pause_ns")}
     for b in fct["bins"] if len(fct["bins"]) > 1 else ():
         found |= {f"slowdown_{k}_above_{b['above_bytes']}_bytes": b[k] for k in stats.PERCENTILES}
+    for kind, of in fct.get("kinds", {}).items():
+        found |= {f"slowdown_{k}_of_{kind}": of[k] for k in stats.PERCENTILES}
     for i, p in enumerate(r.get("programs", ())):
         ended = None not in (p["start_ns"], p["end_ns"])
         found[f"program_{i}_ns"] = p["end_ns"] - p["start_ns"] if ended else None
