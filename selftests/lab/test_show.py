@@ -124,6 +124,8 @@ class Port(unittest.TestCase):
         self.assertIn("\n| max queue | | 0 KB | 9000 KB |\n", context.lab("slowdown", self.out, "--port", "a-h0").stdout)
         self.assertEqual(context.lab("plot", self.out, "--port", "a-b").returncode, 0)
         self.assertIn("Queue of port a-b", (self.out / "queue.svg").read_text())
+        page = (self.out / "report.html").read_text()
+        self.assertEqual(("; thick: port a-b." in page, "port a-b&#x27;s queue is " in page, "the bottleneck" in page), (True, True, False))
         for what, port in (("show", "a-x"), ("plot", "a-h0")):     # which has no series
             said = context.lab(what, self.out, "--port", port)
             self.assertEqual((said.returncode, said.stderr[:len(f"lab: {self.out}: --port {port}: ")]), (1, f"lab: {self.out}: --port {port}: "))

@@ -44,18 +44,19 @@ def best_of(rows, key, write, what, figure):
 def conclusion(named):
     """A sentence; the utilization beside a queue, and who did not finish beside completion times, as either explains the other."""
     rows = medians(named)
+    port = plots.port_title([r for _, result, _ in named for r in result["runs"]]).removesuffix(" port")
     sent = all(row["fct_p99"] is not None and row["count"] >= ENOUGH for _, row in rows)
     queued = all(row["p99_kb"] is not None for _, row in rows)
     if len(rows) == 1:
         (name, row), = rows
-        parts = [f"with {name}, the bottleneck has a p99 queue of {report.kb(row['p99_kb'])} at a utilization of {report.percent(row['utilization'])}"] if queued else []
+        parts = [f"with {name}, {port} has a p99 queue of {report.kb(row['p99_kb'])} at a utilization of {report.percent(row['utilization'])}"] if queued else []
         parts += [f"the slowdown of messages is {report.times(row['fct_p50'])} (p50) and {report.times(row['fct_p99'])} (p99)"] if sent else []
     else:
         parts = []
         if sent:
             parts.append(best_of(rows, "fct_p99", report.times, "the slowdown of messages", "p99")[1])
         if queued:
-            best, text = best_of(rows, "p99_kb", report.kb, "the bottleneck's queue", "p99")
+            best, text = best_of(rows, "p99_kb", report.kb, f"{port}'s queue", "p99")
             used = f", at a utilization of {report.percent(dict(rows)[best]['utilization'])} ({others(rows, 'utilization', report.percent, best)})"
             parts.append((text[0].lower() + text[1:] if parts else text) + used)
     late = [f"{name} {row['unfinished']}" for name, row in rows if row["unfinished"]]
@@ -152,6 +153,6 @@ def sketch(named):
                               any(n in narrow for n in names), 34 if beside else 0))
     shown += [node(*places[s], s, "switch") for row in rows for s in row]
     rates = list(dict.fromkeys(units.format_rate(p["rate_bps"]) for p in result["runs"][0]["links"]))
-    about = f"Links of {' and '.join(rates)}" + (f"; thick: the bottleneck, port {', '.join(sorted(n for n in narrow if n))}" if any(narrow) else "") + "."
+    about = f"Links of {' and '.join(rates)}" + (f"; thick: {'' if 'shown_port' in result['runs'][0] else 'the bottleneck, '}port {', '.join(sorted(n for n in narrow if n))}" if any(narrow) else "") + "."
     return (f"<figure class=sketch><svg viewBox='0 0 {WIDTH} {bottom + EDGE}' role=img aria-label='the network'>{''.join(parts + shown)}</svg>"
             f"<figcaption class=hint>{html.escape(about)}</figcaption></figure>")
