@@ -52,6 +52,7 @@ struct sk_buff {
 	unsigned int	headlen;
 	unsigned int	headroom;	/* before @data, of the same memory: aligns L3 */
 	int		network_offset;
+	int		skb_iif;
 	__be16		protocol;
 	u8		ip_summed;
 };
@@ -60,6 +61,7 @@ struct sk_buff {
 #define _SFC_H
 #define SFC_SEGS_MAX	4096
 #define SFC_BAND_HIGH	8
+#define SFC_PFC_FRAME	60
 #define TC_SFC_F_SRC	2
 #define skb_is_gso(skb)	false
 #define skb_shinfo(skb)	((struct { u32 gso_segs, gso_size; } *)NULL)
