@@ -27,7 +27,7 @@
 #include <linux/slab.h>
 #include <net/l3mdev.h>
 
-#include "memory.h"
+#include "buffer.h"
 #include "trace.h"
 
 #define SFC_CLOCK_SETS	256

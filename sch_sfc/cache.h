@@ -102,7 +102,7 @@ struct sfc_clock {
 };
 
 /* The entry of @name; if there is none, replaces the one that was silent longest; NULL: none was */
-static inline struct sfc_clock *sfc_clock_find(struct sfc_clock *ways, u32 name, u64 now)
+static inline struct sfc_clock *sfc_clock_find_or_replace(struct sfc_clock *ways, u32 name, u64 now)
 {
 	struct sfc_clock *room = ways, *c;
 
@@ -124,7 +124,7 @@ static inline struct sfc_clock *sfc_clock_find(struct sfc_clock *ways, u32 name,
  */
 static inline u64 sfc_clock_age(struct sfc_clock *ways, u32 name, u64 sent_ns, u64 now)
 {
-	struct sfc_clock *c = sfc_clock_find(ways, name, now);
+	struct sfc_clock *c = sfc_clock_find_or_replace(ways, name, now);
 	u64 offset = sent_ns - now, least;
 	s64 silent_ns;
 

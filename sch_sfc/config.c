@@ -13,7 +13,7 @@
 #include <linux/if_vlan.h>
 #include <linux/rtnetlink.h>
 
-#include "memory.h"
+#include "buffer.h"
 #include "port.h"
 #include "queue.h"
 
@@ -107,9 +107,9 @@ static const char *sfc_config_flaw(const struct sfc_config *cfg)
 		return "qtg must be below qth";
 	if (cfg->qtg >= cfg->limit)
 		return "qtg must be below limit";
-	if (cfg->flags & TC_SFC_F_CACHE && !cfg->cacheable)
+	if (cfg->flags & TC_SFC_F_CACHE && !cfg->has_switchkey)
 		return "cache needs a switchkey: else anybody could pause senders by UDP";
-	if (cfg->tagged && cfg->cacheable &&
+	if (cfg->has_tagkey && cfg->has_switchkey &&
 	    (!memcmp(&cfg->tagkey.sign, &cfg->switchkey.sign, sizeof(siphash_key_t)) ||
 	     !memcmp(&cfg->tagkey.sign, &cfg->switchkey.other, sizeof(siphash_key_t))))
 		return "switchkey and tagkey must differ: hosts know the tagkey";
@@ -117,7 +117,7 @@ static const char *sfc_config_flaw(const struct sfc_config *cfg)
 }
 
 /* ... of the switch's memory */
-static const char *sfc_config_memory_flaw(const struct sfc_config *cfg,
+static const char *sfc_config_buffer_flaw(const struct sfc_config *cfg,
 					  const struct net_device *dev)
 {
 	const struct sfc_pfc_config *pfc = &cfg->pfc;
@@ -193,7 +193,7 @@ static const char *sfc_config_narrow(const struct sfc_config *cfg, const struct 
 const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev, bool room)
 {
 	return sfc_config_bands_flaw(cfg) ?: (room ? sfc_config_narrow(cfg, dev) : NULL) ?:
-	       sfc_config_flaw(cfg) ?: sfc_config_memory_flaw(cfg, dev);
+	       sfc_config_flaw(cfg) ?: sfc_config_buffer_flaw(cfg, dev);
 }
 
 /*
@@ -252,7 +252,7 @@ static void sfc_config_derive_pause(const struct sfc_config *cfg, const struct s
 		.qth_out = SFC_QUEUE_NEVER,
 		.qtg = cfg->qtg,
 		.max_ns = cfg->maxpause_ns,
-		.cacheable = cfg->flags & TC_SFC_F_EDGE && cfg->cacheable,
+		.cacheable = cfg->flags & TC_SFC_F_EDGE && cfg->has_switchkey,
 	};
 	if (!(cfg->flags & TC_SFC_F_PAUSE) || !alg->rate.bytes_ps)
 		return;
@@ -316,9 +316,9 @@ static void sfc_config_apply(struct Qdisc *sch, const struct sfc_alg_cfg *alg)
 	};
 	sfc_qos_update(sch, cfg, alg->mtu);
 	q->uncongested_bytes = sfc_config_uncongested(q);
-	/* sfc_port_find_ring() enables it again */
+	/* sfc_ring_try_enable() enables it again */
 	q->ring = (struct sfc_ring){ };
-	sfc_port_look(q);
+	sfc_update_elsewhere(q);
 	sfc_port_tune(sch);
 }
 
@@ -340,7 +340,7 @@ void sfc_config_refresh(struct Qdisc *sch)
 	sfc_config_apply(sch, &alg);
 	sch_tree_unlock(sch);
 	if (q->pfc)
-		sfc_memory_configure(q->pfc);
+		sfc_pfc_reconfigure(q->pfc);
 }
 
 static bool sfc_config_wants_cache(const struct sfc_config *cfg)
@@ -350,7 +350,7 @@ static bool sfc_config_wants_cache(const struct sfc_config *cfg)
 
 /*
  * What a port and its switch must have before the port is configured.  RTNL, may sleep.  Then
- * sfc_config_commit() follows, or if the port is refused all the same, sfc_switch_settle_edge().
+ * sfc_config_commit() follows, or if the port is refused all the same, sfc_switch_update_edge().
  */
 int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 {
@@ -375,7 +375,7 @@ int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 			return -ENOMEM;
 	}
 	if (cfg->pfc.prios) {
-		err = sfc_memory_place(&sw->mem, qdisc_dev(sch));
+		err = sfc_pfc_slot_alloc(&sw->buffer, qdisc_dev(sch));
 		if (err)
 			return err;
 	}
@@ -391,7 +391,7 @@ static void sfc_config_set_switch(struct Qdisc *sch, const struct sfc_config *cf
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	q->cache = sfc_config_wants_cache(cfg) ? sw->cache : NULL;
-	sfc_memory_set(sch, cfg);
+	sfc_buffer_set(sch, cfg);
 	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? &sw->until_ns : &sfc_never;
 }
 
@@ -406,7 +406,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	u64 now = ktime_get_ns();
 	int i;
 
-	/* the last one configured is the first: sfc_memory_configure() */
+	/* see sfc_list */
 	list_move(&q->list, &sfc_list);
 	sch_tree_lock(sch);
 	sfc_config_set_switch(sch, cfg);
@@ -431,9 +431,9 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
 		q->qos.band[i].peak = q->qos.band[i].bytes;
 	sch_tree_unlock(sch);
-	sfc_memory_settle(sch);
+	sfc_pfc_start_or_stop(sch);
 	sfc_port_update(sch, port);
-	sfc_switch_settle_edge(sch);
+	sfc_switch_update_edge(sch);
 }
 
 /*
@@ -446,10 +446,10 @@ void sfc_config_leave(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	q->cfg.flags &= ~TC_SFC_F_EDGE;
-	sfc_switch_settle_edge(sch);
+	sfc_switch_update_edge(sch);
 	q->cfg.srcc = 0;
 	q->cache = NULL;
 	q->until_ns = &sfc_never;
-	sfc_memory_set(sch, NULL);
-	sfc_memory_settle(sch);
+	sfc_buffer_set(sch, NULL);
+	sfc_pfc_start_or_stop(sch);
 }

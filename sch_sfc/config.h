@@ -42,7 +42,7 @@ struct sfc_config {
 	u64			server_bps;	/* bytes/s of a server's link; 0: as this one */
 	u32			flags;		/* TC_SFC_F_* */
 	u32			limit;		/* bytes */
-	u32			memory_limit;	/* bytes of truesize; sfc_config_memory() */
+	u32			memory_limit;	/* bytes of truesize; sfc_config_memory_limit() */
 	u32			ccthresh;	/* bytes; 0: two MTU */
 	u32			pruthresh;	/* bytes; 0: a quarter of the BDP */
 	u32			overhead;	/* bytes per packet */
@@ -72,8 +72,8 @@ struct sfc_config {
 	u16			port;
 	u8			ttl;
 	bool			memory_given;	/* @memory_limit does not follow @limit */
-	bool			tagged;
-	bool			cacheable;	/* there is a @switchkey */
+	bool			has_tagkey;
+	bool			has_switchkey;
 	__be32			addr4;		/* 0: the data's destination */
 	struct in6_addr		addr6;		/* likewise */
 	struct bolt_keys	tagkey;		/* hosts know it; there is one only */
@@ -81,7 +81,7 @@ struct sfc_config {
 };
 
 /* Until it is given: room for @limit in packets of a page each, of an MTU of 1500 */
-static inline u32 sfc_config_memory(u32 limit)
+static inline u32 sfc_config_memory_limit(u32 limit)
 {
 	return clamp_t(u64, 4ULL * limit, TC_SFC_MEMORY_LIMIT, U32_MAX);
 }

@@ -20,7 +20,7 @@
 #include <net/pkt_cls.h>
 
 #include "backlog.h"
-#include "memory.h"
+#include "buffer.h"
 #include "parse.h"
 #include "port.h"
 #include "queue.h"
@@ -34,12 +34,12 @@
  * that shapes, or is the leaf of a qdisc that schedules, always waits for the link.  The paper has
  * no such distinction.
  */
-static void sfc_find_wait(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
+static void sfc_update_wait(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct Qdisc *root = sfc_port_root(sch);
 
-	sfc_port_find_ring(sch, now);
+	sfc_ring_try_enable(sch, now);
 	if (q->alg.paper || !skb_queue_empty(&(root ?: sch)->gso_skb) ||
 	    netif_xmit_frozen_or_stopped(skb_get_tx_queue(qdisc_dev(sch), skb)))
 		q->wait = SFC_WAIT_LINK;
@@ -55,7 +55,7 @@ static noinline bool sfc_contended(struct Qdisc *sch, const struct sk_buff *skb,
 	const struct sfc_sched *q = qdisc_priv(sch);
 	u64 len = qdisc_pkt_len(skb);
 
-	sfc_find_wait(sch, skb, now);
+	sfc_update_wait(sch, skb, now);
 	return q->wait == SFC_WAIT_CPU && sfc_backlog(sch) + len <= q->uncongested_bytes &&
 	       sch->qstats.backlog + len <= q->qos.band[SFC_BAND_HIGH].limit;
 }
@@ -268,8 +268,8 @@ static __always_inline int sfc_process(struct sk_buff *skb, struct Qdisc *sch,
 	} else {
 		sfc_queue_add(sch, fast ? 0 : pkt->band, skb);
 	}
-	if (q->mem)
-		sfc_memory_join(sch, skb, pkt);
+	if (q->sw_buffer)
+		sfc_buffer_join(sch, skb, pkt);
 	return NET_XMIT_SUCCESS;
 }
 
@@ -386,21 +386,21 @@ static noinline int sfc_enqueue_special(struct sk_buff *skb, struct Qdisc *sch, 
 				sfc_is_messages(q, skb)))
 		return sfc_enqueue_split(skb, sch, band, now, to_free);
 	/* there is no fast path to find out whether a backlog is the link's */
-	sfc_find_wait(sch, skb, now);
+	sfc_update_wait(sch, skb, now);
 	return sfc_process_slow(skb, sch, band, now, to_free);
 }
 
 /* Before a packet to a port that is one queue of several, reads its device's ring, or shapes */
-static noinline void sfc_look(struct Qdisc *sch, u64 now)
+static noinline void sfc_refresh_backlog(struct Qdisc *sch, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	if (q->queue.port) {
 		sfc_port_publish(sch, sfc_backlog_here(sch));
-		sfc_port_look(q);
+		sfc_update_elsewhere(q);
 	}
 	if (q->ring.on)
-		sfc_port_look_below(sch, now);
+		sfc_ring_update(sch, now);
 	/* a shaper gets no credit for the time it was idle */
 	if (q->cfg.rate_bps && !sch->q.qlen && q->next_ns < now) {
 		q->next_ns = now;
@@ -413,8 +413,8 @@ int sfc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free
 	struct sfc_sched *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns();
 
-	if (q->looks)
-		sfc_look(sch, now);
+	if (q->needs_refresh)
+		sfc_refresh_backlog(sch, now);
 	if (sfc_has_bands(q) || skb_is_gso(skb))
 		return sfc_enqueue_special(skb, sch, now, to_free);
 	return sfc_enqueue_one(skb, sch, SFC_BAND_HIGH, now, to_free);

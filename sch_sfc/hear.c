@@ -72,7 +72,7 @@ struct sfc_hold_bts {
 /* Context: @lock held */
 static bool sfc_hold_tag_ok(const struct sfc_hold *h, struct sfc_hold_bts *b)
 {
-	if (!h->cfg.tagged)
+	if (!h->cfg.has_tagkey)
 		return h->cfg.notagkey;
 	if (!b->judged || memcmp(&b->keys, &h->cfg.keys, sizeof(b->keys))) {
 		b->keys = h->cfg.keys;
@@ -145,7 +145,8 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *
 		return false;
 	b.flow = sfc_msg_flow(&b.m);
 	b.hash = sfc_hold_hash(net, &b.flow);
-	b.own = !bolt_ctl_is_local(skb) && sfc_hold_own(skb, &b.m) && sfc_flow_has_answer(&b.flow);
+	b.own = !bolt_ctl_is_local(skb) && sfc_hold_own(skb, &b.m) &&
+		sfc_flow_may_be_answered(&b.flow);
 	b.ttl = bolt_ctl_ttl(skb);
 	list_for_each_entry_rcu(h, &sfc_switch_of(net)->holds, list) {
 		if (!sfc_hold_same_vrf(qdisc_dev(h->watchdog.qdisc), skb->dev))

@@ -228,11 +228,11 @@ static int sfc_hold_change(struct Qdisc *sch, struct nlattr *opt, struct netlink
 	if (err)
 		goto out;
 	sfc_values_parse(&cfg, sfc_hold_values, TCA_SFC_HOLD_MAX, tb);
-	err = sfc_keys_parse(&cfg.keys, &cfg.tagged, tb[TCA_SFC_HOLD_TAGKEY], extack);
+	err = sfc_keys_parse(&cfg.keys, &cfg.has_tagkey, tb[TCA_SFC_HOLD_TAGKEY], extack);
 	if (err)
 		goto out;
 	if (tb[TCA_SFC_HOLD_TAGKEY])
-		cfg.notagkey = !cfg.tagged;
+		cfg.notagkey = !cfg.has_tagkey;
 	/* the MTU may have risen beyond a limit that is not asked for now */
 	if ((list_empty(&h->list) || tb[TCA_SFC_HOLD_LIMIT]) &&
 	    cfg.limit < sfc_mtu(qdisc_dev(sch))) {
@@ -247,7 +247,7 @@ static int sfc_hold_change(struct Qdisc *sch, struct nlattr *opt, struct netlink
 			goto out;
 		}
 	}
-	if (!cfg.tagged && !cfg.notagkey)
+	if (!cfg.has_tagkey && !cfg.notagkey)
 		NL_SET_ERR_MSG(extack,
 			       "no BTS is believed: give a tagkey, or notagkey to believe any that names a flow");
 	sfc_hold_commit(sch, &cfg);
@@ -285,7 +285,7 @@ static int sfc_hold_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	sch_tree_lock(sch);
 	spin_lock(&h->lock);
 	st = h->stats;
-	st.tagged = h->cfg.tagged;
+	st.tagged = h->cfg.has_tagkey;
 	for (i = 0; i < SFC_HOLD_FLOWS; i++)
 		st.paused += bolt_pause_active(&h->flows[i].clock, now);
 	spin_unlock(&h->lock);

@@ -85,7 +85,7 @@ static inline bool sfc_hold_has_sent(const struct sfc_hold_flow *f, u64 hash, u6
  */
 static inline bool sfc_hold_fits(u32 limit, u32 pkts, u64 bytes, bool held)
 {
-	u32 memory = sfc_config_memory(limit);
+	u32 memory = sfc_config_memory_limit(limit);
 
 	if (held) {
 		limit -= limit >> 3;
@@ -104,7 +104,7 @@ struct sfc_hold_config {
 	u16			port;
 	u8			share;		/* per cent */
 	u8			minttl;
-	bool			tagged;		/* believe BTS with a tag under @keys */
+	bool			has_tagkey;	/* believe BTS with a tag under @keys */
 	bool			notagkey;	/* believe any; without either none */
 	struct bolt_keys	keys;
 };

@@ -10,7 +10,7 @@
 #include <net/pkt_cls.h>
 
 #include <bolt_ctl.h>
-#include "memory.h"
+#include "buffer.h"
 #include "port.h"
 #include "queue.h"
 
@@ -43,7 +43,7 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	list_add(&q->list, &sfc_list);
 	q->sch = sch;
 	q->wait = SFC_WAIT_NOTHING;
-	sfc_switch_find_foreign(sch);
+	sfc_switch_update_foreign(sch);
 	sfc_forward_init(&q->forward);
 	sfc_config_default(&q->cfg);
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
@@ -112,12 +112,12 @@ static DECLARE_WORK(sfc_refresh_work, sfc_refresh);
  * A device got another one on top, or came to another namespace.  Find foreign devices at once,
  * because the next packet may be from one; what ends is left to the work item, which may sleep.
  */
-static void sfc_find_foreign(void)
+static void sfc_update_foreign(void)
 {
 	struct sfc_sched *q;
 
 	list_for_each_entry(q, &sfc_list, list)
-		if (sfc_switch_find_foreign(q->sch)) {
+		if (sfc_switch_update_foreign(q->sch)) {
 			q->stale = true;
 			schedule_work(&sfc_refresh_work);
 		}
@@ -145,12 +145,12 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 	case NETDEV_CHANGEUPPER:
 		/* @dev has joined it, or left it: either changes its speed */
 		upper = ((struct netdev_notifier_changeupper_info *)ptr)->upper_dev;
-		sfc_find_foreign();
+		sfc_update_foreign();
 		break;
 	case NETDEV_REGISTER:
 		/* or it has come to another namespace */
 		if (!list_empty(&dev->adj_list.lower))
-			sfc_find_foreign();
+			sfc_update_foreign();
 		return NOTIFY_DONE;
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
@@ -181,8 +181,8 @@ static int __net_init sfc_switch_init(struct net *net)
 	struct sfc_switch *sw = sfc_switch_of(net);
 
 	xa_init(&sw->edges);
-	xa_init(&sw->mem.devices);
-	sw->mem.grain = 1;
+	xa_init(&sw->buffer.devices);
+	sw->buffer.grain = 1;
 	INIT_LIST_HEAD(&sw->holds);
 	sw->clock = get_random_u32();
 	return 0;
@@ -193,7 +193,7 @@ static void __net_exit sfc_switch_exit(struct net *net)
 	struct sfc_switch *sw = sfc_switch_of(net);
 
 	xa_destroy(&sw->edges);
-	sfc_memory_free(&sw->mem);
+	sfc_buffer_free(&sw->buffer);
 	kvfree(sw->cache);
 }
 
@@ -201,7 +201,7 @@ static void __net_exit sfc_switch_exit(struct net *net)
 static struct pernet_operations sfc_switch_ops = {
 	.init	= sfc_switch_init,
 	.exit	= sfc_switch_exit,
-	.id	= &sfc_switch_id,
+	.id	= &sfc_net_id,
 	.size	= sizeof(struct sfc_switch),
 };
 

@@ -3,7 +3,7 @@
  * Options and statistics: everything is parsed into a copy and checked (config.c) as a
  * whole, then committed with the tree locked; a refusal leaves no trace.
  */
-#include "memory.h"
+#include "buffer.h"
 #include "port.h"
 
 static struct netlink_range_validation sfc_rtt_range = {
@@ -146,7 +146,7 @@ static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 	sfc_values_parse(cfg, sfc_values, TCA_SFC_MAX, tb);
 	cfg->memory_given |= !!tb[TCA_SFC_MEMORY_LIMIT];
 	if (!cfg->memory_given)
-		cfg->memory_limit = sfc_config_memory(cfg->limit);
+		cfg->memory_limit = sfc_config_memory_limit(cfg->limit);
 	if (tb[TCA_SFC_FLAGS]) {
 		struct nla_bitfield32 f = nla_get_bitfield32(tb[TCA_SFC_FLAGS]);
 
@@ -157,8 +157,9 @@ static int sfc_config_parse(struct sfc_config *cfg, struct nlattr **tb,
 		cfg->weights[i] = 1;
 		cfg->srcprob[i] = 100;
 	}
-	return sfc_keys_parse(&cfg->tagkey, &cfg->tagged, tb[TCA_SFC_TAGKEY], extack) ?:
-	       sfc_keys_parse(&cfg->switchkey, &cfg->cacheable, tb[TCA_SFC_SWITCHKEY], extack) ?:
+	return sfc_keys_parse(&cfg->tagkey, &cfg->has_tagkey, tb[TCA_SFC_TAGKEY], extack) ?:
+	       sfc_keys_parse(&cfg->switchkey, &cfg->has_switchkey, tb[TCA_SFC_SWITCHKEY],
+			      extack) ?:
 	       sfc_config_parse_per_band(cfg->weights, cfg, tb[TCA_SFC_WEIGHTS], extack) ?:
 	       sfc_config_parse_per_band(cfg->srcprob, cfg, tb[TCA_SFC_SRCPROB], extack);
 }
@@ -199,7 +200,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	port = sfc_port_prepare(sch, &cfg);
 	if (IS_ERR(port)) {
 		err = PTR_ERR(port);
-		sfc_switch_settle_edge(sch);
+		sfc_switch_update_edge(sch);
 		goto out;
 	}
 	sfc_config_derive(&cfg, dev, &alg);
@@ -271,8 +272,8 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	}
 	st.memory_used = q->memory_used;
 	sfc_port_stats(sch, &st);
-	sfc_memory_stats(q, &st);
-	st.tagged = q->cfg.tagged;
+	sfc_buffer_stats(q, &st);
+	st.tagged = q->cfg.has_tagkey;
 	st.qth = min(q->pause.qth_in, q->pause.qth_out);
 	if (st.qth == SFC_QUEUE_NEVER)
 		st.qth = 0;

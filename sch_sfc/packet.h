@@ -89,9 +89,9 @@ bool sfc_write_flags(struct sk_buff *skb, int l4_off, int opt_off, u8 flags);
 struct sfc_key sfc_flow_key(const struct sfc_flow *f, const struct sk_buff *skb, struct Qdisc *sch);
 
 /* signal.c */
-bool sfc_flow_has_answer(const struct sfc_flow *f);
-enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
-				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now);
+bool sfc_flow_may_be_answered(const struct sfc_flow *f);
+enum sfc_signal_verdict sfc_send_msg(struct Qdisc *sch, const struct sk_buff *skb,
+				     const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now);
 bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 		  const struct sfc_pkt *pkt, u32 queue, u8 flags, u64 now);
 

@@ -7,7 +7,7 @@
  *	A.3 cache			sfc_cache_find(), cache.c
  *	  "", estimator			sfc_estimate(), cache.c
  *	A.4 Bloom filter		sfc_suppress_knows(), pause.h
- *	A.5, A.6 mirror, build BTS	sfc_pause_tell(), signal.c
+ *	A.5, A.6 mirror, build BTS	sfc_send_bts(), signal.c
  *
  * The paper's pipeline asks at the ingress for the depth of the egress queue.  A Linux
  * router has no ingress pipeline that knows the egress; enqueue is the first place that does,
@@ -15,7 +15,7 @@
  * that arrive at once are notified at once, not one per departure (section 2.3).
  */
 #include "backlog.h"
-#include "memory.h"
+#include "buffer.h"
 #include "nat.h"
 #include "trace.h"
 
@@ -69,9 +69,8 @@ static bool sfc_pause_is_cacheable(struct Qdisc *sch, const struct sk_buff *skb,
  * Lines 10-20: send a BTS to the sender of @skb, of a flow in @vrf, unless it was notified already.
  * @cached_ns is the pause from the cache for its destination, @local_ns that of the estimator.
  */
-static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
-			   const struct sfc_pkt *pkt, u32 vrf, u32 cached_ns, u32 local_ns,
-			   u64 now)
+static void sfc_send_bts(struct Qdisc *sch, const struct sk_buff *skb,
+			 const struct sfc_pkt *pkt, u32 vrf, u32 cached_ns, u32 local_ns, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 queue = sfc_backlog_drain(sch, pkt->band);	/* line 16: the newest */
@@ -92,9 +91,9 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 	}
 
 	/* SFC-P: PAUSE the NIC of the sender, if it is at a port of this switch that converts */
-	pfc = sfc_memory_ingress(sch, skb);
+	pfc = sfc_pfc_ingress(sch, skb);
 	if (pfc && READ_ONCE(pfc->cfg.convert) &&
-	    sfc_pfc_ask(pfc, sfc_prio_of(skb, pkt), msg.pause_ns, now))
+	    sfc_pfc_request(pfc, sfc_prio_of(skb, pkt), msg.pause_ns, now))
 		return;
 	/* a BTS carries the rate of this link */
 	if (!q->alg.rate.kbps)
@@ -106,7 +105,7 @@ static void sfc_pause_tell(struct Qdisc *sch, const struct sk_buff *skb,
 		return;
 	}
 
-	verdict = sfc_signal(sch, skb, pkt, &msg, now);
+	verdict = sfc_send_msg(sch, skb, pkt, &msg, now);
 	trace_sfc_bts(sch, pkt, &msg, verdict);
 	if (verdict != SFC_SIGNAL_SENT)
 		return;
@@ -156,7 +155,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		local_ns = sfc_estimate(sch, key, qdisc_pkt_len(skb), now);
 	q->stats.estimator_hits += !!local_ns;
 	if (cached_ns || local_ns || beyond)					/* line 9 */
-		sfc_pause_tell(sch, skb, pkt, key.vrf, cached_ns, local_ns, now);
+		sfc_send_bts(sch, skb, pkt, key.vrf, cached_ns, local_ns, now);
 }
 
 /* A packet leaves a queue of more than Qth: egress BTS */
@@ -169,5 +168,5 @@ void sfc_pause_departure(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 	pkt.band = sfc_skb_cb(skb)->band;
 	q->answered_bytes = sfc_skb_cb(skb)->answered_words * 4;
 	if (sfc_pause_answers(skb, &pkt))
-		sfc_pause_tell(sch, skb, &pkt, sfc_flow_key(&pkt.flow, skb, sch).vrf, 0, 0, now);
+		sfc_send_bts(sch, skb, &pkt, sfc_flow_key(&pkt.flow, skb, sch).vrf, 0, 0, now);
 }

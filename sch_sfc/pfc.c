@@ -2,7 +2,7 @@
 /*
  * Priority-based flow control (IEEE 802.1Q, clause 36), in software, at the devices with "pfc".
  *
- *	memory.c: more than xoff, less than xon --+
+ *	buffer.c: more than xoff, less than xon --+
  *	pause.c, BTS of others: SFC-P ------------+--> task --> PAUSE, in the device's high band
  *	half of the pause is over --> timer ------+
  *
@@ -21,7 +21,7 @@
 #include <linux/etherdevice.h>
 #include <linux/pkt_sched.h>
 
-#include "memory.h"
+#include "buffer.h"
 
 /* --- PAUSE frames to the neighbour --- */
 
@@ -29,7 +29,7 @@
 #define SFC_PFC_RETRY_NS	(20 * NSEC_PER_USEC)
 
 /* Returns false if there is no frame to send.  Context: @lock held */
-static bool sfc_pfc_say(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u64 *again_ns)
+static bool sfc_pfc_next_frame(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u64 *again_ns)
 {
 	int prio, quanta;
 	u64 again;
@@ -96,7 +96,7 @@ static void sfc_pfc_task(struct tasklet_struct *t)
 		skb = alloc_skb(room + SFC_PFC_FRAME + dev->needed_tailroom, GFP_ATOMIC);
 		if (skb) {
 			skb_reserve(skb, room);
-			news = sfc_pfc_say(pfc, &f, now, &again_ns);
+			news = sfc_pfc_next_frame(pfc, &f, now, &again_ns);
 		} else {
 			again_ns = now + SFC_PFC_RETRY_NS;
 		}
@@ -122,7 +122,7 @@ static enum hrtimer_restart sfc_pfc_timer(struct hrtimer *timer)
 }
 
 /* SFC-P: request a pause of @prio.  Returns false if the device does not pause that priority. */
-bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
+bool sfc_pfc_request(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
 {
 	bool mine;
 
@@ -145,7 +145,7 @@ bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
  */
 bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u64 now)
 {
-	if (left && sfc_pfc_ask(pfc, m->dscp >> 3, left, now))
+	if (left && sfc_pfc_request(pfc, m->dscp >> 3, left, now))
 		return true;
 	spin_lock(&pfc->lock);
 	pfc->stats.ask_refused++;
@@ -156,7 +156,7 @@ bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u6
 /* --- PAUSE frames from the neighbour --- */
 
 /* Returns true if a priority may resume, or sooner than it could. */
-static bool sfc_pfc_hear(struct sfc_pfc *pfc, const struct sfc_pfc_frame *f, u64 now)
+static bool sfc_pfc_apply_frame(struct sfc_pfc *pfc, const struct sfc_pfc_frame *f, u64 now)
 {
 	bool on = false;
 	int prio;
@@ -189,15 +189,15 @@ static const u8 sfc_pfc_group[] = SFC_PFC_DEST;
 static int sfc_pfc_receive(struct sk_buff *skb, struct net_device *dev, struct packet_type *pt,
 			   struct net_device *orig_dev)
 {
-	struct sfc_memory *mem = &sfc_switch_of(dev_net(dev))->mem;
-	struct sfc_pfc *pfc = xa_load(&mem->devices, dev->ifindex);
+	struct sfc_buffer *buf = &sfc_switch_of(dev_net(dev))->buffer;
+	struct sfc_pfc *pfc = xa_load(&buf->devices, dev->ifindex);
 	struct sfc_pfc_frame f;
 	u8 body[SFC_PFC_BODY];
 	bool on = false;
 
 	/* also before the port is configured, and when it has gone */
 	if (!pfc || !READ_ONCE(pfc->dev)) {
-		atomic64_inc(&mem->unknown);
+		atomic64_inc(&buf->unknown);
 		goto out;
 	}
 	spin_lock(&pfc->lock);
@@ -207,7 +207,7 @@ static int sfc_pfc_receive(struct sk_buff *skb, struct net_device *dev, struct p
 	    skb_copy_bits(skb, 0, body, sizeof(body)) || !sfc_pfc_parse(body, sizeof(body), &f))
 		pfc->stats.refused++;
 	else if (pfc->dev)
-		on = sfc_pfc_hear(pfc, &f, ktime_get_ns());
+		on = sfc_pfc_apply_frame(pfc, &f, ktime_get_ns());
 	spin_unlock(&pfc->lock);
 	if (on)
 		netif_tx_schedule_all(dev);

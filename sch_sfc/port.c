@@ -16,7 +16,7 @@
  * whatever its classes.  A single sfc has no struct sfc_port, and so no cost.
  *
  * And the device below.  If the driver keeps byte queue limits, the bytes that it holds of a
- * transmit queue are part of the queue of the sfc there: share.h, sfc_port_find_ring().
+ * transmit queue are part of the queue of the sfc there: share.h, sfc_ring_try_enable().
  *
  * Membership is protected by RTNL.  Members of struct sfc_queue that packets use change with the
  * tree locked, and a port is freed after its last member has left it, so packets need no reference.
@@ -27,6 +27,7 @@
 #include "backlog.h"
 #include "port.h"
 
+/* The one configured last is the first: of several sfc of a device, its "pfc" is in force. */
 LIST_HEAD(sfc_list);
 
 /* Make @backlog visible to the port's other queues, if it has changed enough. */
@@ -55,7 +56,7 @@ void sfc_port_departure(struct Qdisc *sch)
 	if (next)
 		backlog -= min(backlog, qdisc_pkt_len(next));
 	sfc_port_publish(sch, backlog);
-	sfc_port_look(q);
+	sfc_update_elsewhere(q);
 }
 
 /* Algorithm 1, line 3, now and then: share.h */
@@ -113,7 +114,7 @@ static u32 sfc_ring_read(const struct netdev_queue *txq, u32 *completed)
 }
 
 /* Read the device's byte counters, when a packet arrives, or leaves with egress BTS on. */
-void sfc_port_look_below(struct Qdisc *sch, u64 now)
+void sfc_ring_update(struct Qdisc *sch, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 queued, completed, held;
@@ -124,7 +125,7 @@ void sfc_port_look_below(struct Qdisc *sch, u64 now)
 	if (!sfc_port_root(sch))
 		held = 0;
 	q->ring.bytes = held - min(held, q->alg.mtu);
-	sfc_port_look(q);
+	sfc_update_elsewhere(q);
 }
 
 /*
@@ -133,7 +134,7 @@ void sfc_port_look_below(struct Qdisc *sch, u64 now)
  * Afterwards each arrival reads the ring.  No event says that a driver enables them,
  * and the counters are 0 before the first packet: a congested queue checks.
  */
-void sfc_port_find_ring(struct Qdisc *sch, u64 now)
+void sfc_ring_try_enable(struct Qdisc *sch, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	const struct Qdisc *root;
@@ -146,8 +147,8 @@ void sfc_port_find_ring(struct Qdisc *sch, u64 now)
 	    !root || !(root->flags & TCQ_F_ONETXQUEUE))
 		return;
 	q->ring.on = true;
-	q->looks = true;
-	sfc_port_look_below(sch, now);
+	q->needs_refresh = true;
+	sfc_ring_update(sch, now);
 }
 
 /* --- the members of a port.  Context: RTNL --- */
@@ -179,7 +180,7 @@ static void sfc_port_exit(struct Qdisc *sch)
 	sfc_port_reset(sch);
 	q->queue.port = NULL;
 	q->qos.band[0].state = (struct sfc_alg_state){ };
-	sfc_port_look(q);
+	sfc_update_elsewhere(q);
 }
 
 /* Update what depends on configuration and number of queues.  Context: tree locked */
@@ -187,7 +188,7 @@ void sfc_port_tune(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
-	q->looks = q->queue.port || q->ring.on || q->cfg.rate_bps;
+	q->needs_refresh = q->queue.port || q->ring.on || q->cfg.rate_bps;
 	if (!q->queue.port)
 		return;
 	q->queue.grain = max(q->alg.ccthresh / q->queue.port->queues, 1U);
@@ -265,7 +266,7 @@ void sfc_port_reset(struct Qdisc *sch)
 		sfc_port_publish(sch, 0);
 		q->queue.share.demand = 0;
 	}
-	sfc_port_look(q);
+	sfc_update_elsewhere(q);
 }
 
 /* Tree locked */

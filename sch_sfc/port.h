@@ -30,8 +30,8 @@ void sfc_port_update(struct Qdisc *sch, struct sfc_port *port);
 void sfc_port_tune(struct Qdisc *sch);
 void sfc_port_reset(struct Qdisc *sch);
 void sfc_port_departure(struct Qdisc *sch);
-void sfc_port_look_below(struct Qdisc *sch, u64 now);
-void sfc_port_find_ring(struct Qdisc *sch, u64 now);
+void sfc_ring_update(struct Qdisc *sch, u64 now);
+void sfc_ring_try_enable(struct Qdisc *sch, u64 now);
 void sfc_port_stats(struct Qdisc *sch, struct tc_sfc_xstats *st);
 
 void sfc_port_publish(struct Qdisc *sch, u32 backlog);
@@ -53,7 +53,7 @@ static inline struct Qdisc *sfc_port_root(const struct Qdisc *sch)
 }
 
 /* Read the backlog of the other queues and the device, which sfc_backlog() then includes. */
-static inline void sfc_port_look(struct sfc_sched *q)
+static inline void sfc_update_elsewhere(struct sfc_sched *q)
 {
 	q->elsewhere_bytes = q->ring.bytes;
 	if (q->queue.port)

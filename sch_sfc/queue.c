@@ -7,7 +7,7 @@
 #include <linux/rtnetlink.h>
 
 #include "backlog.h"
-#include "memory.h"
+#include "buffer.h"
 #include "port.h"
 #include "queue.h"
 
@@ -40,8 +40,9 @@ bool sfc_queue_has_room(struct Qdisc *sch, unsigned int band, const struct sk_bu
 	if (b->bytes && sfc_qos_fill(&q->qos, band) + len > b->limit)
 		return false;
 	/* the account of the buffer has no packets that the device has taken */
-	if (q->mem && !sfc_memory_has_room(q, band, sch->qstats.backlog + q->elsewhere_bytes -
-						    q->ring.bytes, len)) {
+	if (q->sw_buffer &&
+	    !sfc_buffer_has_room(q, band, sch->qstats.backlog + q->elsewhere_bytes - q->ring.bytes,
+				 len)) {
 		q->stats.drop_buffer++;
 		return false;
 	}
@@ -91,8 +92,8 @@ static __always_inline struct sk_buff *sfc_queue_remove_from(struct Qdisc *sch, 
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;
 		q->memory_used -= sfc_skb_cb(skb)->memory;
-		if (q->mem)
-			sfc_memory_leave(q, skb);
+		if (q->sw_buffer)
+			sfc_buffer_leave(q, skb);
 	}
 	return skb;
 }
@@ -246,7 +247,7 @@ static noinline u64 sfc_departure_ns(struct Qdisc *sch)
 			      q->pause.qth_out != SFC_QUEUE_NEVER))
 		sfc_port_departure(sch);
 	if (q->ring.on && q->pause.qth_out != SFC_QUEUE_NEVER)
-		sfc_port_look_below(sch, ktime_get_ns());
+		sfc_ring_update(sch, ktime_get_ns());
 	if (!q->cfg.rate_bps || !sch->q.qlen)
 		return 0;
 	now = ktime_get_ns();
@@ -295,7 +296,7 @@ static noinline struct sk_buff *sfc_depart(struct Qdisc *sch)
 	struct sk_buff *skb;
 	u64 now = 0;
 
-	if (q->looks)
+	if (q->needs_refresh)
 		now = sfc_departure_ns(sch);
 	if (now == SFC_NOT_YET) {
 		/* "rate" may have come while packets waited for a CPU */

@@ -86,8 +86,8 @@ struct sfc_sched {
 	u32			memory_used;	/* truesize of what is in @bands */
 	u32			high_ahead;	/* sent while data waited, less data */
 	enum sfc_wait		wait;
-	/* more than this queue's account: port.c, the shaper */
-	bool			looks;
+	/* shared port, byte queue limits or shaper: sfc_refresh_backlog(), sfc_departure_ns() */
+	bool			needs_refresh;
 	bool			foreign;	/* sfc_iif(); written under RTNL */
 	struct sfc_qos		qos;
 	struct sfc_alg_cfg	alg;
@@ -108,8 +108,8 @@ struct sfc_sched {
 	struct rnd_state	prng;		/* srcprob */
 	struct sfc_cache	*cache;		/* of the namespace, or NULL */
 
-	/* the switch's memory */
-	struct sfc_memory	*mem;		/* of the namespace, or NULL: "buffer", "pfc" */
+	/* the switch's packet buffer */
+	struct sfc_buffer	*sw_buffer;	/* of the namespace, or NULL: "buffer", "pfc" */
 	struct sfc_pfc		*pfc;		/* of the device, or NULL */
 	struct sfc_pfc		*pfc_joined;	/* that device; RTNL */
 	struct sfc_pfc_watch	pfc_watch[SFC_BANDS];
@@ -170,8 +170,8 @@ static inline int sfc_iif(const struct sfc_sched *q, const struct sk_buff *skb)
 
 #define SFC_PFC_MAX	255	/* devices with pfc in a namespace: sfc_skb_cb.ingress */
 
-/* What the ports of a namespace have in common for "buffer" and "pfc": memory.c */
-struct sfc_memory {
+/* What the ports of a namespace have in common for "buffer" and "pfc": buffer.c */
+struct sfc_buffer {
 	u32			grain;		/* bytes that the account of each may be off */
 	/* bytes, of all: the sum of what they published */
 	atomic_t		used ____cacheline_aligned_in_smp;
@@ -188,19 +188,19 @@ struct sfc_switch {
 	struct xarray		edges;	/* devices with an sfc marked "edge", by ifindex */
 	struct list_head	holds;	/* every sfc_hold; RTNL, read under RCU */
 	siphash_key_t		hold_key;	/* of the hashes of their flows */
-	struct sfc_memory	mem;
+	struct sfc_buffer	buffer;
 	/* clock in messages to other switches: random name, new whenever the switch starts, ... */
 	u32			clock;
 	u64			ahead_ns;	/* ... and secret offset: hides when that was */
 };
 
 /* switch.c */
-extern unsigned int sfc_switch_id;
+extern unsigned int sfc_net_id;
 
 struct sfc_switch *sfc_switch_of(const struct net *net);
 void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
-void sfc_switch_settle_edge(struct Qdisc *sch);
-bool sfc_switch_find_foreign(struct Qdisc *sch);
+void sfc_switch_update_edge(struct Qdisc *sch);
+bool sfc_switch_update_foreign(struct Qdisc *sch);
 void sfc_switch_forget_foreign(struct Qdisc *sch, bool *waited);
 
 /* Of a port */

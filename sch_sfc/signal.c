@@ -59,7 +59,7 @@ static bool sfc_is_host6(const void *addr)
 }
 
 /* As RFC 1122 section 3.2.2 says of ICMP errors: never to, nor because of, more than one host. */
-bool sfc_flow_has_answer(const struct sfc_flow *f)
+bool sfc_flow_may_be_answered(const struct sfc_flow *f)
 {
 	if (f->family == 4)
 		return f->saddr[0] != f->daddr[0] &&
@@ -80,7 +80,7 @@ static bool sfc_reply_init(struct Qdisc *sch, const struct sk_buff *skb,
 		r->l2_len = pkt->l3_off;
 	}
 	r->quote_len = pkt->l4_off - pkt->l3_off + BOLT_CTL_L4_QUOTE;
-	if (r->quote_len > BOLT_CTL_QUOTE_MAX || !sfc_flow_has_answer(&pkt->flow))
+	if (r->quote_len > BOLT_CTL_QUOTE_MAX || !sfc_flow_may_be_answered(&pkt->flow))
 		return false;
 
 	r->flow = pkt->flow;
@@ -283,8 +283,8 @@ sfc_reply_build(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_p
 /* --- the answer --- */
 
 static __always_inline enum sfc_signal_verdict
-sfc_answer(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-	   struct bolt_msg *msg, u64 now)
+sfc_reply_send(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+	       struct bolt_msg *msg, u64 now)
 {
 	struct net_device *dev = qdisc_dev(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
@@ -327,8 +327,8 @@ sfc_answer(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *p
  * A full input queue or a lack of memory must not delay the data; messages not sent are counted.
  * Context: qdisc locked, BH off
  */
-enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
-				   const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now)
+enum sfc_signal_verdict sfc_send_msg(struct Qdisc *sch, const struct sk_buff *skb,
+				     const struct sfc_pkt *pkt, struct bolt_msg *msg, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	enum sfc_signal_verdict verdict;
@@ -343,9 +343,9 @@ enum sfc_signal_verdict sfc_signal(struct Qdisc *sch, const struct sk_buff *skb,
 		msg->sent_ns = now + sw->ahead_ns;
 		msg->clock = sw->clock;
 	}
-	if (q->cfg.tagged)
+	if (q->cfg.has_tagkey)
 		msg->flags |= BOLT_CTL_F_TAGGED;
-	verdict = sfc_answer(sch, skb, pkt, msg, now);
+	verdict = sfc_reply_send(sch, skb, pkt, msg, now);
 	if (unlikely(verdict != SFC_SIGNAL_SENT)) {
 		u64 *const unsent[] = {
 			[SFC_SIGNAL_LIMITED] = &q->stats.msg_limited,
@@ -374,7 +374,7 @@ bool sfc_send_src(struct Qdisc *sch, const struct sk_buff *skb,
 	};
 	enum sfc_signal_verdict verdict;
 
-	verdict = sfc_signal(sch, skb, pkt, &msg, now);		/* line 9 */
+	verdict = sfc_send_msg(sch, skb, pkt, &msg, now);	/* line 9 */
 	trace_sfc_src(sch, pkt, &msg, verdict);
 	if (verdict != SFC_SIGNAL_SENT)
 		return false;

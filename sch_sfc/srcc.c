@@ -16,7 +16,7 @@
 
 #include <bolt_msg.h>
 #include "backlog.h"
-#include "memory.h"
+#include "buffer.h"
 #include "trace.h"
 
 /* Links between this switch and the sender; 0: it is the sender */
@@ -49,12 +49,12 @@ static void sfc_srcc_count_ports(struct sfc_sched *q, u64 now)
 	s->counted_ns = now;
 	s->ports = 0;
 	WRITE_ONCE(q->pfc->used_ns, now);
-	for (i = 1; i <= SFC_PFC_MAX && (port = READ_ONCE(q->mem->pfc[i])); i++)
+	for (i = 1; i <= SFC_PFC_MAX && (port = READ_ONCE(q->sw_buffer->pfc[i])); i++)
 		s->ports += sfc_srcc_is_recent(READ_ONCE(port->used_ns), cfg, now);
 }
 
-static void sfc_srcc_tell(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-			  struct sfc_srcc_flow *f, u32 queue, u64 now)
+static void sfc_send_cnm(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+			 struct sfc_srcc_flow *f, u32 queue, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct bolt_msg msg = {
@@ -69,7 +69,7 @@ static void sfc_srcc_tell(struct Qdisc *sch, const struct sk_buff *skb, const st
 		q->stats.cnm_suppressed++;
 		return;
 	}
-	verdict = sfc_signal(sch, skb, pkt, &msg, now);
+	verdict = sfc_send_msg(sch, skb, pkt, &msg, now);
 	trace_sfc_cnm(sch, pkt, &msg, verdict);
 	if (verdict != SFC_SIGNAL_SENT)
 		return;
@@ -97,7 +97,7 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 	sfc_srcc_measure(q->srcc, cfg, queue, now);
 	sfc_srcc_count_ports(q, now);
 	q->stats.srcc_flows = sfc_srcc_count(q->srcc);
-	ingress = sfc_memory_ingress(sch, skb);
+	ingress = sfc_pfc_ingress(sch, skb);
 	if (!ingress || !(READ_ONCE(ingress->cfg.prios) & BIT(prio)))
 		return;
 	q->stats.srcc_qth = sfc_srcc_threshold(q->srcc, cfg, &q->alg.rate,
@@ -110,6 +110,6 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 	} else if (!sfc_srcc_is_recent(last_ns, cfg, now)) {
 		q->stats.cnm_unshared++;
 	} else if (pkt->flow.proto == IPPROTO_TCP) {
-		sfc_srcc_tell(sch, skb, pkt, f, queue, now);
+		sfc_send_cnm(sch, skb, pkt, f, queue, now);
 	}
 }

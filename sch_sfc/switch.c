@@ -13,11 +13,11 @@
 
 #include "port.h"
 
-unsigned int sfc_switch_id __read_mostly;
+unsigned int sfc_net_id __read_mostly;
 
 struct sfc_switch *sfc_switch_of(const struct net *net)
 {
-	return net_generic(net, sfc_switch_id);
+	return net_generic(net, sfc_net_id);
 }
 
 /* What @xa has for the device with @ifindex, or for the one below that VLAN, or NULL.  RCU */
@@ -49,7 +49,7 @@ static int sfc_switch_is_foreign(struct net_device *upper, struct netdev_nested_
  * Is a device on top of the port, a VLAN or macvlan, another namespace's?  See sfc_iif().  Returns
  * true if none is any more: sfc_switch_forget_foreign() has to follow.  RTNL
  */
-bool sfc_switch_find_foreign(struct Qdisc *sch)
+bool sfc_switch_update_foreign(struct Qdisc *sch)
 {
 	struct netdev_nested_priv port = { .data = qdisc_dev(sch) };
 	struct sfc_sched *q = qdisc_priv(sch);
@@ -77,7 +77,7 @@ void sfc_switch_forget_foreign(struct Qdisc *sch, bool *waited)
 	struct sk_buff *skb;
 	int band;
 
-	if (!sfc_switch_find_foreign(sch))
+	if (!sfc_switch_update_foreign(sch))
 		return;
 	if (!*waited)
 		synchronize_net();
@@ -91,7 +91,7 @@ void sfc_switch_forget_foreign(struct Qdisc *sch, bool *waited)
 }
 
 /* Unless some sfc on it is marked "edge", the port's device is none any more.  RTNL */
-void sfc_switch_settle_edge(struct Qdisc *sch)
+void sfc_switch_update_edge(struct Qdisc *sch)
 {
 	const struct sfc_sched *q;
 

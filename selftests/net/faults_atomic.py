@@ -110,7 +110,7 @@ def src():
     for pages, each in ((False, 1), (True, 2)):
         before = r.stats("r2")
         # of pages, eight at once and then a single one
-        with Failing("sfc_signal", 5 * each, pages=pages) as f:
+        with Failing("sfc_send_msg", 5 * each, pages=pages) as f:
             inject(r, words)
             f.all_failed("SRC")
         r.drained()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory of a switch: "buffer", which its ports share, and "pfc", for which what waits is
- * counted by who sent it.
+ * The packet buffer of a switch: its ports share it ("buffer"), and for "pfc" the bytes that wait
+ * are counted by ingress device and priority.
  *
  *	packet joins a queue ---> what this port holds ----> all ports, in grains	buffer
  *	             leaves  ---> bytes of its ingress and priority ---> pfc.c		pfc
@@ -18,39 +18,39 @@
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 
-#include "memory.h"
+#include "buffer.h"
 #include "port.h"
 
 /* What the port holds has changed by @bytes. */
 static void sfc_buffer_change(struct sfc_sched *q, u32 bytes)
 {
-	struct sfc_memory *mem = q->mem;
+	struct sfc_buffer *buf = q->sw_buffer;
 	u32 used;
 
 	if (!q->buffer.size)
 		return;
 	q->buffer.bytes += bytes;
-	if (!sfc_news(q->buffer.bytes, q->buffer.published, READ_ONCE(mem->grain)))
+	if (!sfc_news(q->buffer.bytes, q->buffer.published, READ_ONCE(buf->grain)))
 		return;
-	used = atomic_add_return(q->buffer.bytes - q->buffer.published, &mem->used);
+	used = atomic_add_return(q->buffer.bytes - q->buffer.published, &buf->used);
 	q->buffer.published = q->buffer.bytes;
 	/* the account may be less than nothing by its error */
-	if ((s32)used > (s32)READ_ONCE(mem->peak))
-		WRITE_ONCE(mem->peak, used);
+	if ((s32)used > (s32)READ_ONCE(buf->peak))
+		WRITE_ONCE(buf->peak, used);
 }
 
-static u32 sfc_buffer_used(const struct sfc_memory *mem)
+static u32 sfc_buffer_used(const struct sfc_buffer *buf)
 {
-	return max(atomic_read(&mem->used), 0);
+	return max(atomic_read(&buf->used), 0);
 }
 
 /*
  * Of its port's share of the buffer, the high band may use half.  A packet that finds nothing
  * waiting has room in the port's share.
  */
-bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len)
+bool sfc_buffer_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len)
 {
-	u32 used = sfc_buffer_used(q->mem);
+	u32 used = sfc_buffer_used(q->sw_buffer);
 	u64 limit;
 
 	if (!q->buffer.size)
@@ -66,14 +66,14 @@ bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backl
 }
 
 /* By which device with "pfc" a packet came in, or NULL */
-struct sfc_pfc *sfc_memory_ingress(struct Qdisc *sch, const struct sk_buff *skb)
+struct sfc_pfc *sfc_pfc_ingress(struct Qdisc *sch, const struct sk_buff *skb)
 {
-	return sfc_switch_find(&sfc_switch_of_port(sch)->mem.devices, dev_net(qdisc_dev(sch)),
+	return sfc_switch_find(&sfc_switch_of_port(sch)->buffer.devices, dev_net(qdisc_dev(sch)),
 			       sfc_iif(qdisc_priv(sch), skb));
 }
 
-/* sfc_memory_join(): the port is in a buffer, or the packet came in by some device */
-void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb)
+/* sfc_buffer_join(): the port is in a buffer, or the packet came in by some device */
+void sfc_buffer_add(struct Qdisc *sch, struct sk_buff *skb)
 {
 	u32 len = qdisc_pkt_len(skb), bytes;
 	u8 prio = sfc_skb_cb(skb)->prio;
@@ -81,7 +81,7 @@ void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb)
 
 	sfc_buffer_change(qdisc_priv(sch), len);
 	if (prio != SFC_PFC_NO_PRIO)
-		pfc = sfc_memory_ingress(sch, skb);
+		pfc = sfc_pfc_ingress(sch, skb);
 	if (!pfc)
 		return;
 	sfc_skb_cb(skb)->ingress = pfc->slot;
@@ -94,10 +94,10 @@ void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb)
 		tasklet_schedule(&pfc->task);
 }
 
-/* sfc_memory_leave(): one that sfc_memory_add() has counted */
-void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb)
+/* sfc_buffer_leave(): one that sfc_buffer_add() has counted */
+void sfc_buffer_remove(struct sfc_sched *q, const struct sk_buff *skb)
 {
-	struct sfc_pfc *pfc = q->mem->pfc[sfc_skb_cb(skb)->ingress];
+	struct sfc_pfc *pfc = q->sw_buffer->pfc[sfc_skb_cb(skb)->ingress];
 	u8 prio = sfc_skb_cb(skb)->prio;
 	u32 len = qdisc_pkt_len(skb), bytes;
 
@@ -110,7 +110,7 @@ void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb)
 }
 
 /* Count all queued packets, or uncount them if !@in.  Context: tree locked */
-static void sfc_memory_recount(struct Qdisc *sch, bool in)
+static void sfc_buffer_recount(struct Qdisc *sch, bool in)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_pkt pkt;
@@ -120,17 +120,17 @@ static void sfc_memory_recount(struct Qdisc *sch, bool in)
 	for (band = 0; band < SFC_BANDS; band++)
 		for (skb = q->bands[band].head; skb; skb = skb->next) {
 			if (!in) {
-				sfc_memory_leave(q, skb);
+				sfc_buffer_leave(q, skb);
 				continue;
 			}
 			sfc_parse(skb, q->cfg.port, &pkt);
 			pkt.band = band;
-			sfc_memory_join(sch, skb, &pkt);
+			sfc_buffer_join(sch, skb, &pkt);
 		}
 }
 
-/* Some port still has packets that came in by the device that had this place. */
-static bool sfc_memory_counts(const struct sfc_pfc *pfc)
+/* Some port still has packets that came in by the device that had this slot. */
+static bool sfc_pfc_has_bytes(const struct sfc_pfc *pfc)
 {
 	int prio;
 
@@ -140,42 +140,42 @@ static bool sfc_memory_counts(const struct sfc_pfc *pfc)
 	return false;
 }
 
-/* The place that the device has left, or one that another has, with all its packets; 0: none */
-static int sfc_memory_find_place(const struct sfc_memory *mem, int ifindex)
+/* The slot that the device has left, or one that another has, with all its packets; 0: none */
+static int sfc_pfc_slot_find(const struct sfc_buffer *buf, int ifindex)
 {
-	int i, place = 0;
+	int i, slot = 0;
 
 	for (i = 1; i <= SFC_PFC_MAX; i++) {
-		const struct sfc_pfc *pfc = mem->pfc[i];
+		const struct sfc_pfc *pfc = buf->pfc[i];
 
 		if (pfc && !pfc->dev && pfc->ifindex == ifindex)
 			return i;
-		if (!place && (!pfc || (!pfc->dev && !sfc_memory_counts(pfc))))
-			place = i;
+		if (!slot && (!pfc || (!pfc->dev && !sfc_pfc_has_bytes(pfc))))
+			slot = i;
 		if (!pfc)
 			break;
 	}
-	return place;
+	return slot;
 }
 
 /*
- * The device's place, before a port with "pfc" is configured: the one that it has, or a free one.
+ * The device's slot, before a port with "pfc" is configured: the one that it has, or a free one.
  * RTNL, may sleep.  Nothing has to be taken back when nothing comes of it.
  */
-int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
+int sfc_pfc_slot_alloc(struct sfc_buffer *buf, const struct net_device *dev)
 {
 	struct sfc_pfc *pfc;
 	int i, err;
 
-	if (xa_load(&mem->devices, dev->ifindex))
+	if (xa_load(&buf->devices, dev->ifindex))
 		return 0;
-	i = sfc_memory_find_place(mem, dev->ifindex);
+	i = sfc_pfc_slot_find(buf, dev->ifindex);
 	if (!i)
 		return -ENOSPC;
-	pfc = mem->pfc[i];
+	pfc = buf->pfc[i];
 	if (pfc) {
 		/* one that was prepared, and never came to be configured */
-		xa_erase(&mem->devices, pfc->ifindex);
+		xa_erase(&buf->devices, pfc->ifindex);
 	} else {
 		pfc = kzalloc(sizeof(*pfc), GFP_KERNEL);
 		if (!pfc)
@@ -183,56 +183,56 @@ int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev)
 		sfc_pfc_init(pfc);
 		pfc->slot = i;
 		/* sfc_srcc_count_ports() reads it from here */
-		smp_store_release(&mem->pfc[i], pfc);
+		smp_store_release(&buf->pfc[i], pfc);
 	}
 	pfc->ifindex = dev->ifindex;
-	err = xa_err(xa_store(&mem->devices, dev->ifindex, pfc, GFP_KERNEL));
+	err = xa_err(xa_store(&buf->devices, dev->ifindex, pfc, GFP_KERNEL));
 	if (err)
 		pfc->ifindex = 0;
 	return err;
 }
 
 /* By the ports that there are, and the smallest buffer that one of them has.  RTNL. */
-static void sfc_memory_set_grain(struct sfc_memory *mem)
+static void sfc_buffer_set_grain(struct sfc_buffer *buf)
 {
 	u32 size = U32_MAX, ports = 0;
 	struct sfc_sched *q;
 
 	list_for_each_entry(q, &sfc_list, list)
-		if (q->mem == mem && q->buffer.size) {
+		if (q->sw_buffer == buf && q->buffer.size) {
 			size = min(size, q->buffer.size);
 			ports++;
 		}
-	WRITE_ONCE(mem->grain, sfc_buffer_grain(size, ports));
+	WRITE_ONCE(buf->grain, sfc_buffer_grain(size, ports));
 }
 
 /*
  * The port's configuration is about to become @cfg; NULL: it is none any more.  Tree locked, RTNL.
  */
-void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
+void sfc_buffer_set(struct Qdisc *sch, const struct sfc_config *cfg)
 {
-	struct sfc_memory *mem = &sfc_switch_of_port(sch)->mem;
+	struct sfc_buffer *buf = &sfc_switch_of_port(sch)->buffer;
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 buffer = cfg ? cfg->buffer : 0;
 	bool shares = buffer || q->buffer.size;
 	bool pfc = cfg && cfg->pfc.prios;
-	bool anew = !q->mem != !(buffer || pfc);
+	bool anew = !q->sw_buffer != !(buffer || pfc);
 
 	/* other CPUs use both accounts meanwhile: what is counted, and stays so, is not walked */
-	if (q->mem && anew)
-		sfc_memory_recount(sch, false);
+	if (q->sw_buffer && anew)
+		sfc_buffer_recount(sch, false);
 	else if (!buffer)
 		sfc_buffer_change(q, -q->buffer.bytes);
 	q->buffer.size = buffer;
 	q->buffer.alpha = cfg ? cfg->alpha : 0;
-	q->mem = buffer || pfc ? mem : NULL;
+	q->sw_buffer = buffer || pfc ? buf : NULL;
 	if (shares)
-		sfc_memory_set_grain(mem);
-	q->pfc = pfc ? xa_load(&mem->devices, qdisc_dev(sch)->ifindex) : NULL;
+		sfc_buffer_set_grain(buf);
+	q->pfc = pfc ? xa_load(&buf->devices, qdisc_dev(sch)->ifindex) : NULL;
 	if (!pfc)
 		memset(q->pfc_watch, 0, sizeof(q->pfc_watch));
-	if (q->mem && anew)
-		sfc_memory_recount(sch, true);
+	if (q->sw_buffer && anew)
+		sfc_buffer_recount(sch, true);
 	else if (buffer)
 		sfc_buffer_change(q, sfc_qos_until(&q->qos, SFC_BAND_HIGH) - q->buffer.bytes);
 }
@@ -242,7 +242,7 @@ void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg)
  * still there.  A qdisc that the kernel refuses behind its init() is not.  Returns false if none
  * is.  RTNL.
  */
-bool sfc_memory_configure(struct sfc_pfc *pfc)
+bool sfc_pfc_reconfigure(struct sfc_pfc *pfc)
 {
 	struct sfc_pfc_config cfg;
 	struct sfc_sched *q;
@@ -260,10 +260,10 @@ bool sfc_memory_configure(struct sfc_pfc *pfc)
 }
 
 /*
- * Behind sfc_memory_set(), with the tree unlocked: PAUSE frames to the port's neighbour begin, or
+ * Behind sfc_buffer_set(), with the tree unlocked: PAUSE frames to the port's neighbour begin, or
  * end.  RTNL.
  */
-void sfc_memory_settle(struct Qdisc *sch)
+void sfc_pfc_start_or_stop(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_pfc *old = q->pfc_joined;
@@ -272,43 +272,43 @@ void sfc_memory_settle(struct Qdisc *sch)
 		sfc_pfc_begin(q->pfc, qdisc_dev(sch));
 	q->pfc_joined = q->pfc;
 	if (old && old != q->pfc) {
-		if (!sfc_memory_configure(old)) {
-			xa_erase(&sfc_switch_of_port(sch)->mem.devices, old->ifindex);
+		if (!sfc_pfc_reconfigure(old)) {
+			xa_erase(&sfc_switch_of_port(sch)->buffer.devices, old->ifindex);
 			sfc_pfc_end(old);
 		}
 		/* what waited for the end of a pause waits no more */
 		netif_tx_schedule_all(qdisc_dev(sch));
 	}
 	if (q->pfc)
-		sfc_memory_configure(q->pfc);
+		sfc_pfc_reconfigure(q->pfc);
 }
 
 /* The last port of the namespace has gone. */
-void sfc_memory_free(struct sfc_memory *mem)
+void sfc_buffer_free(struct sfc_buffer *buf)
 {
 	int i;
 
-	for (i = 1; i <= SFC_PFC_MAX && mem->pfc[i]; i++) {
+	for (i = 1; i <= SFC_PFC_MAX && buf->pfc[i]; i++) {
 		/* packets that came in by the device schedule it also after sfc_pfc_end() */
-		tasklet_kill(&mem->pfc[i]->task);
-		kfree(mem->pfc[i]);
+		tasklet_kill(&buf->pfc[i]->task);
+		kfree(buf->pfc[i]);
 	}
-	xa_destroy(&mem->devices);
+	xa_destroy(&buf->devices);
 }
 
 /* Tree locked */
-void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
+void sfc_buffer_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
 {
 	struct sfc_pfc *pfc = q->pfc;
-	struct sfc_memory *mem = q->mem;
+	struct sfc_buffer *buf = q->sw_buffer;
 	u64 now;
 	int i;
 
-	if (!mem)
+	if (!buf)
 		return;
 	if (q->buffer.size) {
-		st->buffer_used = sfc_buffer_used(mem);
-		st->buffer_peak = READ_ONCE(mem->peak);
+		st->buffer_used = sfc_buffer_used(buf);
+		st->buffer_peak = READ_ONCE(buf->peak);
 		st->buffer_limit = sfc_buffer_limit(q->buffer.size, st->buffer_used,
 						    q->buffer.alpha);
 	}
@@ -334,5 +334,5 @@ void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
 	st->sfcp_asked = pfc->stats.asked;
 	st->sfcp_refused = pfc->stats.ask_refused;
 	spin_unlock_bh(&pfc->lock);
-	st->pfc_unknown = atomic64_read(&mem->unknown);
+	st->pfc_unknown = atomic64_read(&buf->unknown);
 }

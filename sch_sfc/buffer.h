@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The memory that the ports of a switch share, counted by port and by ingress: memory.c, pfc.c. */
-#ifndef _SFC_MEMORY_H
-#define _SFC_MEMORY_H
+/* The packet buffer that the ports of a switch share, counted by port and by ingress */
+#ifndef _SFC_BUFFER_H
+#define _SFC_BUFFER_H
 
 #include <linux/atomic.h>
 #include <linux/hrtimer.h>
@@ -42,17 +42,17 @@ struct sfc_pfc {
 	struct hrtimer		timer;
 };
 
-/* memory.c */
-int sfc_memory_place(struct sfc_memory *mem, const struct net_device *dev);
-void sfc_memory_set(struct Qdisc *sch, const struct sfc_config *cfg);
-void sfc_memory_settle(struct Qdisc *sch);
-bool sfc_memory_configure(struct sfc_pfc *pfc);
-void sfc_memory_free(struct sfc_memory *mem);
-void sfc_memory_add(struct Qdisc *sch, struct sk_buff *skb);
-void sfc_memory_remove(struct sfc_sched *q, const struct sk_buff *skb);
-bool sfc_memory_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len);
-struct sfc_pfc *sfc_memory_ingress(struct Qdisc *sch, const struct sk_buff *skb);
-void sfc_memory_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st);
+/* buffer.c */
+int sfc_pfc_slot_alloc(struct sfc_buffer *buf, const struct net_device *dev);
+void sfc_buffer_set(struct Qdisc *sch, const struct sfc_config *cfg);
+void sfc_pfc_start_or_stop(struct Qdisc *sch);
+bool sfc_pfc_reconfigure(struct sfc_pfc *pfc);
+void sfc_buffer_free(struct sfc_buffer *buf);
+void sfc_buffer_add(struct Qdisc *sch, struct sk_buff *skb);
+void sfc_buffer_remove(struct sfc_sched *q, const struct sk_buff *skb);
+bool sfc_buffer_has_room(const struct sfc_sched *q, unsigned int band, u32 backlog, u32 len);
+struct sfc_pfc *sfc_pfc_ingress(struct Qdisc *sch, const struct sk_buff *skb);
+void sfc_buffer_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st);
 
 /* pfc.c */
 void sfc_pfc_init(struct sfc_pfc *pfc);
@@ -61,7 +61,7 @@ void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev);
 void sfc_pfc_end(struct sfc_pfc *pfc);
 u32 sfc_pfc_stopped(struct Qdisc *sch);
-bool sfc_pfc_ask(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
+bool sfc_pfc_request(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
 bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u64 now);
 
 /* Of data; what is not IP has the priority that the host gave it */
@@ -71,7 +71,7 @@ static __always_inline u8 sfc_prio_of(const struct sk_buff *skb, const struct sf
 }
 
 /* Store the priority of a packet that was queued, and its ingress, and count it for both. */
-static __always_inline void sfc_memory_join(struct Qdisc *sch, struct sk_buff *skb,
+static __always_inline void sfc_buffer_join(struct Qdisc *sch, struct sk_buff *skb,
 					    const struct sfc_pkt *pkt)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
@@ -80,13 +80,13 @@ static __always_inline void sfc_memory_join(struct Qdisc *sch, struct sk_buff *s
 	cb->prio = pkt->band == SFC_BAND_HIGH ? SFC_PFC_NO_PRIO : sfc_prio_of(skb, pkt);
 	cb->ingress = 0;
 	if (q->buffer.size || sfc_iif(q, skb))
-		sfc_memory_add(sch, skb);
+		sfc_buffer_add(sch, skb);
 }
 
-static inline void sfc_memory_leave(struct sfc_sched *q, const struct sk_buff *skb)
+static inline void sfc_buffer_leave(struct sfc_sched *q, const struct sk_buff *skb)
 {
 	if (q->buffer.size || sfc_skb_cb(skb)->ingress)
-		sfc_memory_remove(q, skb);
+		sfc_buffer_remove(q, skb);
 }
 
-#endif /* _SFC_MEMORY_H */
+#endif /* _SFC_BUFFER_H */
