@@ -33,7 +33,7 @@ static inline u32 sfc_backlog(struct Qdisc *sch)
 	return sfc_backlog_here(sch) + q->elsewhere_bytes;
 }
 
-/* ... for a data band: the bytes in that band, and of the high band those that go before */
+/* The queue for Algorithm 1: of several bands, bytes in @band, and in the high one before them */
 static inline u32 sfc_backlog_of(struct Qdisc *sch, unsigned int band)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);
@@ -43,7 +43,7 @@ static inline u32 sfc_backlog_of(struct Qdisc *sch, unsigned int band)
 	return sfc_backlog(sch);
 }
 
-/* ... for SFC: scaled by the band's share of the link, so that it measures the time to drain */
+/* The queue for SFC: scaled by the band's share of the link, so it measures the time to drain */
 static inline u32 sfc_backlog_drain(struct Qdisc *sch, unsigned int band)
 {
 	const struct sfc_sched *q = qdisc_priv(sch);

@@ -88,7 +88,7 @@ void sfc_buffer_add(struct Qdisc *sch, struct sk_buff *skb)
 	bytes = atomic_add_return(len, &pfc->bytes[prio]);
 	if (bytes > READ_ONCE(pfc->peak))
 		WRITE_ONCE(pfc->peak, bytes);
-	/* who finds the bit set before may have come too late for the task: it looks itself */
+	/* if the bit was set before, the task has sent XOFF, or will: it reads the bytes itself */
 	if (unlikely(bytes > READ_ONCE(pfc->cfg.xoff)) && READ_ONCE(pfc->cfg.prios) & BIT(prio) &&
 	    !test_and_set_bit(prio, &pfc->full))
 		tasklet_schedule(&pfc->task);
@@ -207,7 +207,8 @@ static void sfc_buffer_set_grain(struct sfc_buffer *buf)
 }
 
 /*
- * The port's configuration is about to become @cfg; NULL: it is none any more.  Tree locked, RTNL.
+ * The port's configuration is about to become @cfg; NULL: it is no port any more, and no packet
+ * comes.  RTNL; tree locked unless NULL
  */
 void sfc_buffer_set(struct Qdisc *sch, const struct sfc_config *cfg)
 {

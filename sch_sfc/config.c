@@ -77,7 +77,7 @@ static const char *sfc_config_bands_flaw(const struct sfc_config *cfg)
 	return NULL;
 }
 
-/* ... or else */
+/* Why any other option is invalid, or NULL */
 static const char *sfc_config_flaw(const struct sfc_config *cfg)
 {
 	const u64 rates[] = { cfg->rate_bps, cfg->link_bps, cfg->server_bps };
@@ -116,7 +116,7 @@ static const char *sfc_config_flaw(const struct sfc_config *cfg)
 	return NULL;
 }
 
-/* ... of the switch's memory */
+/* Why buffer, pfc, sfc-p or srcc is invalid, or NULL */
 static const char *sfc_config_buffer_flaw(const struct sfc_config *cfg,
 					  const struct net_device *dev)
 {
@@ -412,7 +412,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sfc_config_set_switch(sch, cfg);
 	sfc_limiter_set(&q->msg_limiter, cfg->msgrate, now);
 	if (cfg->rate_bps != q->cfg.rate_bps) {
-		/* what the old rate has left on the wire may be hours of it */
+		/* it was computed at the old rate, and may be hours ahead */
 		q->next_ns = now;
 		q->next_frac = 0;
 		if (sch->q.qlen)

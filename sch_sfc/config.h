@@ -28,9 +28,9 @@ struct sfc_port;
 /* PFC on a device */
 struct sfc_pfc_config {
 	u32	xoff;		/* bytes of one ingress and priority beyond which it has to pause */
-	u32	xon;		/* ... below which it may resume */
+	u32	xon;		/* bytes below which it may resume */
 	u32	stuck_ns;	/* watchdog: longest pause without a packet sent; 0: off */
-	u32	ignore_ns;	/* ... then PAUSE frames are ignored for so long */
+	u32	ignore_ns;	/* after that, PAUSE frames are ignored for so long */
 	u8	prios;		/* which, a bit each; 0: no PFC */
 	bool	convert;	/* SFC-P; TC_SFC_F_SFCP */
 };
@@ -68,7 +68,7 @@ struct sfc_config {
 	u8			weights[TC_SFC_BANDS_MAX];
 	u8			srcprob[TC_SFC_BANDS_MAX];	/* per cent */
 	u8			dscp[TC_SFC_DSCPS];	/* band of each, from 1; 0: defband */
-	u8			levels[TC_SFC_LEVELS];	/* ... of Bolt's option; 0: by @dscp */
+	u8			levels[TC_SFC_LEVELS];	/* band of each level; 0: by @dscp */
 	u16			port;
 	u8			ttl;
 	bool			memory_given;	/* @memory_limit does not follow @limit */

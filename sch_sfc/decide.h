@@ -80,7 +80,7 @@ static inline void sfc_sm_change(struct sfc_sm *sm, u64 now, s64 change, u32 cap
 		    clamp_t(s64, sm->token + change, -sfc_bytes_to_tokens(floor), top);
 }
 
-/* ... on every packet, of @demand bytes, that wants the link, whose rate is known */
+/* Algorithm 3 on every packet, of @demand bytes, that wants the link, whose rate is known */
 static inline void sfc_sm_update(struct sfc_sm *sm, const struct sfc_rate *r, u64 now,
 				 u32 demand, u32 cap, u32 floor)
 {

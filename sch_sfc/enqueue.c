@@ -26,13 +26,11 @@
 #include "queue.h"
 
 /*
- * Find out whether the packets wait for the link, or for a CPU.  Packets that arrive while another
- * CPU runs the qdisc, with the device's queue open, wait for that CPU, or since 6.19 for the one
- * that enqueues a batch of other CPUs' packets before any is dequeued: this is lock contention, not
- * congestion, and is not signalled.  The backlog counts as the link's as soon as the device's queue
- * is found stopped or a packet was requeued, and from then on until the queue is empty.  A port
- * that shapes, or is the leaf of a qdisc that schedules, always waits for the link.  The paper has
- * no such distinction.
+ * Find out whether the packets wait for the link, or for a CPU: enum sfc_wait.  Packets that arrive
+ * while another CPU runs the qdisc, with the device's queue open, wait for that CPU, or since 6.19
+ * for the one that enqueues a batch of other CPUs' packets before any is dequeued: this is no
+ * congestion, and is not signalled.  A port that shapes, or is the leaf of a qdisc that schedules,
+ * always waits for the link.  The paper has no such distinction.
  */
 static void sfc_update_wait(struct Qdisc *sch, const struct sk_buff *skb, u64 now)
 {
@@ -259,7 +257,7 @@ static __always_inline int sfc_process(struct sk_buff *skb, struct Qdisc *sch,
 		if (ret != NET_XMIT_SUCCESS)
 			return ret;
 	}
-	/* by value: what stays in registers need not be cleared, nor guarded */
+	/* offsets by value: a pointer to @pkt would force it out of registers */
 	if (unlikely(flags != pkt->flags))
 		sfc_mark(q, skb, pkt->l4_off, pkt->opt_off, flags, flags ^ pkt->flags);
 	if (pkt->band == SFC_BAND_HIGH) {
@@ -297,7 +295,7 @@ static __always_inline int sfc_enqueue_one(struct sk_buff *skb, struct Qdisc *sc
 {
 	struct sfc_pkt pkt __uninitialized;	/* stays in registers */
 
-	/* which also finds out whether a backlog is the link's */
+	/* sfc_fastpath_check() also updates q->wait */
 	if (!skb_is_gso(skb) && sfc_fastpath_check(sch, skb, now) && sfc_parse_in_place(skb, &pkt))
 		return sfc_process(skb, sch, &pkt, true, now, to_free);
 	return sfc_process_slow(skb, sch, band, now, to_free);
@@ -385,12 +383,12 @@ static noinline int sfc_enqueue_special(struct sk_buff *skb, struct Qdisc *sch, 
 				skb_shinfo(skb)->gso_type & SKB_GSO_FRAGLIST ||
 				sfc_is_messages(q, skb)))
 		return sfc_enqueue_split(skb, sch, band, now, to_free);
-	/* there is no fast path to find out whether a backlog is the link's */
+	/* there is no sfc_fastpath_check() to do so */
 	sfc_update_wait(sch, skb, now);
 	return sfc_process_slow(skb, sch, band, now, to_free);
 }
 
-/* Before a packet to a port that is one queue of several, reads its device's ring, or shapes */
+/* Before a packet arrives: read the backlog elsewhere, and the clock of an idle shaper. */
 static noinline void sfc_refresh_backlog(struct Qdisc *sch, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);

@@ -197,7 +197,7 @@ static void __net_exit sfc_switch_exit(struct net *net)
 	kvfree(sw->cache);
 }
 
-/* A subsystem: its exit runs after that of the devices, so after the last port has gone. */
+/* A subsystem, so that exit runs after the namespace's devices and their qdiscs have gone */
 static struct pernet_operations sfc_switch_ops = {
 	.init	= sfc_switch_init,
 	.exit	= sfc_switch_exit,

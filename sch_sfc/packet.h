@@ -65,12 +65,12 @@ enum sfc_signal_verdict {
 	SFC_SIGNAL_NOMEM,
 	SFC_SIGNAL_DROPPED,	/* this CPU's input queue is full */
 	SFC_SIGNAL_UNFIT,	/* must not be answered, or is too short, or cannot be quoted */
-	/* of one that passes, and is not remembered */
+	/* of one that passes, and is refused: it is not remembered */
 	SFC_REFUSED_MALFORMED,
 	SFC_REFUSED_FORGED,	/* about somebody else, or without a valid tag */
 	SFC_REFUSED_EDGE,	/* came in by an edge port */
 	SFC_REFUSED_STALE,	/* its pause is over */
-	/* ... and is not refused */
+	/* of one that passes, and is not refused */
 	SFC_MSG_OTHER,		/* no BTS */
 	SFC_MSG_BTS,
 	SFC_MSG_CACHEABLE,	/* one that a switch has tagged as such */
@@ -134,7 +134,7 @@ struct sfc_skb_cb {
 	u8	above[8];	/* sfb, above, reads its own data again when the packet has left */
 	u8	band;		/* where it waits */
 	u8	prio;		/* with "buffer" or "pfc"; SFC_PFC_NO_PRIO in the high band */
-	u8	ingress;	/* ... and slot of the device that it came in by, or 0 */
+	u8	ingress;	/* with "pfc": slot of the device that it came in by, or 0 */
 	u8	answered_words;	/* egress BTS: four bytes of messages about it, from its arrival */
 	u32	memory;		/* its truesize when it was queued */
 	u32	arrival;	/* how many had joined before */

@@ -12,8 +12,8 @@
 #include "packet.h"
 
 /*
- * The packet that nearly all are: TCP right behind an IPv4 header without options or an IPv6 header
- * without extensions, in one piece, with Bolt's option where the stack and tcp_bolt put it, or
+ * The common case: TCP directly behind an IPv4 header without options or an IPv6 header without
+ * extensions, in one piece, with Bolt's option where the stack and tcp_bolt put it, or
  * without.  Fill in what the fast path reads: the option's flags and place, and the band.
  * sfc_parse() would say the same, for four times the instructions.  Returns false if it is another
  * kind of packet, or malformed.
@@ -65,7 +65,7 @@ static __always_inline bool sfc_parse_in_place(const struct sk_buff *skb, struct
 			return false;
 		pkt->opt_off = off + hlen - BOLT_TCPOPT_LEN;
 	}
-	/* DATA may be a lie, which sfc_parse() counts */
+	/* DATA without payload or departure time is malformed, which the slow path counts */
 	if (pkt->flags & BOLT_F_DATA &&
 	    (hlen == tot || !get_unaligned_be32(opt + BOLT_TCPOPT_OFF_TX)))
 		return false;

@@ -260,7 +260,7 @@ u32 sfc_pfc_stopped(struct Qdisc *sch)
 	for (band = 0; band < TC_SFC_BANDS_MAX; band++)
 		if (q->bands[band].head && sfc_pfc_must_wait(sch, band, now, &wake_ns))
 			stopped |= BIT(band);
-	/* what is over, also where none of its packets waited */
+	/* clear what is over, also of a priority of which no packet waits */
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)
 		if (test_bit(prio, &q->pfc->paused) && now >= q->pfc->rx[prio].until_ns)
 			clear_bit(prio, &q->pfc->paused);

@@ -87,7 +87,7 @@ void sfc_qos_update(struct Qdisc *sch, const struct sfc_config *cfg, u32 mtu)
 
 /* --- classes: names for the bands, PARENT:1 and on, without qdiscs of their own --- */
 
-/* These two only for the message, as graft below */
+/* These two only for the message: without them the core refuses, and gives no reason. */
 static int sfc_class_change(struct Qdisc *sch, u32 classid, u32 parent, struct nlattr **tca,
 			    unsigned long *cl, struct netlink_ext_ack *extack)
 {

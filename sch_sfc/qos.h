@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Data bands with weights: which is served next (deficit round robin), and the supply of each.
+ * Data bands: which is served next, by weight (deficit round robin) or by level; their supply
  *
  *	              high: ACKs and control, first within SFC_HIGH_BURST
  *	link <-- { band 1  |----| w_1 }
- *	         { band 2  |----| w_2 }  data, by deficit
+ *	         { band 2  |----| w_2 }  data, by deficit; levels: the first that has a packet
  *	         { ...                }
  *
- * A band is served while its deficit is positive, and charged afterwards; then the next band with a
- * queue gains its quantum.  The heaviest band's quantum is one MTU, not the lightest band's: with
+ * By weight a band is served while its deficit is positive, and charged afterwards; then the next
+ * one gains its quantum.  The heaviest band's quantum is one MTU, not the lightest band's: with
  * quanta of several MTU a band would need several packets in its queue to use its turn, and Bolt
  * keeps queues at two or three packets.  A lighter band may have to wait for several turns.  A band
  * that becomes empty loses its credit, but keeps its debt of less than a packet.
@@ -52,9 +52,9 @@ struct sfc_qos {
 	u8			n;		/* how many */
 	u8			cur;		/* whose turn it is */
 	u8			busy;		/* those of data with a queue, bit 0 is the first */
-	bool			ordered;	/* levels: the first goes first */
-	u8			turn;		/* ... packets while several had some */
-	u32			arrivals;	/* ... that joined while there were several */
+	bool			ordered;	/* levels */
+	u8			turn;		/* levels: packets while several had some */
+	u32			arrivals;	/* packets that joined several bands */
 	u64			strict;		/* bytes that the high band ever took in */
 	struct sfc_qos_band	band[SFC_BANDS];
 };

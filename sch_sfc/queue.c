@@ -316,7 +316,7 @@ static noinline struct sk_buff *sfc_depart(struct Qdisc *sch)
 	return skb;
 }
 
-/* The stack asks once more behind each packet: what finds nothing saves no registers. */
+/* The stack calls it once more after the last packet: that call does without a stack frame. */
 struct sk_buff *sfc_dequeue(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How a packet joins a band; queue.c */
+/* How a packet joins a band; room, and moving or dropping what is queued: queue.c */
 #ifndef _SFC_QUEUE_H
 #define _SFC_QUEUE_H
 

@@ -95,8 +95,8 @@ struct sfc_limiter {
 	u64	last_ns;	/* when */
 };
 
-#define SFC_LIMITER_BURST	32		/* events, or ... */
-#define SFC_LIMITER_BURST_PS	1000000000ULL	/* ... what a ms brings, whichever is more */
+#define SFC_LIMITER_BURST	32		/* events, or what a ms brings if that is more */
+#define SFC_LIMITER_BURST_PS	1000000000ULL	/* a ms */
 #define SFC_LIMITER_IDLE_NS	(1ULL << 36)	/* a gap this long brings any burst */
 
 /* @per_sec: not 0.  The bucket starts full. */

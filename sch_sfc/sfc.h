@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The private areas of the qdisc and of a namespace.  What packets use is written under the qdisc's
- * lock; @cfg under RTNL as well, so that either suffices to read it.  What says RTNL is under that
- * alone.
+ * lock, or when no packet can come any more; @cfg under RTNL as well, so that either suffices to
+ * read it.  What says RTNL is under that alone.
  */
 #ifndef _SFC_H
 #define _SFC_H
@@ -30,7 +30,15 @@
 /* Bytes that the high band may send, while data waits, before they take turns */
 #define SFC_HIGH_BURST		16384
 
-/* What a backlog beyond @uncongested_bytes waits for: sfc_contended() */
+/*
+ * What the queued packets wait for.  A backlog that waits for a CPU is lock contention, and counts
+ * as none.  sfc_update_wait() examines arrivals beyond @uncongested_bytes, and super-packets.
+ *
+ *	BATCH --- dequeue ---> UNKNOWN			(before 6.19 there is no BATCH)
+ *	BATCH, or UNKNOWN while another CPU runs the qdisc --- arrival ---> CPU
+ *	any --- device's queue stopped, packet requeued, held by the shaper or PFC ---> LINK
+ *	any --- dequeue from an empty queue ---> SFC_WAIT_NOTHING
+ */
 enum sfc_wait {
 	SFC_WAIT_BATCH,			/* nothing was dequeued since the queue was empty */
 	SFC_WAIT_UNKNOWN,
@@ -66,8 +74,8 @@ struct sfc_forward {
 		struct dst_entry	*dst;		/* NULL: use reception */
 		unsigned long		refused;	/* when that was found, in jiffies */
 	}			routes[1 << SFC_ROUTE_BITS];
-	struct llist_head	outbox;		/* that wait for the tasklet, newest first ... */
-	u32			waiting;	/* ... at most so many */
+	struct llist_head	outbox;		/* that wait for the tasklet, newest first */
+	u32			waiting;	/* in @outbox, at the most */
 	struct tasklet_struct	task;
 };
 
@@ -95,9 +103,9 @@ struct sfc_sched {
 	const u64		*until_ns;	/* from then on the cache is empty */
 	u32			ecn;		/* CE beyond so many bytes */
 	struct sfc_dre_cfg	dre;
-	u64			next_ns;	/* shaper: when the link is free */
+	u64			next_ns;	/* shaper: the link is free then */
 	u64			next_frac;
-	bool			halted;		/* ... by a PAUSE; nothing has left since */
+	bool			halted;		/* by a PAUSE: nothing has left since */
 	struct sfc_config	cfg;
 
 	/* signals */
@@ -118,8 +126,8 @@ struct sfc_sched {
 	struct {
 		u32		size;		/* 0: this port is not in it */
 		u32		alpha;
-		u32		bytes;		/* that wait here */
-		u32		published;	/* ... as the others see it */
+		u32		bytes;		/* that wait at this port */
+		u32		published;	/* of @bytes: what the other ports see */
 	}			buffer;
 
 	/* rarely */
@@ -189,9 +197,9 @@ struct sfc_switch {
 	struct list_head	holds;	/* every sfc_hold; RTNL, read under RCU */
 	siphash_key_t		hold_key;	/* of the hashes of their flows */
 	struct sfc_buffer	buffer;
-	/* clock in messages to other switches: random name, new whenever the switch starts, ... */
+	/* clock of messages to other switches: random name, new whenever the switch starts, */
 	u32			clock;
-	u64			ahead_ns;	/* ... and secret offset: hides when that was */
+	u64			ahead_ns;	/* and its secret offset: hides when that was */
 };
 
 /* switch.c */

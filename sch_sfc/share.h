@@ -83,7 +83,7 @@ static inline bool sfc_news(u32 bytes, u32 published, u32 grain)
 	return off >= grain || (!bytes && published);
 }
 
-/* ... of queues of a port: an eighth is nothing new */
+/* Must other queues of the port see @backlog?  Not if it is off by less than an eighth. */
 static inline bool sfc_share_news(u32 backlog, u32 published, u32 grain)
 {
 	return sfc_news(backlog, published, max(grain, published >> 3));

@@ -52,7 +52,7 @@ struct sfc_srcc {
 	u32			period;		/* number of the current one */
 	u64			begin_ns;	/* when it began */
 	u32			seen;		/* flows seen in it */
-	u32			before;		/* ... and in the one before */
+	u32			before;		/* flows seen in the one before */
 	u64			sample_ns;	/* when the queue was measured */
 	u32			sample;		/* bytes */
 	u32			growth;		/* by which it grew in @delay_ns before that */

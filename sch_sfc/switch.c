@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One network namespace is one switch: its ports share the pause cache and the incast
- * estimator (cache.c), the set of edge ports, and the list of sfc_hold (hear.c).
- *
- * They are allocated when a port is configured, under RTNL, and freed when the namespace is
- * deleted, after its ports.  So packets use them without a lock or a reference.
+ * One network namespace is one switch: its ports share the pause cache and the incast estimator
+ * (cache.c), the packet buffer and PFC (buffer.c), the set of edge ports, and the list of sfc_hold
+ * (hear.c).  Cache and PFC's slots are allocated when a port is configured, under RTNL, and freed
+ * when the namespace is deleted, after its ports, so packets use them without a lock or a
+ * reference; edges and holds they read under RCU.
  */
 #include <linux/if_vlan.h>
 #include <linux/netdevice.h>
