@@ -171,13 +171,12 @@ struct sfc_decision {
  * block and no more, one packet per RTT.  So save up the gaps of a round trip, but nothing across
  * a gap that means an idle link; 65 us, as the paper takes it (section 4.1).
  */
-static inline u32 sfc_supply_cap(const struct sfc_alg_cfg *cfg,
-				 const struct sfc_alg_state *st,
+static inline u32 sfc_supply_cap(const struct sfc_alg_cfg *cfg, const struct sfc_sm *sm,
 				 const struct sfc_alg_in *in)
 {
 	u32 cap = in->segs * cfg->mtu;
 
-	if (in->now - st->sm.last_ns < SFC_SM_IDLE_NS)
+	if (in->now - sm->last_ns < SFC_SM_IDLE_NS)
 		cap = max(cap, cfg->smcap);
 	return cap;
 }
@@ -218,7 +217,7 @@ static __always_inline void sfc_decide_supply(const struct sfc_alg_cfg *cfg,
 {
 	if (cfg->sm)
 		sfc_sm_update(&st->sm, &cfg->rate, in->now, in->size,
-			      sfc_supply_cap(cfg, st, in), cfg->floor);
+			      sfc_supply_cap(cfg, &st->sm, in), cfg->floor);
 }
 
 /* The rest of Algorithm 1, for every packet before it joins the queue */

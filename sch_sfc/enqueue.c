@@ -94,8 +94,8 @@ static __always_inline void sfc_count_demand(struct sfc_sched *q, unsigned int b
 }
 
 /*
- * Algorithm 1.  Each band of data has its own tokens; what takes the high band is no data.  Of
- * shared PRU tokens, a queue takes some only for an INC that is certain to use them (line 14).
+ * Algorithm 1.  Each band of data has its own tokens; what takes the high band is no data.  A shared
+ * port lends its band the PRU tokens for this packet, all of which sfc_decide() spends (line 14).
  */
 static __always_inline void sfc_decide_packet(struct sfc_sched *q, unsigned int band, bool fast,
 					      const struct sfc_alg_in *in,

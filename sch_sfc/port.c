@@ -66,7 +66,7 @@ void sfc_port_settle(struct sfc_sched *q, u32 segs, u64 now)
 	struct sfc_port *port = q->queue.port;
 
 	spin_lock(&port->lock);
-	sfc_share_settle(&q->queue.share, &q->qos.band[0].state.sm, &port->state, &q->alg, &in);
+	sfc_share_settle(&q->queue.share, &q->qos.band[0].state.sm, &port->sm, &q->alg, &in);
 	spin_unlock(&port->lock);
 	q->queue.writes++;
 }
@@ -282,6 +282,6 @@ void sfc_port_stats(struct Qdisc *sch, struct tc_sfc_xstats *st)
 	st->port_backlog = atomic_read(&port->backlog);
 	spin_lock(&port->lock);
 	st->pru_token = port->pru_token;
-	st->sm_token = sfc_sm_bytes(&port->state.sm);
+	st->sm_token = sfc_sm_bytes(&port->sm);
 	spin_unlock(&port->lock);
 }

@@ -19,7 +19,7 @@ struct sfc_port {
 
 	/* once per batch */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
-	struct sfc_alg_state	state;		/* supply; under @lock.  Its pru_token rests */
+	struct sfc_sm		sm;		/* supply; under @lock */
 };
 
 /* Every sfc of all namespaces; RTNL */

@@ -54,23 +54,23 @@ static inline bool sfc_share_add(struct sfc_share *s, u32 size, u64 now)
 }
 
 /*
- * Give back, update, take.  @port is the port's state, locked; the rate is known; the packet's size
+ * Give back, update, take.  @port is the port's supply, locked; the rate is known; the packet's size
  * is in @s->demand already.  Another CPU may have settled with a later clock: time does not go
  * back.
  */
 static inline void sfc_share_settle(struct sfc_share *s, struct sfc_sm *own,
-				    struct sfc_alg_state *port, const struct sfc_alg_cfg *cfg,
+				    struct sfc_sm *port, const struct sfc_alg_cfg *cfg,
 				    const struct sfc_alg_in *in)
 {
 	s64 most = sfc_bytes_to_tokens(s->batch + in->segs * cfg->mtu);
 	struct sfc_alg_in at = *in;
 
-	at.now = max(in->now, port->sm.last_ns);
-	port->sm.token += own->token;
-	sfc_sm_update(&port->sm, &cfg->rate, at.now, s->demand, sfc_supply_cap(cfg, port, &at),
+	at.now = max(in->now, port->last_ns);
+	port->token += own->token;
+	sfc_sm_update(port, &cfg->rate, at.now, s->demand, sfc_supply_cap(cfg, port, &at),
 		      cfg->floor);
-	own->token = clamp_t(s64, port->sm.token, 0, most);
-	port->sm.token -= own->token;
+	own->token = clamp_t(s64, port->token, 0, most);
+	port->token -= own->token;
 	s->demand = 0;
 	s->settled_ns = in->now;
 }

@@ -138,7 +138,7 @@ static void share(struct input *in)
 	struct sfc_alg_cfg c = port_any(in);
 	struct sfc_share part[QUEUES] = { };
 	struct sfc_sm own[QUEUES] = { };
-	struct sfc_alg_state port = { };
+	struct sfc_sm port = { };
 	struct sfc_alg_in p = { };
 	s128 was, most, cap, brought;
 	unsigned int i, k;
@@ -153,17 +153,17 @@ static void share(struct input *in)
 		if (!sfc_share_add(&part[k], p.size, p.now)) {
 			CHECK(part[k].demand < part[k].batch);
 		} else {
-			at = max(p.now, port.sm.last_ns) - port.sm.last_ns;
+			at = max(p.now, port.last_ns) - port.last_ns;
 			cap = (s128)1024 * max((u64)p.segs * c.mtu,
 					       at < SFC_SM_IDLE_NS ? c.smcap : 0);
 			brought = at < SFC_IDLE_NS ? exact_supply(&c.rate, at) : cap;
-			was = (s128)own[k].token + port.sm.token;
+			was = (s128)own[k].token + port.token;
 			sfc_share_settle(&part[k], &own[k], &port, &c, &p);
 			most = (s128)1024 * ((u64)part[k].batch + (u64)p.segs * c.mtu);
 			CHECK(own[k].token >= 0 && own[k].token <= most);
-			CHECK(own[k].token + port.sm.token <= cap);
-			CHECK(own[k].token + port.sm.token <= max(was, (s128)0) + brought + 2);
-			CHECK(port.sm.token >= -(s128)c.floor * 1024);
+			CHECK(own[k].token + port.token <= cap);
+			CHECK(own[k].token + port.token <= max(was, (s128)0) + brought + 2);
+			CHECK(port.token >= -(s128)c.floor * 1024);
 			CHECK(!part[k].demand && part[k].settled_ns == p.now);
 		}
 		if (sfc_wants_grant(&p))

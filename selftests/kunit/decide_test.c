@@ -270,10 +270,10 @@ static void sfc_supply_cap_test(struct kunit *test)
 {
 	const struct cap_case *c = test->param_value;
 	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = c->smcap };
-	struct sfc_alg_state st = { .sm.last_ns = 500 };
+	struct sfc_sm sm = { .last_ns = 500 };
 	struct sfc_alg_in in = { .now = 500 + c->gap, .segs = c->segs };
 
-	KUNIT_EXPECT_EQ(test, sfc_supply_cap(&cfg, &st, &in), c->want);
+	KUNIT_EXPECT_EQ(test, sfc_supply_cap(&cfg, &sm, &in), c->want);
 }
 
 static struct kunit_case sfc_decide_cases[] = {

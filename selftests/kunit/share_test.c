@@ -40,7 +40,7 @@ static void sfc_share_bound_test(struct kunit *test)
 {
 	const struct share_case *c = test->param_value;
 	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = c->smcap, .floor = 16 << 20, .sm = true };
-	struct sfc_alg_state own[QUEUES] = { }, port = { }, one = { };
+	struct sfc_sm own[QUEUES] = { }, port = { }, one = { };
 	u64 begin = 1000000, now = begin, demand = 0, given = 0, alone = 0;
 	struct sfc_share share[QUEUES] = { };
 	struct rnd_state rnd;
@@ -49,8 +49,8 @@ static void sfc_share_bound_test(struct kunit *test)
 
 	prandom_seed_state(&rnd, 1);
 	sfc_rate_set(&cfg.rate, c->rate);
-	port.sm.last_ns = begin;
-	one.sm.last_ns = begin;
+	port.last_ns = begin;
+	one.last_ns = begin;
 	for (i = 0; i < QUEUES; i++)
 		share[i].batch = sfc_share_batch(&cfg, QUEUES);
 
@@ -64,16 +64,16 @@ static void sfc_share_bound_test(struct kunit *test)
 		i = prandom_u32_state(&rnd) % c->queues;
 		demand += MTU;
 		if (sfc_share_add(&share[i], MTU, in.now)) {
-			sfc_share_settle(&share[i], &own[i].sm, &port, &cfg, &in);
+			sfc_share_settle(&share[i], &own[i], &port, &cfg, &in);
 			settled++;
 		}
-		if (sfc_sm_take(&own[i].sm, MTU))
+		if (sfc_sm_take(&own[i], MTU))
 			given += MTU;
 
 		in.now = now;
-		sfc_sm_update(&one.sm, &cfg.rate, now, MTU, sfc_supply_cap(&cfg, &one, &in),
+		sfc_sm_update(&one, &cfg.rate, now, MTU, sfc_supply_cap(&cfg, &one, &in),
 			      cfg.floor);
-		if (sfc_sm_take(&one.sm, MTU))
+		if (sfc_sm_take(&one, MTU))
 			alone += MTU;
 
 		supply = sfc_supply(&cfg.rate, now - begin) >> SFC_TOKEN_SHIFT;
@@ -101,15 +101,15 @@ static void sfc_share_sparse_test(struct kunit *test)
 	sfc_rate_set(&cfg.rate, 100 * GBPS);
 	for (gap = 1000; gap < 4 * SFC_SM_IDLE_NS; gap += 1000) {
 		struct sfc_share s = { .batch = sfc_share_batch(&cfg, 4), .settled_ns = 1000000 };
-		struct sfc_alg_state own = { }, port = { .sm.last_ns = 1000000 };
+		struct sfc_sm own = { }, port = { .last_ns = 1000000 };
 
 		given = 0;
 		for (now = 1000000 + gap; now <= 1000000 + 200 * gap; now += gap) {
 			struct sfc_alg_in in = { .now = now, .size = MTU, .segs = 1 };
 
 			if (sfc_share_add(&s, MTU, now))
-				sfc_share_settle(&s, &own.sm, &port, &cfg, &in);
-			given += sfc_sm_take(&own.sm, MTU);
+				sfc_share_settle(&s, &own, &port, &cfg, &in);
+			given += sfc_sm_take(&own, MTU);
 		}
 		/* none before the first time */
 		KUNIT_EXPECT_GE_MSG(test, given + SFC_SHARE_OLD_NS / gap, 200, "each %u ns", gap);
@@ -161,26 +161,26 @@ static void sfc_share_settle_test(struct kunit *test)
 	struct sfc_alg_cfg cfg = { .mtu = MTU, .smcap = 100 * MTU, .floor = 1 << 20 };
 	struct sfc_share s = { .batch = 4 * MTU };
 	struct sfc_alg_in in = { .now = 1000, .size = MTU, .segs = 1 };
-	struct sfc_alg_state port = { }, own = { };
+	struct sfc_sm port = { }, own = { };
 
 	sfc_rate_set(&cfg.rate, GBPS);
-	port.sm.last_ns = 1000;
-	port.sm.token = sfc_bytes_to_tokens(50 * MTU);
+	port.last_ns = 1000;
+	port.token = sfc_bytes_to_tokens(50 * MTU);
 	KUNIT_EXPECT_FALSE(test, sfc_share_add(&s, MTU, 1000));
-	sfc_share_settle(&s, &own.sm, &port, &cfg, &in);
-	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&own.sm), 5 * MTU);
-	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&port.sm), 44 * MTU);
+	sfc_share_settle(&s, &own, &port, &cfg, &in);
+	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&own), 5 * MTU);
+	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&port), 44 * MTU);
 	in.segs = 40;
 	KUNIT_EXPECT_TRUE(test, sfc_share_add(&s, 40 * MTU, 1001));
-	sfc_share_settle(&s, &own.sm, &port, &cfg, &in);
-	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&own.sm), 9 * MTU);
-	KUNIT_EXPECT_EQ(test, port.sm.token, 0LL);
+	sfc_share_settle(&s, &own, &port, &cfg, &in);
+	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&own), 9 * MTU);
+	KUNIT_EXPECT_EQ(test, port.token, 0LL);
 	/* a link that was idle has one packet */
 	in.segs = 1;
 	in.now = 1000 + SFC_SM_IDLE_NS;
 	KUNIT_EXPECT_TRUE(test, sfc_share_add(&s, 0, in.now));
-	sfc_share_settle(&s, &own.sm, &port, &cfg, &in);
-	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&own.sm) + sfc_sm_bytes(&port.sm), MTU);
+	sfc_share_settle(&s, &own, &port, &cfg, &in);
+	KUNIT_EXPECT_EQ(test, sfc_sm_bytes(&own) + sfc_sm_bytes(&port), MTU);
 }
 
 static struct kunit_case sfc_share_cases[] = {
