@@ -70,6 +70,7 @@ enum sfc_signal_verdict {
 	SFC_REFUSED_FORGED,	/* about somebody else, or without a valid tag */
 	SFC_REFUSED_EDGE,	/* came in by an edge port */
 	SFC_REFUSED_STALE,	/* its pause is over */
+	SFC_SIGNAL_NONE,	/* tracepoints: the event is about no such message */
 	/* of one that passes, and is not refused */
 	SFC_MSG_OTHER,		/* no BTS */
 	SFC_MSG_BTS,

@@ -101,7 +101,7 @@ static void sfc_send_bts(struct Qdisc *sch, const struct sk_buff *skb,
 	if (q->pause.suppress_ns &&
 	    sfc_suppress_knows(q->suppress, hash, now, now + msg.pause_ns, q->pause.suppress_ns)) {
 		q->stats.bts_suppressed++;
-		trace_sfc_suppressed(sch, pkt, &msg, SFC_SIGNAL_SENT);
+		trace_sfc_suppressed(sch, pkt, &msg, SFC_SIGNAL_NONE);
 		return;
 	}
 
@@ -148,7 +148,7 @@ void sfc_pause_arrival(struct Qdisc *sch, const struct sk_buff *skb,
 		};
 
 		q->stats.cache_hits++;
-		trace_sfc_cache_hit(sch, pkt, &m, SFC_SIGNAL_SENT);
+		trace_sfc_cache_hit(sch, pkt, &m, SFC_SIGNAL_NONE);
 	}
 	/* section 3.4, local_estimate: the pause for the estimated remote queue */
 	if (q->dre.decay)

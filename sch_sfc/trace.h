@@ -21,11 +21,11 @@
 		{ SFC_SIGNAL_NOMEM, "nomem" }, { SFC_SIGNAL_DROPPED, "dropped" }, \
 		{ SFC_SIGNAL_UNFIT, "unfit" }, { SFC_REFUSED_MALFORMED, "malformed" }, \
 		{ SFC_REFUSED_FORGED, "forged" }, { SFC_REFUSED_EDGE, "edge" }, \
-		{ SFC_REFUSED_STALE, "stale" }
+		{ SFC_REFUSED_STALE, "stale" }, { SFC_SIGNAL_NONE, "none" }
 
 /*
  * @msg: the message about @pkt, sent or not; in a hit, its pause; in a refusal, @pkt's own, or NULL
- * if that is malformed.  @verdict: what became of it
+ * if that is malformed.  @verdict: what became of it, enum sfc_signal_verdict
  */
 #define SFC_TRACE_MESSAGE_PROTO						\
 		TP_PROTO(struct Qdisc *sch, const struct sfc_pkt *pkt,	\

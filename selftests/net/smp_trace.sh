@@ -148,11 +148,11 @@ test_cache() {
 	expect "ignored" busywait qdisc_is "$R" r1 cache_ignored 1
 	cp "$tracing/trace" "$tmp/trace"
 	stop_tracing
-	expect_eq "sfc_cache_hit" "$(traced sfc_cache_hit)" 3
+	expect_eq "sfc_cache_hit" "$(traced sfc_cache_hit 'verdict=none')" 3
 	expect_eq "of the flow" "$(traced sfc_cache_hit \
 		"\\[::ffff:$A1\\]:7 > \\[::ffff:$A2\\]:8 proto=6 dscp=10 .* pause_ns=2[0-9]\{9\} ")" 3
 	expect_eq "sfc_bts" "$(traced sfc_bts 'flags=2 verdict=sent')" 1
-	expect_eq "sfc_suppressed" "$(traced sfc_suppressed)" 2
+	expect_eq "sfc_suppressed" "$(traced sfc_suppressed 'verdict=none')" 2
 	expect_eq "sfc_refusal" "$(traced sfc_refusal 'verdict=malformed')" 1
 	expect_eq "forged" "$(traced sfc_refusal 'verdict=forged')" 1
 	expect_eq "from an edge" "$(traced sfc_refusal "\\[::ffff:$A2\\]:12311 .* verdict=edge")" 1
