@@ -62,7 +62,7 @@ void sfc_pfc_begin(struct sfc_pfc *pfc, struct net_device *dev);
 void sfc_pfc_end(struct sfc_pfc *pfc);
 u32 sfc_pfc_stopped(struct Qdisc *sch);
 bool sfc_pfc_request(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now);
-bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u64 now);
+bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left_ns, u64 now);
 
 /* Of data; what is not IP has the priority that the host gave it */
 static __always_inline u8 sfc_prio_of(const struct sk_buff *skb, const struct sfc_pkt *pkt)

@@ -98,11 +98,11 @@ u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now)
 }
 
 /*
- * Line 5: cache and count @m, which a switch has sent.  @left is what the cache then has of its
+ * Line 5: cache and count @m, which a switch has sent.  @left_ns is what the cache then has of its
  * pause, or if it is full, what is left of this one.  Returns false if that is over.
  */
 static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
-			    const struct bolt_msg *m, u64 now, u32 *left)
+			    const struct bolt_msg *m, u64 now, u32 *left_ns)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_switch *sw = sfc_switch_of_port(sch);
@@ -121,7 +121,7 @@ static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
 		write_seqcount_begin(&b->seq);
 		put = sfc_ways_put(b->ways, &key, end_ns, now);
 		write_seqcount_end(&b->seq);
-		*left = put ? sfc_ways_find(b->ways, &key, now) : pause_ns - age_ns;
+		*left_ns = put ? sfc_ways_find(b->ways, &key, now) : pause_ns - age_ns;
 		q->stats.cache_learned += put;
 		q->stats.cache_full += !put;
 		/* torn on 32 bits: a lookup too many or too few, either is harmless */
@@ -132,16 +132,16 @@ static bool sfc_cache_learn(struct Qdisc *sch, const struct sk_buff *skb,
 	return age_ns < pause_ns;
 }
 
-/* Lines 3-6: a control message on its way to a sender.  Returns what sfc_pfc_convert() does. */
-bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		    u64 now)
+/* Lines 3-6: a control message on its way to a sender.  SFC-P: true if a PAUSE frame replaces it */
+bool sfc_cache_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		       u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct net *net = dev_net(qdisc_dev(sch));
 	struct sfc_switch *sw = sfc_switch_of(net);
 	enum sfc_signal_verdict verdict;
 	struct bolt_msg m;
-	u32 left = 0;
+	u32 left_ns = 0;
 
 	verdict = sfc_msg_read(skb, pkt, &q->cfg.switchkey, &m);
 	if (verdict == SFC_MSG_OTHER)
@@ -150,7 +150,7 @@ bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 		if (m.clock == sw->clock || READ_ONCE(q->foreign) ||
 		    sfc_switch_find(&sw->edges, net, skb->skb_iif))
 			verdict = SFC_REFUSED_EDGE;
-		else if (!sfc_cache_learn(sch, skb, &m, now, &left))
+		else if (!sfc_cache_learn(sch, skb, &m, now, &left_ns))
 			verdict = SFC_REFUSED_STALE;
 	}
 	if (verdict < SFC_MSG_OTHER) {
@@ -160,7 +160,8 @@ bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct s
 			q->stats.cache_refused++;
 		trace_sfc_refusal(sch, pkt, verdict == SFC_REFUSED_MALFORMED ? NULL : &m, verdict);
 	}
-	return q->cfg.flags & TC_SFC_F_SFCP && q->pfc && sfc_pfc_convert(q->pfc, &m, left, now);
+	return verdict != SFC_REFUSED_MALFORMED && q->cfg.flags & TC_SFC_F_SFCP && q->pfc &&
+	       sfc_pfc_convert(q->pfc, &m, left_ns, now);
 }
 
 /* Count current pauses, for statistics: reads the whole cache, which may change meanwhile. */

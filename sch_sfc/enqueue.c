@@ -219,7 +219,7 @@ static noinline int sfc_admit(struct sk_buff *skb, struct Qdisc *sch, const stru
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	/* SFC-P: a BTS to a host whose NIC gets a PAUSE frame instead */
-	if (unlikely(pkt->control) && q->cache && sfc_cache_feed(sch, skb, pkt, now)) {
+	if (unlikely(pkt->control) && q->cache && sfc_cache_arrival(sch, skb, pkt, now)) {
 		__qdisc_drop(skb, to_free);
 		return NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
 	}

@@ -138,14 +138,14 @@ bool sfc_pfc_request(struct sfc_pfc *pfc, u8 prio, u64 pause_ns, u64 now)
 }
 
 /*
- * The control message @m is about to leave to a sender.  If the cache believes it, @left is what
- * that has of its pause.  Returns true if a PAUSE frame is sent instead, which is only for what the
+ * The BTS @m is about to leave to a sender.  @left_ns: what the cache has of its pause, if it
+ * believes it, else 0.  Returns true if a PAUSE frame is sent instead, which is only for what the
  * cache believes, because pausing a priority affects all flows of the host: that the destination is
  * paused says nothing of this sender.
  */
-bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left, u64 now)
+bool sfc_pfc_convert(struct sfc_pfc *pfc, const struct bolt_msg *m, u32 left_ns, u64 now)
 {
-	if (left && sfc_pfc_request(pfc, m->dscp >> 3, left, now))
+	if (left_ns && sfc_pfc_request(pfc, m->dscp >> 3, left_ns, now))
 		return true;
 	spin_lock(&pfc->lock);
 	pfc->stats.ask_refused++;

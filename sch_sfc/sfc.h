@@ -220,8 +220,8 @@ static inline struct sfc_switch *sfc_switch_of_port(const struct Qdisc *sch)
 /* cache.c */
 struct sfc_cache *sfc_cache_alloc(void);
 u32 sfc_cache_find(struct sfc_cache *cache, const struct sfc_key *key, u64 now);
-bool sfc_cache_feed(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
-		    u64 now);
+bool sfc_cache_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct sfc_pkt *pkt,
+		       u64 now);
 unsigned int sfc_cache_count(const struct sfc_cache *cache, u64 now);
 u32 sfc_estimate(struct Qdisc *sch, struct sfc_key key, u32 bytes, u64 now);
 

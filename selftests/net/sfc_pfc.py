@@ -666,6 +666,10 @@ def sfc_p_replayed():
             poll(lambda want=want: sum(told()) == sum(want), f"{what}: has passed")
             expect(f"{what}: by PFC, not", told(), want)
         poll(lambda: len(r.one.messages()) == 2, "two go on")
+        refused = r.stats("r1")["cache_refused"]
+        switch.sendto(b"no message", ("192.0.2.1", bolt_ctl.PORT))
+        poll(lambda: r.stats("r1")["cache_refused"] > refused, "malformed: has passed")
+        expect("malformed: is no BTS", told(), (2, 2))
         # for each of more destinations than the cache has room for
         for n in range(1500):
             quote = udp(tos=96)[:16] + struct.pack("!I", 0x0a000000 + n) + udp(tos=96)[20:28]
