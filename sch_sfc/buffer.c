@@ -27,7 +27,7 @@ static void sfc_buffer_change(struct sfc_sched *q, u32 bytes)
 	struct sfc_buffer *buf = q->sw_buffer;
 	u32 used;
 
-	if (!q->buffer.size)
+	if (!q->cfg.buffer)
 		return;
 	q->buffer.bytes += bytes;
 	if (!sfc_news(q->buffer.bytes, q->buffer.published, READ_ONCE(buf->grain)))
@@ -53,11 +53,11 @@ bool sfc_buffer_has_room(const struct sfc_sched *q, unsigned int band, u32 backl
 	u32 used = sfc_buffer_used(q->sw_buffer);
 	u64 limit;
 
-	if (!q->buffer.size)
+	if (!q->cfg.buffer)
 		return true;
-	if (used && used + (u64)len > q->buffer.size)
+	if (used && used + (u64)len > q->cfg.buffer)
 		return false;
-	limit = sfc_buffer_limit(q->buffer.size, used, q->buffer.alpha);
+	limit = sfc_buffer_limit(q->cfg.buffer, used, q->cfg.alpha);
 	if (band == SFC_BAND_HIGH) {
 		backlog = q->qos.band[SFC_BAND_HIGH].bytes;
 		limit /= 2;
@@ -199,23 +199,20 @@ static void sfc_buffer_set_grain(struct sfc_buffer *buf)
 	struct sfc_sched *q;
 
 	list_for_each_entry(q, &sfc_list, list)
-		if (q->sw_buffer == buf && q->buffer.size) {
-			size = min(size, q->buffer.size);
+		if (q->sw_buffer == buf && q->cfg.buffer) {
+			size = min(size, q->cfg.buffer);
 			ports++;
 		}
 	WRITE_ONCE(buf->grain, sfc_buffer_grain(size, ports));
 }
 
-/*
- * The port's configuration is about to become @cfg; NULL: it is no port any more, and no packet
- * comes.  RTNL; tree locked unless NULL
- */
+/* @cfg is about to be the port's, tree locked; NULL: it is none any more, no packet comes.  RTNL */
 void sfc_buffer_set(struct Qdisc *sch, const struct sfc_config *cfg)
 {
 	struct sfc_buffer *buf = &sfc_switch_of_port(sch)->buffer;
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 buffer = cfg ? cfg->buffer : 0;
-	bool shares = buffer || q->buffer.size;
+	bool shares = buffer || q->cfg.buffer;
 	bool pfc = cfg && cfg->pfc.prios;
 	bool anew = !q->sw_buffer != !(buffer || pfc);
 
@@ -224,8 +221,7 @@ void sfc_buffer_set(struct Qdisc *sch, const struct sfc_config *cfg)
 		sfc_buffer_recount(sch, false);
 	else if (!buffer)
 		sfc_buffer_change(q, -q->buffer.bytes);
-	q->buffer.size = buffer;
-	q->buffer.alpha = cfg ? cfg->alpha : 0;
+	q->cfg.buffer = buffer;
 	q->sw_buffer = buffer || pfc ? buf : NULL;
 	if (shares)
 		sfc_buffer_set_grain(buf);
@@ -307,11 +303,10 @@ void sfc_buffer_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
 
 	if (!buf)
 		return;
-	if (q->buffer.size) {
+	if (q->cfg.buffer) {
 		st->buffer_used = sfc_buffer_used(buf);
 		st->buffer_peak = READ_ONCE(buf->peak);
-		st->buffer_limit = sfc_buffer_limit(q->buffer.size, st->buffer_used,
-						    q->buffer.alpha);
+		st->buffer_limit = sfc_buffer_limit(q->cfg.buffer, st->buffer_used, q->cfg.alpha);
 	}
 	if (!pfc)
 		return;

@@ -79,13 +79,13 @@ static __always_inline void sfc_buffer_join(struct Qdisc *sch, struct sk_buff *s
 
 	cb->prio = pkt->band == SFC_BAND_HIGH ? SFC_PFC_NO_PRIO : sfc_prio_of(skb, pkt);
 	cb->ingress = 0;
-	if (q->buffer.size || sfc_iif(q, skb))
+	if (q->cfg.buffer || sfc_iif(q, skb))
 		sfc_buffer_add(sch, skb);
 }
 
 static inline void sfc_buffer_leave(struct sfc_sched *q, const struct sk_buff *skb)
 {
-	if (q->buffer.size || sfc_skb_cb(skb)->ingress)
+	if (q->cfg.buffer || sfc_skb_cb(skb)->ingress)
 		sfc_buffer_remove(q, skb);
 }
 

@@ -291,7 +291,7 @@ static u32 sfc_config_uncongested(const struct sfc_sched *q)
 {
 	u32 bytes = q->qos.band[SFC_BAND_HIGH].limit;
 
-	if (q->dre.decay || sfc_has_bands(q) || q->alg.paper || q->buffer.size ||
+	if (q->dre.decay || sfc_has_bands(q) || q->alg.paper || q->cfg.buffer ||
 	    q->pause.qth_out != SFC_QUEUE_NEVER)
 		return 0;
 	if (q->cfg.flags & TC_SFC_F_BOLT)
@@ -384,17 +384,6 @@ int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 	return 0;
 }
 
-/* What the port uses of the switch with the configuration @cfg.  Context: tree locked */
-static void sfc_config_set_switch(struct Qdisc *sch, const struct sfc_config *cfg)
-{
-	struct sfc_switch *sw = sfc_switch_of_port(sch);
-	struct sfc_sched *q = qdisc_priv(sch);
-
-	q->cache = sfc_config_wants_cache(cfg) ? sw->cache : NULL;
-	sfc_buffer_set(sch, cfg);
-	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? &sw->until_ns : &sfc_never;
-}
-
 /*
  * A new configuration, which has been checked, with what sfc_config_derive() and sfc_port_prepare()
  * made of it.  RTNL, behind sfc_config_prepare().
@@ -402,6 +391,7 @@ static void sfc_config_set_switch(struct Qdisc *sch, const struct sfc_config *cf
 void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 		       const struct sfc_alg_cfg *alg, struct sfc_port *port)
 {
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
 	u64 now = ktime_get_ns();
 	int i;
@@ -409,7 +399,9 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	/* see sfc_list */
 	list_move(&q->list, &sfc_list);
 	sch_tree_lock(sch);
-	sfc_config_set_switch(sch, cfg);
+	q->cache = sfc_config_wants_cache(cfg) ? sw->cache : NULL;
+	q->until_ns = q->cache && !(cfg->flags & TC_SFC_F_EDGE) ? &sw->until_ns : &sfc_never;
+	sfc_buffer_set(sch, cfg);
 	sfc_limiter_set(&q->msg_limiter, cfg->msgrate, now);
 	if (cfg->rate_bps != q->cfg.rate_bps) {
 		/* it was computed at the old rate, and may be hours ahead */

@@ -56,7 +56,7 @@ struct sfc_config {
 	u32			maxpause_ns;
 	u32			ecn;		/* bytes; 0: off */
 	u32			tau_ns;		/* estimator; 0: off */
-	u32			buffer;		/* bytes of the switch; 0: its own limit only */
+	u32			buffer;		/* bytes of the switch; 0: the port is not in it */
 	u32			alpha;		/* of what is free there; 1 / TC_SFC_ALPHA_ONE */
 	u32			srcc;		/* bytes, or enum tc_sfc_srcc; 0: off */
 	u32			srcc_delay_ns;	/* 0: an eighth of @rtt_ns */

@@ -124,8 +124,6 @@ struct sfc_sched {
 	struct sfc_srcc		*srcc;		/* NULL until it is configured */
 	struct sfc_srcc_cfg	srcc_cfg;
 	struct {
-		u32		size;		/* 0: this port is not in it */
-		u32		alpha;
 		u32		bytes;		/* that wait at this port */
 		u32		published;	/* of @bytes: what the other ports see */
 	}			buffer;
