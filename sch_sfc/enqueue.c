@@ -26,9 +26,9 @@
 #include "queue.h"
 
 /*
- * Find out whether the packets wait for the link, or for a CPU: enum sfc_wait.  Packets that arrive
- * while another CPU runs the qdisc, with the device's queue open, wait for that CPU, or since 6.19
- * for the one that enqueues a batch of other CPUs' packets before any is dequeued: this is no
+ * Update q->wait: do packets wait for the link, or a CPU?  Packets that arrive while another CPU
+ * runs the qdisc, with the device's queue open, wait for that CPU, or since 6.19 for the one that
+ * enqueues a batch of other CPUs' packets before any is dequeued: this is lock contention, not
  * congestion, and is not signalled.  A port that shapes, or is the leaf of a qdisc that schedules,
  * always waits for the link.  The paper has no such distinction.
  */
@@ -94,8 +94,8 @@ static __always_inline void sfc_count_demand(struct sfc_sched *q, unsigned int b
 }
 
 /*
- * Algorithm 1.  Each band of data has its own tokens; what takes the high band is no data.  A shared
- * port lends its band the PRU tokens for this packet, all of which sfc_decide() spends (line 14).
+ * Algorithm 1.  Each band of data has its own tokens; what takes the high band is no data.  A port
+ * that is shared lends the band PRU tokens for this packet, if sfc_decide() will spend them all.
  */
 static __always_inline void sfc_decide_packet(struct sfc_sched *q, unsigned int band, bool fast,
 					      const struct sfc_alg_in *in,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The memory of a switch: the limit of a port in a shared buffer, when a neighbour has to pause,
+ * The packet buffer of a switch: the limit of a port that shares it, when a neighbour has to pause,
  * and how long a port obeys a neighbour's PAUSE.
  *
  * Shared buffer (dynamic thresholds, Choudhury and Hahne): a port may hold

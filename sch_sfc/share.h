@@ -54,9 +54,8 @@ static inline bool sfc_share_add(struct sfc_share *s, u32 size, u64 now)
 }
 
 /*
- * Give back, update, take.  @port is the port's supply, locked; the rate is known; the packet's size
- * is in @s->demand already.  Another CPU may have settled with a later clock: time does not go
- * back.
+ * Give back, update, take.  @port is the port's, locked; the rate is known; the packet's size is in
+ * @s->demand already.  Another CPU may have settled with a later clock: time does not go back.
  */
 static inline void sfc_share_settle(struct sfc_share *s, struct sfc_sm *own,
 				    struct sfc_sm *port, const struct sfc_alg_cfg *cfg,

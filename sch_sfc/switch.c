@@ -46,8 +46,8 @@ static int sfc_switch_is_foreign(struct net_device *upper, struct netdev_nested_
 }
 
 /*
- * Is a device on top of the port, a VLAN or macvlan, another namespace's?  See sfc_iif().  Returns
- * true if none is any more: sfc_switch_forget_foreign() has to follow.  RTNL
+ * Set q->foreign, see sfc_iif(), if a device on top of the port, a VLAN or macvlan, is another
+ * namespace's.  Returns true if it may be cleared: sfc_switch_forget_foreign() has to follow.  RTNL
  */
 bool sfc_switch_update_foreign(struct Qdisc *sch)
 {
