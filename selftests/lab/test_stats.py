@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Percentiles, fairness, bins, and the link device's formats."""
 
+import json
 import struct
 import tempfile
 import types
@@ -201,6 +202,18 @@ class Measured(unittest.TestCase):
         link = types.SimpleNamespace(ports={}, queues={})
         for said, marks in (({"marked": 1, "ecn_mark": 2, "ce_mark": 4}, 7), ({"ecn_marked": 8}, 8), ({}, 0)):
             self.assertEqual(results.port_entry(port, link, {(port.node, port.dev): said}, s, None, "", {})["marks"], marks)
+
+    def test_a_qdisc_that_an_event_replaced_has_counted_too(self):
+        events = [f"event.{i}.{k}" for i in range(3) for k in ("at=500us", "do=set", "node=a", 'command="tc qdisc show"')]
+        s, net, _ = context.one(sets=events)
+        raw = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        first, second = ({"kind": kind, "handle": handle, "dev": "b", "root": True} for kind, handle in (("pfifo", "8001:"), ("fq_codel", "1:")))
+        for name, q in (("a-0", first | {"drops": 1, "qlen": 2}), ("a-1", second | {"drops": 4, "qlen": 8, "ecn_mark": 1}),
+                        ("a-2", second | {"drops": 16, "qlen": 32, "ecn_mark": 3}), ("a", first | {"drops": 64, "qlen": 128})):
+            (raw / f"tc-{name}.json").write_text(json.dumps([q, {"kind": "none", "parent": "1:1", "drops": 256}]))
+        (found,) = results.read_qdiscs(raw, s, net).values()
+        self.assertEqual((found["kind"], found["drops"], found["ecn_mark"], found["qlen"]), ("pfifo", 1 + 2 + 16 + 32 + 64, 3, 128))
+        self.assertEqual(results.read_qdiscs(raw, context.one()[0], net)["a", "b"]["drops"], 64)
 
 
 class Fct(unittest.TestCase):

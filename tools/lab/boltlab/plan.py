@@ -46,6 +46,14 @@ SWITCH_SYSCTLS = (
 )
 
 
+LOOK = "tc -s -j qdisc show"
+
+
+def looked_at(s):
+    """Events that may replace a qdisc, whose counters go with it: the guest reads them just before."""
+    return [i for i, e in enumerate(s.event) if e.do == "set" and e.command.split()[0] == "tc"]
+
+
 def sysctl_path(name):
     return "/proc/sys/" + (name if "/" in name else name.replace(".", "/"))
 
@@ -362,7 +370,9 @@ class Plan:
                 command = self._rule(pair, PINNED_TABLE + 2 * i + 1, 20000 - i)
             else:
                 node, command = e.node, e.command
-            self.add("at", node, e.at, command)
+                if i in looked_at(s):
+                    self.add("at", node, e.at, f"tc-{node}-{i}.json", LOOK)
+            self.add("at", node, e.at, "-", command)
             self.commands.append(f"# at {e.at} ns:")
             self.show(node, command)
         for i, f in enumerate(s.fault):
@@ -392,9 +402,10 @@ class Plan:
             self.add("save", "follow.bin", "/proc/lablink_follow")
         self.add("save", "softnet.txt", "/proc/net/softnet_stat")
         self.add("collect", "bolt.txt", "/proc/net/bolt_stat")
-        nodes = self.net.switches + ([] if self.plain_host_qdisc else self.net.hosts)
+        changed = {self.s.event[i].node for i in looked_at(self.s)}
+        nodes = self.net.switches + [h for h in self.net.hosts if h in changed or not self.plain_host_qdisc]
         for node in nodes:
-            self.add("exec", node, f"tc-{node}.json", "tc -s -j qdisc show")
+            self.add("exec", node, f"tc-{node}.json", LOOK)
             self.show(node, "tc -s qdisc show")
         if " bands " in self.switch_qdisc:
             for dev, sw in ((p.dev, sw) for sw in self.net.switches for p in self.net.ports[sw]):

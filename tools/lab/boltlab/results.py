@@ -5,15 +5,17 @@ import dataclasses
 import functools
 import json
 from array import array
+from collections import Counter
 from pathlib import Path
 
-from . import backlog, explain, faults, ideal, lablink, pcap, programs, stats
+from . import backlog, explain, faults, ideal, lablink, pcap, plan, programs, stats
 from .traffic import segment, wire_bytes
 
 # A control message as a qdisc counts it: Ethernet, IP, UDP, its own header, the quoted IP header and 8 bytes. Not in it
 # is what no counter tells: the tag (8), the part for switches (20), quoted IP options
 SRC_BYTES = {4: 14 + 20 + 8 + 20 + 28, 6: 14 + 40 + 8 + 20 + 48}
 BTS_BYTES = {ip: src + 4 for ip, src in SRC_BYTES.items()}
+LEVELS = ("backlog", "qlen", "buffer_used", "buffer_peak")      # of a qdisc, beside counters
 MARK_KEYS = ("marked", "ecn_mark", "ce_mark", "ecn_marked")
 
 
@@ -23,7 +25,7 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
     raw, series = Path(raw), Path(out) / place
     link = lablink.read(raw, net)
     s.duration = link.totals["duration_ns"]     # programs may have ended it before its time
-    qdiscs = read_qdiscs(raw, net)
+    qdiscs = read_qdiscs(raw, s, net)
     flows = read_flows(raw / "flows.txt", traffic)
     started = only_started(traffic, flows)
     for f, bounds in zip(flows, ideal.slowdowns(s, net, started)):
@@ -205,17 +207,22 @@ def read_flows(path, traffic):
     return flows
 
 
-def read_qdiscs(raw, net):
-    """{(node, dev): the root qdisc's JSON}."""
-    result = {}
+def read_qdiscs(raw, s, net):
+    """{(node, dev): the root qdisc's JSON}; where an event replaced it, the counters of the earlier ones are added. What they still held was dropped."""
+    result, gone = {}, {}
     for node in net.nodes:
-        path = raw / f"tc-{node}.json"
-        if not path.exists():
-            continue
-        for q in json.loads(path.read_text() or "[]"):
-            if q.get("root"):
-                result[node, q.get("dev")] = q
-    return result
+        for name in (*(f"tc-{node}-{i}.json" for i in plan.looked_at(s)), f"tc-{node}.json"):
+            path = raw / name
+            for q in json.loads(path.read_text() or "[]") if path.exists() else ():
+                if not q.get("root"):
+                    continue
+                key = node, q.get("dev")
+                before, sums = result.get(key, q), gone.setdefault(key, Counter())
+                if (before["kind"], before["handle"]) != (q["kind"], q["handle"]):
+                    sums.update({k: v for k, v in before.items() if type(v) is int and k not in LEVELS})
+                    sums["drops"] += before.get("qlen", 0)
+                result[key] = q
+    return {key: q | {k: q.get(k, 0) + v for k, v in gone[key].items()} for key, q in result.items()}
 
 
 def softnet_drops(path):

@@ -26,6 +26,7 @@ uint64_t now_ns(void);
 void sleep_until(uint64_t at_ns);
 void write_file(const char *path, const char *value, bool optional);
 int run_command(int ns, const char *command, const char *out_path);
+void save_file(const char *path, const char *out_path);
 
 /* net.c: namespaces are numbered as the plan lists them; -1 is the initial one */
 #define NS_INIT (-1)
@@ -67,7 +68,7 @@ void load_pair(int from, int to, const char *dst, unsigned int connections, cons
 void load_follow(unsigned int pair, unsigned int buffer_mb);
 void load_message(unsigned int id, int pair, int64_t start_ns, int64_t bytes);
 void load_stop(unsigned int id, int64_t at_ns);
-void load_command(int ns, int64_t at_ns, const char *command);
+void load_command(int ns, int64_t at_ns, const char *output, const char *command);
 void load_fault(int64_t at_ns, const char *command);
 void load_program(int program, int64_t start_ns, int64_t stop_ns);
 void load_settle(void);

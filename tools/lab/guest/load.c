@@ -116,6 +116,8 @@ struct command {
 	int ns;
 	char *text;
 	bool to_links;			/* for /proc/lablink */
+	char *output;			/* file for what it prints; NULL: nobody wants it */
+	int memory;			/* which has that until the run is over */
 };
 
 /* A growing array: GROWING(pair, pairs); then struct pair *p = PUSH(pairs). */
@@ -592,19 +594,25 @@ void load_stop(unsigned int id, int64_t at_ns)
 	die("message %u is stopped but never started", id);
 }
 
-void load_command(int ns, int64_t at_ns, const char *command)
+void load_command(int ns, int64_t at_ns, const char *output, const char *command)
 {
 	struct command *c = PUSH(commands);
 
 	c->ns = ns;
 	c->text = strdup(command);
+	if (output) {
+		c->output = strdup(output);
+		c->memory = memfd_create(output, MFD_CLOEXEC);
+		if (c->memory < 0)
+			die("%s: %s", output, strerror(errno));
+	}
 	add_event(at_ns, EV_COMMAND, commands.n - 1);
 }
 
 /* What the link device is told then. */
 void load_fault(int64_t at_ns, const char *command)
 {
-	load_command(NS_INIT, at_ns, command);
+	load_command(NS_INIT, at_ns, NULL, command);
 	commands.v[commands.n - 1].to_links = true;
 }
 
@@ -960,13 +968,28 @@ static void finish_measure(void)
 	note_all_progress();
 }
 
+static const char *memory_path(const struct command *c)
+{
+	static char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", c->memory);
+	return path;
+}
+
 static void carry_out(const struct command *c, int64_t at_ns)
 {
 	if (c->to_links)
 		net_lablink("%s", c->text);
-	else if (run_command(c->ns, c->text, NULL))
+	else if (run_command(c->ns, c->text, c->output ? memory_path(c) : NULL))
 		die("\"%s\" in namespace %s at %lld ns failed", c->text, net_ns_name(c->ns),
 		    (long long)at_ns);
+}
+
+static void save_outputs(void)
+{
+	for (unsigned int i = 0; i < commands.n; i++)
+		if (commands.v[i].output)
+			save_file(memory_path(&commands.v[i]), commands.v[i].output);
 }
 
 static bool run_event(const struct event *e, uint64_t now)
@@ -1074,6 +1097,7 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 	}
 	mark_wall("wall.end");
 	program_end_all();
+	save_outputs();
 }
 
 void load_write_time(FILE *out, uint64_t ns)

@@ -146,7 +146,7 @@ static FILE *open_output(const char *path)
 	return out;
 }
 
-static void save_file(const char *path, const char *out_path)
+void save_file(const char *path, const char *out_path)
 {
 	FILE *out = open_output(out_path);
 
@@ -360,11 +360,12 @@ static void run_line(char *line)
 		unsigned int id = take_number(&rest);
 
 		load_stop(id, take_number(&rest));
-	} else if (IS("at")) {			/* NS AT_NS COMMAND */
+	} else if (IS("at")) {			/* NS AT_NS OUTPUT|- COMMAND */
 		int ns = take_ns(&rest);
 		int64_t at = take_number(&rest);
+		const char *out = take_word(&rest);
 
-		load_command(ns, at, rest);
+		load_command(ns, at, strcmp(out, "-") ? out : NULL, rest);
 	} else if (IS("fault")) {		/* NS AT_NS DEV ID KIND SHARE LATE_NS SEED */
 		do_fault(&rest);
 	} else if (IS("allow")) {		/* programs any congestion control */
