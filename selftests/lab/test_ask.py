@@ -45,6 +45,13 @@ class CongestionControls(unittest.TestCase):
         self.assertIn("bbr, bolt", self.refused(scenarios(cc=("bbq",)), True))
         self.assertTrue(self.refused(scenarios(["flow.1.cc=bbq"])).startswith("test.toml: flow.1.cc bbq: "))
 
+    def test_a_table_for_one_that_there_is_not(self):
+        text = context.BASE + '[when."cubic, dctpc"]\nswitch.qdisc = "pfifo"\n'
+        self.assertTrue(self.refused(context.load(text)).startswith("test.toml: when.dctpc: neither the kernel nor cc has such a congestion control; the kernel has bbr, "))
+        for ok in ('cc = ["bolt", "dctpc"]\n' + text, context.BASE + "[when.dctcp]\n"):
+            for cc in (["bolt"], ["cubic"]):
+                ask.check_congestion_controls(context.load(ok, cc=cc), ["bolt", "cubic"], True)
+
     def test_all_that_there_are(self):
         ask.check_congestion_controls(scenarios(cc=ask.congestion_controls()), ask.congestion_controls(), True)
 

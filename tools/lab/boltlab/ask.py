@@ -43,6 +43,10 @@ def check_congestion_controls(scenarios, known, by_option):
         if one not in known:
             where = "" if key == "--cc" else f"{scenarios[0][1].file.name}: "
             raise ScenarioError(f"{where}{key} {one}: the kernel has no such congestion control; it has {', '.join(known)}")
+    first = scenarios[0][1]
+    for one in first.when:
+        if one not in known and one not in congestion_controls():       # a backend may have fewer than the scenario is for
+            raise ScenarioError(f"{first.file.name}: when.{one}: neither the kernel nor cc has such a congestion control; the kernel has {', '.join(known)}")
 
 
 def questions(scenarios):

@@ -554,6 +554,8 @@ def load(path, cc=None, sets=(), seed=None, idle=False, text=None):
         except ValueError as e:
             raise ScenarioError(f"--cc {','.join(cc)}: {e}") from None
     base = parse_table(Scenario, chosen, where, "")
+    named = [*base.cc, *(data["cc"] if isinstance(data.get("cc"), list) else ())]
+    unnamed = [one for ccs in when for one in map(str.strip, ccs.split(",")) if one not in named]
 
     result = []
     for one in base.cc:
@@ -567,7 +569,7 @@ def load(path, cc=None, sets=(), seed=None, idle=False, text=None):
         if seed is not None:
             merged["seed"] = seed
         scenario = parse_table(Scenario, merged, where, "")
-        scenario.file = path
+        scenario.file, scenario.when = path, unnamed        # which ask.py looks for in the kernel
         check(scenario, where, idle)
         result.append((one, scenario))
     # a [when] table nobody asked for is checked too: a typing error must not wait for its run
