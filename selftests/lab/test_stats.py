@@ -203,6 +203,12 @@ class Measured(unittest.TestCase):
         for said, marks in (({"marked": 1, "ecn_mark": 2, "ce_mark": 4}, 7), ({"ecn_marked": 8}, 8), ({}, 0)):
             self.assertEqual(results.port_entry(port, link, {(port.node, port.dev): said}, s, None, "", {})["marks"], marks)
 
+    def test_dctcp_that_nobody_marked(self):
+        for cc, of_flows, programs, marks, told in (("dctcp", ["dctcp"], [], 0, True), ("dctcp", ["dctcp"], [], 1, False), ("bolt", ["bolt", "dctcp"], [], 0, True),
+                                                    ("dctcp", [], ["x"], 0, True), ("dctcp", [], [], 0, False), ("bolt", ["bolt"], ["x"], 0, False)):
+            r = {"cc": cc, "flows": [{"cc": one} for one in of_flows], "programs": programs, "links": [{"marks": 0}, {"marks": marks}]}
+            self.assertEqual(runner.unmarked(r), told)
+
     def test_a_qdisc_that_an_event_replaced_has_counted_too(self):
         events = [f"event.{i}.{k}" for i in range(3) for k in ("at=500us", "do=set", "node=a", 'command="tc qdisc show"')]
         s, net, _ = context.one(sets=events)

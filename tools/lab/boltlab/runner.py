@@ -147,8 +147,15 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
     for c in entry["captures"]:
         lost = f", {c['lost']} FOUND NO ROOM (capture_mb)" if c["lost"] else ""
         progress(f"{s.name}: {s.directory}: {c['file']}: {c['packets']} packets, {c['dropped']} dropped{lost}")
+    if unmarked(entry):
+        progress(f"{s.name}: {s.directory}: no port marked a packet, which is all that dctcp would heed but losses (switch.qdisc, [when.dctcp])")
     progress(f"{s.name}: {s.directory}: done in {simulated - began:.1f} s, of which the run itself {wall_s:.2f} s")
     return entry, p.commands, programs.failures(s, entry["programs"], directory)
+
+
+def unmarked(r):
+    """Whether dctcp ran as reno."""
+    return "dctcp" in {f["cc"] for f in r["flows"]} | ({r["cc"]} if r["programs"] else set()) and not any(p["marks"] for p in r["links"])
 
 
 def check_room(directory):
