@@ -3,6 +3,7 @@
 
 import mmap
 import os
+import signal
 import struct
 import tempfile
 import unittest
@@ -145,6 +146,38 @@ class Stall(unittest.TestCase):
             memory[100:117] = b"\0LAB_PROGRAM=17\0\0"
             self.assertEqual(stall.program_of(os.getpid()), 17)
         self.assertIsNone(stall.program_of(0))
+
+    def looked_on(self, *seen, own=(), end=False):
+        """What is said of a run that is ended, of (virtual time, seconds of CPU) at each look."""
+        raw = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        (raw / "System.map").write_text("0000000060971b20 b time_travel_time\n")
+        (raw / "wall.begin").write_text("100000000\n")
+        if end:
+            (raw / "wall.end").touch()
+        looks, ticks = iter(seen), os.sysconf("SC_CLK_TCK")
+
+        def virtual_time(*_):
+            for ns in looks:
+                return ns
+            raise ProcessLookupError
+
+        with mock.patch.object(stall, "LOOK_S", 0.001), mock.patch.object(stall, "kernel_of", return_value=7), mock.patch.object(os, "kill") as ended, \
+                mock.patch.object(stall, "virtual_time", virtual_time), mock.patch.object(stall, "process", lambda _: (1, next(looks) * ticks, 0)):
+            with stall.Kernel(context.one()[0], own, 11, raw, raw) as watch:
+                watch.thread.join(60)       # which ends at the latest when there is no more to see
+        self.assertEqual(ended.call_args_list, [mock.call(11, signal.SIGTERM)] if watch.why else [])
+        return watch.why
+
+    def test_a_kernel_that_never_ends(self):
+        def at(ns):
+            return 100_000_000 + ns
+        spins = at(75_000), 1, at(75_001), 20.9, at(75_900), 21
+        self.assertEqual(self.looked_on(*spins, own=["tcp_x"]),
+                         "virtual time stands at 75.9 us: the kernel itself computes, and does not end, perhaps tcp_x.ko (console.log)")
+        self.assertTrue(self.looked_on(at(111_000_001), 1, own=[]).startswith("it is 111 ms, and the run should have ended: the kernel itself computes"))
+        for goes_on in ((at(75_000), 1, at(76_000), 100, at(76_001), 119), (at(111_000_000), 1)):
+            self.assertIsNone(self.looked_on(*goes_on))
+        self.assertIsNone(self.looked_on(*spins, end=True))
 
     def test_says_who_keeps_time_from_passing(self):
         s = context.one(TEXT)[0]

@@ -91,6 +91,16 @@ class Run(unittest.TestCase):
                 until(self, lambda: told.called)
         told.assert_called_once_with("x: bolt: 25 % of 20 ms, about 18 s left")
 
+    def test_of_time_that_stands_there_is_no_estimate(self):
+        raw = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        (raw / "begin").write_text("0\n")
+        run = estimate.Progress("x", 20_000_000, 1, raw, raw)
+        with mock.patch.object(estimate, "progress") as told, mock.patch.object(stall, "kernel_of", return_value=7), \
+                mock.patch.object(stall, "virtual_time", side_effect=[75_000, 75_001, 5_000_000]):
+            for _ in range(3):
+                run._tell(0, raw / "begin")
+        self.assertEqual([call[0][0].partition(" of ")[0] for call in told.call_args_list], ["x: 0.4 %", "x: virtual time stands at 75 us", "x: 25 %"])
+
     def test_a_short_one_says_nothing(self):
         raw = Path(tempfile.mkdtemp(prefix="lab-test-"))
         (raw / "System.map").write_text("0000000060971b20 b time_travel_time\n")

@@ -35,7 +35,7 @@ class Progress(stall.Onlooker):
 
     def __init__(self, who, duration_ns, *where):
         super().__init__(*where)
-        self.who, self.duration_ns = who, duration_ns
+        self.who, self.duration_ns, self.done = who, duration_ns, 0
 
     def _look_on(self):
         try:
@@ -56,5 +56,8 @@ class Progress(stall.Onlooker):
             return
         done = stall.virtual_time(kernel, address) - int(begin.read_text())
         wall = time.time() - begin.stat().st_mtime
-        if done > 0:
+        if done - self.done < stall.STILL_NS and self.done:
+            progress(f"{self.who}: virtual time stands at {units.format_time(done)} of {units.format_time(self.duration_ns)}")
+        elif done > 0:
             progress(f"{self.who}: {said(done, self.duration_ns, wall)}")
+        self.done = done

@@ -87,7 +87,7 @@ def dry_run(built, lines, directory, version):
 def run(backend, built, plan, raw, memory, version, cpus, s):
     """Leaves the guest's raw results in the directory `raw`; returns the seconds the load took.
 
-    No program of `s` may keep virtual time from passing for longer than its patience.
+    No program of `s`, and no kernel, may keep virtual time from passing for longer than its patience.
     """
     raw = Path(raw)
     (raw / "plan").write_text(plan.text(_env(built)))
@@ -101,14 +101,21 @@ def run(backend, built, plan, raw, memory, version, cpus, s):
         command = COMMANDS[backend](raw, s.seed, memory, version, cpus) + [
             "--modules", str(built.modules), "--log", str(raw / "console.log"), "--timeout", str(FOREVER_S), "--", *command]
 
+    endless = []
+
     def watch(pid):
         if backend == "uml":
             yield estimate.Progress(f"{s.name}: {s.directory}", s.duration, pid, built.kdir, raw)
             if s.program:
                 yield stall.Watch(s, pid, built.kdir, raw)
+            else:
+                endless.append(stall.Kernel(s, built.own, pid, built.kdir, raw))
+                yield endless[0]
     with ready:
         status, said = _carry_out(command, raw, watch)
     if status:
+        if endless and endless[0].why:
+            raise RunError(endless[0].why)
         lines = own_words(said) or [f"the guest ended with status {status} and said nothing"]
         hint = _plan_hint(raw, lines[-1]) + _batch_hint(raw, lines)
         raise RunError("; ".join(dict.fromkeys(line.strip() for line in lines[-3:])) + hint)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Notices that virtual time stands still because a program neither waits nor ends, and ends that program.
+"""Notices that virtual time stands still because a program neither waits nor ends, and ends that program; or the run, where it is the kernel.
 
 The guest cannot: its clock stands, so nothing in it would run. From outside, its virtual time is a variable of the kernel's
 process, and the program a process of this machine that the kernel traces: the one that takes the CPU. A signal that
@@ -8,6 +8,7 @@ the kernel takes for a fault of the program ends it inside, and the others go on
 
 import os
 import re
+import signal
 import struct
 import threading
 import time
@@ -25,6 +26,7 @@ BLIND = 10                  # looks in a row that showed nothing are worth a wor
 CROWD = 200                 # so many processes are worth a look
 LARGEST = 2**20             # of a piece of memory that is searched
 STILL_NS = 1000             # less than this is no progress: a clock that is read moves by 1 ns
+LATE_NS = 10 * 10**6        # after its end, for a kernel that reads the clock instead of ending
 
 
 def symbol(kdir, name):
@@ -42,16 +44,21 @@ def virtual_time(kernel, address):
         return struct.unpack("=Q", memory.read(8))[0]
 
 
+def process(pid):
+    """(parent, CPU time in ticks, start in seconds since boot)"""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[19]) / os.sysconf("SC_CLK_TCK")
+
+
 def processes():
-    """{pid: (parent, CPU time in ticks, start in seconds since boot)} of this machine."""
+    """{pid: the same} of this machine."""
     result = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                fields = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+                result[int(entry)] = process(entry)
             except OSError:
                 continue
-            result[int(entry)] = int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[19]) / os.sysconf("SC_CLK_TCK")
     return result
 
 
@@ -112,6 +119,46 @@ class Onlooker:
 
     def _look_on(self):
         raise NotImplementedError
+
+
+class Kernel(Onlooker):
+    """Ends a run without programs whose kernel never does: `why` says so then.
+
+    A loaded machine is slow, so what counts is the processor time that the kernel has used while its virtual time stood still, and virtual time.
+    """
+
+    def __init__(self, s, own, *where):
+        super().__init__(*where)
+        self.s, self.own, self.why = s, own, None
+
+    def _look_on(self):
+        try:
+            address, begin, kernel, seen, spent = symbol(self.kdir, "time_travel_time"), self.raw / "wall.begin", None, None, 0
+            while not self.over.wait(LOOK_S) and not self.why:
+                kernel = kernel or kernel_of(self.starter, self.kdir)
+                start = begin.read_text() if kernel and begin.exists() else ""
+                if not start:
+                    continue
+                now, cpu_s = virtual_time(kernel, address), process(kernel)[1] / os.sysconf("SC_CLK_TCK")
+                if (self.raw / "wall.end").exists():
+                    return
+                if seen is None or now - seen >= STILL_NS:
+                    seen, spent = now, cpu_s
+                self.why = self._wrong(now - int(start), cpu_s - spent)
+                if self.why:
+                    os.kill(self.starter, signal.SIGTERM)
+        except (OSError, LookupError, ValueError, struct.error):
+            pass                # it has ended, or nobody may look
+
+    def _wrong(self, at, cpu_s):
+        if at > self.s.duration + self.s.drain + LATE_NS:
+            what = f"it is {units.format_time(at)}, and the run should have ended"
+        elif cpu_s >= self.s.patience / 1e9:
+            what = f"virtual time stands at {units.format_time(at)}"
+        else:
+            return None
+        suspects = f", perhaps {' or '.join(f'{name}.ko' for name in self.own)}" if self.own else ""
+        return f"{what}: the kernel itself computes, and does not end{suspects} (console.log)"
 
 
 class Watch(Onlooker):
