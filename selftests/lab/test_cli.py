@@ -173,6 +173,27 @@ class Keeps(unittest.TestCase):
             result = json.loads((out / "result.json").read_text())
             self.assertEqual((result["seeds"], result.get("spread")), (list(seeds), 2 if len(seeds) == 2 else None))
 
+    def test_runs_that_had_ended_when_it_was_interrupted(self):
+        def run_one(backend, built, cc, s, out, *_):
+            if s.seed > ends:
+                raise KeyboardInterrupt if s.seed == ends + 1 else runner.RunError("was stopped")
+            (out / s.directory).mkdir()
+            return {"cc": cc, "seed": s.seed, "directory": s.directory}, ["ip netns add s0"], []
+
+        with mock.patch.object(runner.build, "everything"), mock.patch.object(runner.modules, "beside", lambda *_: mock.Mock(kernel_release="6.12")), \
+                mock.patch.object(runner.ask, "check_settings"), mock.patch.object(runner, "versions", lambda _: {}), mock.patch.object(guest, "stop"), \
+                mock.patch.object(runner, "spreads", len), mock.patch.object(runner, "run_one", run_one), mock.patch.object(runner, "draw") as drawn:
+            for ends in (0, 2):
+                out = Path(tempfile.mkdtemp(prefix="lab-test-")) / "out"
+                result = lab("run", context.write(context.BASE), "--seeds", "4", "--out", out)
+                self.assertEqual((result.returncode, result.stderr.splitlines()[-1]), (130, "lab: interrupted"))
+            self.assertFalse(drawn.called)
+        self.assertIn("has the 2 of 4 runs that had ended", result.stderr)
+        found = json.loads((out / "result.json").read_text())
+        self.assertEqual(([r["seed"] for r in found["runs"]], found["spread"], found["incomplete"]), ([1, 2], 2, ["bolt-3", "bolt-4"]))
+        self.assertEqual((out / "bolt-2" / "commands.txt").read_text(), "ip netns add s0\n")
+        self.assertIn("result.json", (out / ".lab-files").read_text())
+
 
 class Ends(unittest.TestCase):
     def test_what_nohup_ignores_stays_ignored(self):

@@ -45,7 +45,13 @@ def run(path, out, cc=None, sets=(), seeds=(), kernel=None, jobs=1, keep_raw=Fal
         place.begin(everything=True)            # a result of an earlier run would pass for this one's
         out = place.path
         (out / "scenario.toml").write_bytes(text)
-        runs, failures = run_all(scenarios, jobs, backend, built, out, version, keep_raw, cpus or 1)
+        interrupted = None
+        try:
+            runs, failures = run_all(scenarios, jobs, backend, built, out, version, keep_raw, cpus or 1)
+        except Interrupted as e:
+            runs, interrupted = e.runs, e
+            if not runs:
+                raise
         if not runs:
             raise RunError("\nlab: ".join(failures))
         result = {
@@ -61,16 +67,30 @@ def run(path, out, cc=None, sets=(), seeds=(), kernel=None, jobs=1, keep_raw=Fal
             "command": command(path, cc, sets, seeds, kernel, backend, slow, cpus, own),
             "runs": [r for r, _ in runs],
         }
+        ended = {r["directory"] for r, _ in runs}
+        if len(ended) < len(scenarios):
+            result["incomplete"] = [s.directory for _, s in scenarios if s.directory not in ended]
         if len(seeds) > 1:
             result["spread"] = spreads(result["runs"])
         for r, commands in runs:
             (out / r["directory"] / "commands.txt").write_text("\n".join(commands) + "\n")
         (out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
+        if interrupted:
+            progress(f"{out / RESULT} has the {len(runs)} of {len(scenarios)} runs that had ended, without plots: `lab plot {out}`")
+            raise interrupted
         if drawn:
             draw(out)
         if failures:
             raise RunError("\nlab: ".join(failures))
     return 0
+
+
+class Interrupted(KeyboardInterrupt):
+    """`runs`: those that had ended."""
+
+    def __init__(self, runs):
+        super().__init__()
+        self.runs = runs
 
 
 def run_all(scenarios, jobs, backend, built, *args):
@@ -86,12 +106,16 @@ def run_all(scenarios, jobs, backend, built, *args):
                     failures += [f"{s.name}: {s.directory}: {why}" for why in wrong]
                 except (RunError, OSError) as e:
                     failures.append(f"{s.name}: {s.directory}: {e}")
-        except BaseException:
+        except BaseException as e:
             pool.shutdown(wait=False, cancel_futures=True)
             guest.stop()
-            for future in concurrent.futures.wait([f for f in futures if not f.cancelled()]).done:
+            there = [f for f in futures if not f.cancelled()]
+            concurrent.futures.wait(there)
+            for future in there:
                 if isinstance(future.exception(), native.LeftBehind):
                     progress(str(future.exception()))
+            if isinstance(e, KeyboardInterrupt):
+                raise Interrupted([f.result()[:2] for f in there if not f.exception()]) from None
             raise
     return runs, failures
 
