@@ -12,6 +12,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -39,6 +40,12 @@ class Refuses(unittest.TestCase):
         self.refused("run", "flow-join", "--cc", "", "--out", self.out, says='--cc ""')
         self.refused("run", "flow-join", "--cc", "bolt,", "--out", self.out, says='--cc "bolt,"')
         self.refused("run", "flow-join", "--cc", "cubic,bbq", "--out", self.out, says="--cc bbq")
+
+    def test_plots_without_matplotlib(self):
+        with mock.patch.object(runner.importlib.util, "find_spec", return_value=None):
+            for what in (("run", "nosuch"), ("plot", self.out), ("plot", self.out, "--out", self.out)):
+                self.refused(*what, says=f"{sys.executable} has no matplotlib: install ")
+            self.refused("run", "nosuch", "--no-plots", says="nosuch: no such file")
 
     def test_a_scenario_that_is_none(self):
         path = Path(self.out) / "odd.toml"

@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import contextlib
+import importlib.util
 import json
 import os
 import shlex
@@ -23,6 +24,8 @@ DRAWN = (*plots.PICTURES, "report.html")
 def run(path, out, cc=None, sets=(), seeds=(), kernel=None, jobs=1, keep_raw=False, drawn=True, backend="uml",
         slow=None, cpus=None, force=False, own=()):
     modules.check(own)
+    if drawn:
+        check_drawing()
     text = schema.read(path)        # once: it may be edited meanwhile, or lie in the very directory
     scenarios = load(path, cc, sets, seeds, text=text)
     factor = backends.slow_down([s for _, s in scenarios], backend, cpus, slow)
@@ -182,6 +185,11 @@ def unmarked(r):
     return "dctcp" in {f["cc"] for f in r["flows"]} | ({r["cc"]} if r["programs"] else set()) and not any(p["marks"] for p in r["links"])
 
 
+def check_drawing():
+    if not importlib.util.find_spec("matplotlib"):
+        raise RunError(f"{sys.executable} has no matplotlib: install python3-matplotlib, which is that of /usr/bin/python3 (or run with --no-plots)")
+
+
 def check_room(directory):
     """What fails for want of it names a step of the guest, or nothing."""
     try:
@@ -246,6 +254,7 @@ def understood(*directories):
 
 
 def plot(out, force=False, baseline=None, port=None):
+    check_drawing()
     plots.at_port(load_result(out), out, port, drawn=True)
     base = baseline and load_result(baseline)
     with Output(out, DRAWN, force) as place:
@@ -266,6 +275,7 @@ def draw(out, baseline=None, port=None):
 def compare(dirs, out, force=False, baseline=None, port=None):
     """Pictures and report of several runs, named after their directories, in `out`."""
     from . import report
+    check_drawing()
     named = [(d.resolve().name, plots.at_port(load_result(d), d, port, drawn=True), d) for d in dirs]
     base = baseline and (baseline.resolve().name, load_result(baseline), baseline)
     with Output(out, DRAWN, force) as place:
