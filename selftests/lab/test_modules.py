@@ -37,7 +37,8 @@ class Modules(unittest.TestCase):
     def test_refuses_before_anything_is_built(self):
         (self.top / "text.ko").write_text("vermagic=6.12\0")
         (self.top / "source").mkdir()
-        for name, why in (("none", "there is no such file"), ("text.ko", "is not a kernel module"), ("source", "has no Kbuild")):
+        (self.top / "mine.bpf.c").touch()
+        for name, why in (("mine.bpf.c", "the lab's kernel has no BPF struct_ops"), ("none", "there is no such file"), ("text.ko", "is not a kernel module"), ("source", "has no Kbuild")):
             self.assertIn(f"--module {self.top / name}: {why}", self.refused(modules.check, [str(self.top / name)]))
         (self.top / "source" / "Makefile").touch()
         modules.check([str(self.top / "source"), self.module("mine.ko")])

@@ -36,6 +36,8 @@ def check(values):
                 raise RunError(f"--module {value}: has no Kbuild; one line is enough: obj-m := {path.resolve().name}.o")
         elif not path.is_file():
             raise RunError(f"--module {value}: there is no such file or directory")
+        elif path.name.endswith((".bpf.c", ".bpf.o")):
+            raise RunError(f"--module {value}: the lab's kernel has no BPF struct_ops; write it as a module, in a directory with a Kbuild")
         elif not vermagic(path):
             raise RunError(f"--module {value}: is not a kernel module; a directory with its source and a Kbuild is built for the lab's kernel")
 
