@@ -17,11 +17,22 @@
 #include "packet.h"
 
 #define SFC_TRACE_VERDICTS						\
-		{ SFC_SIGNAL_SENT, "sent" }, { SFC_SIGNAL_LIMITED, "limited" },	\
-		{ SFC_SIGNAL_NOMEM, "nomem" }, { SFC_SIGNAL_DROPPED, "dropped" }, \
-		{ SFC_SIGNAL_UNFIT, "unfit" }, { SFC_REFUSED_MALFORMED, "malformed" }, \
-		{ SFC_REFUSED_FORGED, "forged" }, { SFC_REFUSED_EDGE, "edge" }, \
-		{ SFC_REFUSED_STALE, "stale" }, { SFC_SIGNAL_NONE, "none" }
+		EM(SFC_SIGNAL_SENT, "sent") EM(SFC_SIGNAL_LIMITED, "limited") \
+		EM(SFC_SIGNAL_NOMEM, "nomem") EM(SFC_SIGNAL_DROPPED, "dropped") \
+		EM(SFC_SIGNAL_UNFIT, "unfit") EM(SFC_REFUSED_MALFORMED, "malformed") \
+		EM(SFC_REFUSED_FORGED, "forged") EM(SFC_REFUSED_EDGE, "edge") \
+		EM(SFC_REFUSED_STALE, "stale") EMe(SFC_SIGNAL_NONE, "none")
+
+/* The format file has the numbers: perf and trace-cmd do not know the names of an enum. */
+#undef EM
+#undef EMe
+#define EM(value, name)		TRACE_DEFINE_ENUM(value);
+#define EMe(value, name)	TRACE_DEFINE_ENUM(value);
+SFC_TRACE_VERDICTS
+#undef EM
+#undef EMe
+#define EM(value, name)		{ value, name },
+#define EMe(value, name)	{ value, name }
 
 /*
  * @msg: the message about @pkt, sent or not; in a hit, its pause; in a refusal, @pkt's own, or NULL

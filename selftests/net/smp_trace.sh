@@ -65,6 +65,8 @@ test_events() {
 	expect "sfc" in_ns "$R" tc qdisc add dev r2 root handle 7: sfc rate 20mbit ccthresh 3028b \
 		limit 1mb
 	setup_tracing
+	expect_eq "values without a number" \
+		"$(grep -hE '[^"]\<(SFC|BOLT)_' "$tracing"/events/{bolt,sfc}/*/format)" ""
 	server "$H2" cc bolt listen "$A2" 5001 recv 600000 recv-eof
 	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 120 "$BOLT_PROGRAMS/bolt_xfer" cc bolt \
 		connect "$A2" 5001 send 600000 outq info mark "$tmp/all" wait "$tmp/seen"
