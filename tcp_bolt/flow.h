@@ -56,7 +56,7 @@ struct bolt_pause {
 	struct bolt_seen_ring	seen;
 	u64			unreported_ns;	/* start of a pause whose end is not traced yet */
 	struct bolt_pause_edt	edt;
-	u32			acked;		/* ack_seq of the newest packet sent */
+	u32			told;		/* by the newest packet sent, bolt_pause_tells() */
 
 	/* statistics for netlink, genl.c */
 	u64			granted_ns;	/* sum over all pauses */

@@ -98,6 +98,14 @@ void bolt_pause_end(struct sock *sk, struct bolt_flow *f)
 
 /* --- LOCAL_OUT.  Context: socket locked, RCU --- */
 
+/* Changes with the ACK, and with the first block of a SACK, which is the newest (RFC 2018) */
+static u32 bolt_pause_tells(const struct tcp_sock *tp, const struct tcphdr *th)
+{
+	const struct tcp_sack_block *b = &tp->selective_acks[0];
+
+	return ntohl(th->ack_seq) + (tp->rx_opt.num_sacks ? b->start_seq + b->end_seq : 0);
+}
+
 /*
  * TCP takes an ACK for sent that was on a refused data packet.  Have the timer for compressed ACKs
  * send it (when the socket is released, if a user owns it).
@@ -185,15 +193,15 @@ unsigned int bolt_pause_out(struct sock *sk, struct bolt_flow *f, struct sk_buff
 	bool data = th->fin || (u8 *)th + th->doff * 4 < skb->data + skb->len;
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct bolt_pause *p = &f->pause;
-	u32 acked;
+	u32 told;
 
 	if (th->syn) {
 		if (!th->ack)
 			bolt_pause_forget(sk, f, skb, th);
 		return NF_ACCEPT;
 	}
-	acked = p->acked;
-	p->acked = ntohl(th->ack_seq);
+	told = p->told;
+	p->told = bolt_pause_tells(tp, th);
 	bolt_pause_apply(sk, f);
 	if (!p->edt.armed || p->edt.until_ns <= tp->tcp_clock_cache) {
 		if (data) {
@@ -208,10 +216,9 @@ unsigned int bolt_pause_out(struct sock *sk, struct bolt_flow *f, struct sk_buff
 		if (!before(ntohl(th->seq), tp->snd_nxt)) {
 			bolt_pacing_timer(sk, tp->tcp_wstamp_ns);
 			bolt_pause_take_back(sk, f, skb, th);
-			/* a SACK may have news at the same acknowledgment number */
-			if (p->acked != acked || tp->rx_opt.num_sacks || tp->rx_opt.dsack)
+			if (p->told != told || tp->rx_opt.dsack)
 				bolt_pause_ack(sk);
-			p->acked = acked;
+			p->told = told;
 			return NF_DROP_ERR(-ENOBUFS);
 		}
 		BOLT_INC_STATS(f->bn, PausePassed);
