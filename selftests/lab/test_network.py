@@ -177,7 +177,8 @@ class Plans(unittest.TestCase):
         self.assertLess(int(moves[0].split("pref ")[1].split()[0]), int(pins[0].split("pref ")[1].split()[0]))
 
     def test_qdiscs_are_read_before_an_event_may_replace_them(self):
-        for node, command, looks in (("a", "tc qdisc del dev b root", 1), ("s0", "tc qdisc add dev eth0 root fq", 1), ("s0", "ip link set eth0 mtu 1400", 0)):
+        for node, command, looks in (("a", "tc qdisc del dev b root", 1), ("s0", "tc qdisc add dev eth0 root fq", 1), ("s0", "ip link set eth0 mtu 1400", 0),
+                                     ("s0", "tc filter add dev eth0 parent 1: matchall action drop", 0)):
             lines = plan.Plan(*context.one(sets=["event.0.at=500us", "event.0.do=set", f"event.0.node={node}", f'event.0.command="{command}"'])).lines
             self.assertEqual([line for line in lines if line.startswith("at ")],
                              [f"at {node} 500000 tc-{node}-0.json tc -s -j qdisc show"] * looks + [f"at {node} 500000 - {command}"])

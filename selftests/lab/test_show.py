@@ -141,8 +141,11 @@ class Endless(unittest.TestCase):
             r["fct"] = stats.fct([]) | {"makespan_over_ideal": None}
 
     def test_what_flows_get_and_how_evenly(self):
-        self.assertEqual(cells(self.result)["bolt"]["Jain's index"], "0.500")
+        self.assertEqual(cells(self.result)["bolt"]["Jain's index"], "0.667")
         self.assertEqual(show.goodput(self.result)[1], "  bolt: goodput: flow 0 1.72 Gb/s; flow 1 (reno) 10.0 Gb/s")
+        message = self.result["runs"][1]["flows"][0] | {"finite": True, "end_ns": 10, "bytes": 10**6}
+        self.result["runs"][1]["flows"].append(message)
+        self.assertEqual(cells(self.result)["bolt"]["Jain's index"], "0.667")
         self.result["runs"][0]["flows"][1].update(finite=True)
         self.assertNotIn("flow 1", show.goodput(self.result)[0])
         self.result["runs"].pop()

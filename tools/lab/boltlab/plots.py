@@ -314,9 +314,9 @@ def slowdowns(result, out, pyplot):
     runs = [(cc, bins) for cc, bins in spread_bins(result) if bins]
     if not runs or max(len(bins) for _, bins in runs) < 2:
         return
-    seeds = len(result.get("seeds", ()))
+    seeds = sorted({sum(r["cc"] == cc for r in result["runs"]) for cc, _ in runs})
     figure, (axes,) = frames(pyplot)
-    draw_slowdowns(axes, f"{result['scenario']}: FCT slowdown by message size{of_workload(result)}" + (f", median and range of {seeds} seeds" if seeds > 1 else ""), [
+    draw_slowdowns(axes, f"{result['scenario']}: FCT slowdown by message size{of_workload(result)}" + (f", median and range of {' or '.join(map(str, seeds))} seeds" if seeds[-1] > 1 else ""), [
         line for (cc, bins), (colour, _) in zip(runs, styles([cc for cc, _ in runs])) for line in (
             (f"{cc}, p99", bins, "p99", colour, {}),
             (f"{cc}, p50", bins, "p50", colour, {"linestyle": "--", "alpha": 0.6}))])
@@ -396,7 +396,7 @@ def headline(result):
         q = port and port["queue_bytes"]
         longest = max((p for p in r["links"] if p["queue_bytes"]), key=lambda p: (p["queue_bytes"]["max"], p["name"] == name), default=None)
         done = [f for f in r["flows"] if f["slowdown"] is not None]
-        finite = [f for f in r["flows"] if f["finite"]]
+        finite, endless = ([f for f in r["flows"] if f["finite"] is whole] for whole in (True, False))
         rows.append({
             "cc": r["cc"],
             "label": run_name(result, r),
@@ -419,7 +419,7 @@ def headline(result):
             **results.sums(r),
             "marks": sum(p["marks"] for p in r["links"]),
             "jain": r["jain"],
-            "jain_endless": r["jain"] if sum(not f["finite"] for f in r["flows"]) > 1 else None,
+            "jain_endless": stats.goodput_jain(endless, r["sim_ns"]) if len(endless) > 1 else None,
             "src": r["control"]["src_packets"],
         })
     return rows

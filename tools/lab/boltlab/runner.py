@@ -175,7 +175,7 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
         lost = f", {c['lost']} FOUND NO ROOM (capture_mb)" if c["lost"] else ""
         progress(f"{s.name}: {s.directory}: {c['file']}: {c['packets']} packets, {c['dropped']} dropped{lost}")
     if unmarked(entry):
-        progress(f"{s.name}: {s.directory}: no port marked a packet, which is all that dctcp would heed but losses (switch.qdisc, [when.dctcp])")
+        progress(f"{s.name}: {s.directory}: no port's root qdisc marked a packet (what is below it is not counted), which is all that dctcp would heed but losses (switch.qdisc, [when.dctcp])")
     progress(f"{s.name}: {s.directory}: done in {simulated - began:.1f} s, of which the run itself {wall_s:.2f} s")
     return entry, p.commands, programs.failures(s, entry["programs"], directory)
 
@@ -256,7 +256,7 @@ def understood(*directories):
 def plot(out, force=False, baseline=None, port=None):
     check_drawing()
     plots.at_port(load_result(out), out, port, drawn=True)
-    base = baseline and load_result(baseline)
+    base = baseline and plots.at_port(load_result(baseline), baseline, port)
     with Output(out, DRAWN, force) as place:
         place.begin()
         draw(out, baseline and (baseline.resolve().name, base, baseline), port)
@@ -277,7 +277,7 @@ def compare(dirs, out, force=False, baseline=None, port=None):
     from . import report
     check_drawing()
     named = [(d.resolve().name, plots.at_port(load_result(d), d, port, drawn=True), d) for d in dirs]
-    base = baseline and (baseline.resolve().name, load_result(baseline), baseline)
+    base = baseline and (baseline.resolve().name, plots.at_port(load_result(baseline), baseline, port), baseline)
     with Output(out, DRAWN, force) as place:
         place.begin()
         with understood(*dirs):

@@ -114,7 +114,8 @@ def went_wrong(result):
 
 
 def whole(result, measured):
-    return "\n".join([f"{result['scenario']}: {result.get('about') or ''} ({measured})", table(result), *ports(plots.headline(result)), *alike(result), *goodput(result), *fairness(result), *round_trips(result), *went_wrong(result), *ran(result), sizes.text(result)]).rstrip()
+    lost = [f"  missing, failed or interrupted: {', '.join(result['incomplete'])}"] if result.get("incomplete") else []
+    return "\n".join([f"{result['scenario']}: {result.get('about') or ''} ({measured})", *lost, table(result), *ports(plots.headline(result)), *alike(result), *goodput(result), *fairness(result), *round_trips(result), *went_wrong(result), *ran(result), sizes.text(result)]).rstrip()
 
 
 def main(directories, begin=0, until=None, port=None):
