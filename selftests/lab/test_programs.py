@@ -159,12 +159,13 @@ class Stall(unittest.TestCase):
         def virtual_time(*_):
             for ns in looks:
                 return ns
+            watch.over.set()            # there is no more to see
             raise ProcessLookupError
 
         with mock.patch.object(stall, "LOOK_S", 0.001), mock.patch.object(stall, "kernel_of", return_value=7), mock.patch.object(os, "kill") as ended, \
                 mock.patch.object(stall, "virtual_time", virtual_time), mock.patch.object(stall, "process", lambda _: (1, next(looks) * ticks, 0)):
             with stall.Kernel(context.one()[0], own, 11, raw, raw) as watch:
-                watch.thread.join(60)       # which ends at the latest when there is no more to see
+                watch.thread.join(60)
         self.assertEqual(ended.call_args_list, [mock.call(11, signal.SIGTERM)] if watch.why else [])
         return watch.why
 

@@ -118,7 +118,25 @@ class Onlooker:
         self.thread.join()
 
     def _look_on(self):
+        looks, blind, wait_s = None, 0, LOOK_S
+        while not self.over.wait(wait_s):
+            try:
+                looks = looks or self._looks(symbol(self.kdir, "time_travel_time"))
+                wait_s, blind = next(looks), 0
+            except StopIteration:
+                return
+            except (OSError, LookupError, ValueError, struct.error) as e:
+                # a process is replaced by exec() or ends while it is looked at: begin again
+                looks, blind, wait_s = None, blind + 1, LOOK_S
+                if blind == BLIND and Path(f"/proc/{self.starter}").exists():
+                    self._blind(e)
+
+    def _looks(self, address):
+        """Looks once, yields the seconds until the next look, and so on; `address` is that of virtual time."""
         raise NotImplementedError
+
+    def _blind(self, why):
+        """Looks fail one after the other, while the run goes on: a run can do without."""
 
 
 class Kernel(Onlooker):
@@ -131,14 +149,12 @@ class Kernel(Onlooker):
         super().__init__(*where)
         self.s, self.own, self.why = s, own, None
 
-    def _look_on(self):
-        try:
-            address, begin, kernel, seen, spent = symbol(self.kdir, "time_travel_time"), self.raw / "wall.begin", None, None, 0
-            while not self.over.wait(LOOK_S) and not self.why:
-                kernel = kernel or kernel_of(self.starter, self.kdir)
-                start = begin.read_text() if kernel and begin.exists() else ""
-                if not start:
-                    continue
+    def _looks(self, address):
+        begin, kernel, seen, spent = self.raw / "wall.begin", None, None, 0
+        while not self.why:
+            kernel = kernel or kernel_of(self.starter, self.kdir)
+            start = begin.read_text() if kernel and begin.exists() else ""
+            if start:
                 now, cpu_s = virtual_time(kernel, address), process(kernel)[1] / os.sysconf("SC_CLK_TCK")
                 if (self.raw / "wall.end").exists():
                     return
@@ -147,8 +163,7 @@ class Kernel(Onlooker):
                 self.why = self._wrong(now - int(start), cpu_s - spent)
                 if self.why:
                     os.kill(self.starter, signal.SIGTERM)
-        except (OSError, LookupError, ValueError, struct.error):
-            pass                # it has ended, or nobody may look
+            yield LOOK_S
 
     def _wrong(self, at, cpu_s):
         if at > self.s.duration + self.s.drain + LATE_NS:
@@ -168,18 +183,8 @@ class Watch(Onlooker):
         super().__init__(*where)
         self.s, self.patience_s = s, s.patience / 1e9
 
-    def _look_on(self):
-        looks, blind = None, 0
-        while not self.over.wait(LOOK_S):
-            try:
-                looks = looks or self._looks(symbol(self.kdir, "time_travel_time"))
-                next(looks)
-                blind = 0
-            except (OSError, LookupError, ValueError, struct.error) as e:
-                # a process is replaced by exec() or ends while it is looked at: begin again
-                looks, blind = None, blind + 1
-                if blind == BLIND and Path(f"/proc/{self.starter}").exists():
-                    progress(f"cannot see whether programs keep time from passing: {e}")
+    def _blind(self, why):
+        progress(f"cannot see whether programs keep time from passing: {why}")
 
     def _looks(self, address):
         seen, since, spent = None, time.monotonic(), {}
@@ -187,7 +192,7 @@ class Watch(Onlooker):
         while True:
             kernel = kernel_of(self.starter, self.kdir)
             if kernel is None:
-                yield
+                yield LOOK_S
                 continue
             now = virtual_time(kernel, address)
             if told is None or not loaded and self._loaded():
@@ -202,7 +207,7 @@ class Watch(Onlooker):
                     seen = None
                 else:
                     since, spent = time.monotonic(), self._snapshot(kernel)
-            yield
+            yield LOOK_S
 
     def _loaded(self):
         """When the load began, in seconds since boot; None before, and when it is over."""
