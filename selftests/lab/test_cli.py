@@ -19,7 +19,7 @@ from pathlib import Path
 from unittest import mock
 
 import context
-from boltlab import build, cli, doctor, guest, plan, runner, schema
+from boltlab import build, cli, doctor, guest, plan, plots, runner, schema
 from context import LAB, lab
 
 
@@ -42,7 +42,7 @@ class Refuses(unittest.TestCase):
         self.refused("run", "flow-join", "--cc", "cubic,bbq", "--out", self.out, says="--cc bbq")
 
     def test_plots_without_matplotlib(self):
-        with mock.patch.object(runner.importlib.util, "find_spec", return_value=None):
+        with mock.patch.object(plots.importlib.util, "find_spec", return_value=None):
             for what in (("run", "nosuch"), ("plot", self.out), ("plot", self.out, "--out", self.out)):
                 self.refused(*what, says=f"{sys.executable} has no matplotlib: install ")
             self.refused("run", "nosuch", "--no-plots", says="nosuch: no such file")

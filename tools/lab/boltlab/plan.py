@@ -361,6 +361,7 @@ class Plan:
         self.add("connect")
         for m in traffic.messages:
             self.add("msg", m.id, m.pair, m.start, -1 if m.bytes is None else m.bytes)
+        looked = looked_at(s)
         for i, e in enumerate(s.event):
             if e.do == "stop":
                 self.add("stop", e.flow, e.at)
@@ -371,7 +372,7 @@ class Plan:
                 command = self._rule(pair, PINNED_TABLE + 2 * i + 1, 20000 - i)
             else:
                 node, command = e.node, e.command
-                if i in looked_at(s):
+                if i in looked:
                     self.add("at", node, e.at, f"tc-{node}-{i}.json", LOOK)
             self.add("at", node, e.at, "-", command)
             self.commands.append(f"# at {e.at} ns:")

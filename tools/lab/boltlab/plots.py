@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Plots beside result.json: one picture per view as PNG, SVG and PDF, all congestion controls in one frame."""
 
+import importlib.util
 import os
+import sys
 
 from . import build, faults, many, results, series, stats, units
 from .guest import RunError
@@ -122,6 +124,12 @@ def scaled(times, values, factor):
     return [t / 1000 for t in times], [v * factor for v in values]
 
 
+def check():
+    """Before anything is run, or written."""
+    if not importlib.util.find_spec("matplotlib"):
+        raise RunError(f"{sys.executable} has no matplotlib: install python3-matplotlib, which is that of /usr/bin/python3 (or run with --no-plots)")
+
+
 def pictures():
     """matplotlib, set up to draw the same for the same."""
     os.environ.setdefault("MPLCONFIGDIR", str(build.cache() / "matplotlib"))
@@ -130,8 +138,8 @@ def pictures():
         matplotlib.use("Agg")
         matplotlib.rcParams.update({"svg.hashsalt": "boltlab", "text.parse_math": False})    # a name may have a $
         from matplotlib import pyplot
-    except ImportError:
-        raise RunError("matplotlib is missing: install python3-matplotlib (or run with --no-plots)") from None
+    except ImportError as e:
+        raise RunError(f"{sys.executable} cannot load matplotlib: {e} (run with --no-plots)") from None
     return pyplot
 
 

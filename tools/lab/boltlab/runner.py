@@ -3,7 +3,6 @@
 
 import concurrent.futures
 import contextlib
-import importlib.util
 import json
 import os
 import shlex
@@ -25,7 +24,7 @@ def run(path, out, cc=None, sets=(), seeds=(), kernel=None, jobs=1, keep_raw=Fal
         slow=None, cpus=None, force=False, own=()):
     modules.check(own)
     if drawn:
-        check_drawing()
+        plots.check()
     text = schema.read(path)        # once: it may be edited meanwhile, or lie in the very directory
     scenarios = load(path, cc, sets, seeds, text=text)
     factor = backends.slow_down([s for _, s in scenarios], backend, cpus, slow)
@@ -185,11 +184,6 @@ def unmarked(r):
     return "dctcp" in {f["cc"] for f in r["flows"]} | ({r["cc"]} if r["programs"] else set()) and not any(p["marks"] for p in r["links"])
 
 
-def check_drawing():
-    if not importlib.util.find_spec("matplotlib"):
-        raise RunError(f"{sys.executable} has no matplotlib: install python3-matplotlib, which is that of /usr/bin/python3 (or run with --no-plots)")
-
-
 def check_room(directory):
     """What fails for want of it names a step of the guest, or nothing."""
     try:
@@ -254,7 +248,7 @@ def understood(*directories):
 
 
 def plot(out, force=False, baseline=None, port=None):
-    check_drawing()
+    plots.check()
     plots.at_port(load_result(out), out, port, drawn=True)
     base = baseline and plots.at_port(load_result(baseline), baseline, port)
     with Output(out, DRAWN, force) as place:
@@ -275,7 +269,7 @@ def draw(out, baseline=None, port=None):
 def compare(dirs, out, force=False, baseline=None, port=None):
     """Pictures and report of several runs, named after their directories, in `out`."""
     from . import report
-    check_drawing()
+    plots.check()
     named = [(d.resolve().name, plots.at_port(load_result(d), d, port, drawn=True), d) for d in dirs]
     base = baseline and (baseline.resolve().name, plots.at_port(load_result(baseline), baseline, port), baseline)
     with Output(out, DRAWN, force) as place:

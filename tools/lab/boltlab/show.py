@@ -64,8 +64,7 @@ def goodput(result):
     """Of each run what its endless flows got while they were there: of each, or of many by congestion control."""
     lines = []
     for r in result["runs"]:
-        found = [(f, 8 * f["bytes"] / (end - f["start_ns"])) for f in r["flows"]
-                 if not f["finite"] and (end := min(r["sim_ns"], stats.ended(f) or r["sim_ns"])) > f["start_ns"]]
+        found = [(f, 8 * v) for f, v in stats.rates([f for f in r["flows"] if not f["finite"]], r["sim_ns"])]
         if len(found) <= MOST_FLOWS:
             parts = [f"flow {f['id']} {'' if f['cc'] == r['cc'] else '(' + f['cc'] + ') '}{rate(v)} Gb/s" for f, v in found]
         else:

@@ -123,15 +123,15 @@ def fct(flows, edges=BIN_EDGES):
     return result
 
 
+def rates(flows, window_ns):
+    """[(flow, its mean rate in bytes/ns while it was there)], within the measured duration; one that was starved counts."""
+    ends = ((f, window_ns if ended(f) is None else ended(f)) for f in flows)
+    return [(f, f["bytes"] / (end - f["start_ns"])) for f, end in ends if end > max(0, f["start_ns"])]
+
+
 def goodput_jain(flows, window_ns):
-    """Over the mean rate of every flow while it was there, within the measured duration; one that was starved counts."""
-    rates = []
-    for f in flows:
-        begin = max(0, f["start_ns"])
-        end = window_ns if ended(f) is None else ended(f)
-        if end > begin:
-            rates.append(f["bytes"] / (end - f["start_ns"]))
-    return rounded(jain(rates)) if rates else None
+    found = [rate for _, rate in rates(flows, window_ns)]
+    return rounded(jain(found)) if found else None
 
 
 EPOCH_STEPS = 10        # epochs begin so many times in one epoch
