@@ -26,7 +26,7 @@ class Sentence(unittest.TestCase):
         return overview.conclusion([("test", result or self.result, self.out)])
 
     def test_the_least_first_and_what_it_costs(self):
-        self.assertEqual(self.said(), "The slowdown of messages is smallest with bolt: p99 2.50 x (cubic 8.25 x); "
+        self.assertEqual(self.said(), "The slowdown of all messages together is smallest with bolt: p99 2.50 x (cubic 8.25 x); "
                          "the bottleneck's queue is smallest with bolt: p99 25.0 KB (cubic 300.0 KB), at a utilization of 85.0 % (cubic 99.0 %).")
 
     def test_few_messages_have_no_percentile(self):
@@ -41,7 +41,12 @@ class Sentence(unittest.TestCase):
     def test_one_run(self):
         self.result["runs"].pop()
         self.assertEqual(self.said(), "With cubic, the bottleneck has a p99 queue of 300.0 KB at a utilization of 99.0 %; "
-                         f"the slowdown of messages is {self.result['runs'][0]['fct']['p50']:.2f} x (p50) and 8.25 x (p99).")
+                         f"the slowdown of all messages together is {self.result['runs'][0]['fct']['p50']:.2f} x (p50) and 8.25 x (p99).")
+
+    def test_of_one_kind(self):
+        for r in self.result["runs"]:
+            del r["fct"]["kinds"]
+        self.assertTrue(self.said().startswith("The slowdown of messages is smallest with bolt: "), self.said())
 
     def test_of_seeds_the_median(self):
         run = self.result["runs"][1]

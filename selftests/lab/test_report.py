@@ -235,6 +235,13 @@ class Drawn(unittest.TestCase):
         for name in self.drawn:
             self.check(name)
 
+    def test_many_directories_have_a_legend(self):
+        result = make_result(self.out, samples=30)
+        self.draw(plots.compare, [(f"load-{i}", result, self.out) for i in range(7)], self.out)
+        axes, = self.drawn["queue"].axes
+        self.assertEqual(len(axes.get_legend().get_texts()), 7 * len(result["runs"]))
+        self.check("queue")
+
     def test_flows_that_start_close_together(self):
         result = make_result(self.out)
         for r in result["runs"]:

@@ -132,6 +132,7 @@ class Window(unittest.TestCase):
 
     def test_shares(self):
         self.assertEqual(self.cut(500, 1500)["jain"], 0.8)
+        self.assertEqual(plots.headline({"runs": [self.cut(500, 1500)]})[0]["jain_endless"], 0.8)
         self.run["flows"][0]["stopped_ns"] = 1000
         self.assertEqual([self.cut(500, end)["jain"] for end in (1000, 1500)], [0.8, None])
 

@@ -46,15 +46,16 @@ def conclusion(named):
     rows = medians(named)
     port = plots.port_title([r for _, result, _ in named for r in result["runs"]]).removesuffix(" port")
     sent = all(row["fct_p99"] is not None and row["count"] >= ENOUGH for _, row in rows)
+    messages = "the slowdown of " + ("all messages together" if max(plots.all_kinds(result) for _, result, _ in named) else "messages")
     queued = all(row["p99_kb"] is not None for _, row in rows)
     if len(rows) == 1:
         (name, row), = rows
         parts = [f"with {name}, {port} has a p99 queue of {report.kb(row['p99_kb'])} at a utilization of {report.percent(row['utilization'])}"] if queued else []
-        parts += [f"the slowdown of messages is {report.times(row['fct_p50'])} (p50) and {report.times(row['fct_p99'])} (p99)"] if sent else []
+        parts += [f"{messages} is {report.times(row['fct_p50'])} (p50) and {report.times(row['fct_p99'])} (p99)"] if sent else []
     else:
         parts = []
         if sent:
-            parts.append(best_of(rows, "fct_p99", report.times, "the slowdown of messages", "p99")[1])
+            parts.append(best_of(rows, "fct_p99", report.times, messages, "p99")[1])
         if queued:
             best, text = best_of(rows, "p99_kb", report.kb, f"{port}'s queue", "p99")
             used = f", at a utilization of {report.percent(dict(rows)[best]['utilization'])} ({others(rows, 'utilization', report.percent, best)})"

@@ -200,8 +200,7 @@ def draw(axes, title, unit, lines, marked=(), levels=()):
     mark(axes, marked)
     axes.grid(True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-    if len(lines) <= 12:
-        legend(axes)
+    legend(axes)
 
 
 def make(result, out):
@@ -427,7 +426,8 @@ def headline(result):
             **results.sums(r),
             "marks": sum(p["marks"] for p in r["links"]),
             "jain": r["jain"],
-            "jain_endless": stats.goodput_jain(endless, r["sim_ns"]) if len(endless) > 1 else None,
+            # of a part of the time only what was there all the time counts, and is known
+            "jain_endless": r["jain"] if "of_whole_run" in r else stats.goodput_jain(endless, r["sim_ns"]) if len(endless) > 1 else None,
             "src": r["control"]["src_packets"],
         })
     return rows
