@@ -48,6 +48,10 @@ flood() {
 begin() {
 	local port
 	setup_pair
+	# nothing else leaves H1, which would be among the drops: no router or neighbour is asked for, no port reported
+	in_ns "$H1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv4.icmp_ratelimit=1000000000
+	ip -n "$H1" neigh replace "$A2" lladdr "$(mac "$H2" eth0)" dev eth0 nud permanent
+	ip -n "$H2" neigh replace "$A1" lladdr "$(mac "$H1" eth0)" dev eth0 nud permanent
 	rm -f "$tmp/enough"
 	expect "sfc_hold" in_ns "$H1" tc qdisc replace dev eth0 root handle 1: sfc_hold "${BELIEVED[@]}"
 	defer touch "$tmp/enough"
