@@ -149,6 +149,15 @@ static const char *sfc_config_buffer_flaw(const struct sfc_config *cfg,
 	return NULL;
 }
 
+/* The most that a lone port can queue */
+static u32 sfc_config_room(const struct sfc_config *cfg)
+{
+	if (!cfg->buffer)
+		return cfg->limit;
+	return min_t(u64, cfg->limit, div_u64((u64)cfg->buffer * cfg->alpha,
+					      cfg->alpha + TC_SFC_ALPHA_ONE));
+}
+
 /*
  * The most that Qth may be by default, so that the queue of a lone port can exceed it; with levels,
  * that of the last, by sfc_qos_set()
@@ -159,9 +168,7 @@ static u32 sfc_config_qth_most(const struct sfc_config *cfg)
 
 	if (cfg->levels[1])
 		room -= div_u64(room * (cfg->bands - 1), 2 * cfg->bands);
-	if (cfg->buffer)
-		room = min(room, div_u64((u64)cfg->buffer * cfg->alpha,
-					 cfg->alpha + TC_SFC_ALPHA_ONE));
+	room = min(room, sfc_config_room(cfg));
 	return room - room / 4;
 }
 
@@ -222,7 +229,7 @@ void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,
 	*alg = (struct sfc_alg_cfg){
 		.mtu = mtu + cfg->overhead,
 		.ccthresh = cfg->ccthresh ?: min(2 * mtu, cfg->limit),
-		.floor = paper ? U32_MAX : cfg->limit,	/* 4 GB is as good as none */
+		.floor = paper ? U32_MAX : sfc_config_room(cfg),	/* 4 GB is like none */
 		.pru_max = paper ? U32_MAX : SFC_PRU_MAX,
 		.pru = cfg->flags & TC_SFC_F_PRU,
 		.paper = paper,

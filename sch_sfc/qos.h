@@ -283,7 +283,8 @@ static inline void sfc_qos_supply(struct sfc_qos *q, unsigned int i,
 	change -= sfc_bytes_to_tokens(in->size);			/* line 9 */
 	change -= sfc_qos_part(q, i, min_t(u64, strict, U32_MAX) << SFC_TOKEN_SHIFT);
 	b->strict_seen = above;
-	sfc_sm_change(&b->state.sm, in->now, change, cap, b->limit);	/* lines 3, 10, 11 */
+	sfc_sm_change(&b->state.sm, in->now, change, cap,
+		      min(b->limit, cfg->floor));			/* lines 3, 10, 11 */
 }
 
 #endif /* _SFC_QOS_H */

@@ -116,6 +116,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t len)
 	limit = take_range(&in, 1, U32_MAX);
 	sfc_rate_set(&c.rate, take_range(&in, TC_SFC_RATE_MIN, TC_SFC_RATE_MAX));
 	c.smcap = take_range(&in, c.mtu, U32_MAX);
+	c.floor = limit;
 	sfc_qos_set(&s.q, n, weights, c.mtu, limit, limit);
 	for (i = 0; i < n; i++)
 		s.unit = s.q.band[i].quantum / weights[i];

@@ -235,6 +235,14 @@ test_supply_matching() {
 	expect_eq "INC kept" "$(packets eth0.h2 'bflags=DI ')" 1
 }
 
+# What was dropped is no queue: the deficit is at most what the port may hold, of the buffer as well
+test_supply_floor() {
+	port rate 1mbit limit 1mb buffer 20kb alpha 1
+	v4 n=30 bflags=80
+	expect_ge "dropped" "$(qdisc "$R" r2 drops)" 20
+	expect_eq "supply" "$(qdisc "$R" r2 sm_token)" -10240
+}
+
 # Without the option, and with one that is none
 test_not_bolt() {
 	port rate 1mbit ccthresh 3028b
@@ -307,4 +315,4 @@ test_own_address() {
 
 run_tests congested_ipv4 congested_ipv6 threshold_is_exact auto_threshold dec_seen \
 	congestion_clears_inc checksum_alignment nosrc nobolt pru pru_congested \
-	pru_quarter_of_bdp pru_at_least_ccthresh paper_congested paper_demand paper_supply paper_ends supply_matching not_bolt high_band acks_not_marked msgrate fields own_address
+	pru_quarter_of_bdp pru_at_least_ccthresh paper_congested paper_demand paper_supply paper_ends supply_matching supply_floor not_bolt high_band acks_not_marked msgrate fields own_address
