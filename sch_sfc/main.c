@@ -142,6 +142,12 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 				sfc_config_leave(q->sch);
 		sfc_hold_leave(dev);
 		return NOTIFY_DONE;
+	case NETDEV_PRE_TYPE_CHANGE:
+		/* the group of PAUSE frames has an Ethernet address */
+		list_for_each_entry(q, &sfc_list, list)
+			if (q->pfc_joined && qdisc_dev(q->sch) == dev)
+				return notifier_from_errno(-EBUSY);
+		return NOTIFY_DONE;
 	case NETDEV_CHANGEUPPER:
 		/* @dev has joined it, or left it: either changes its speed */
 		upper = ((struct netdev_notifier_changeupper_info *)ptr)->upper_dev;

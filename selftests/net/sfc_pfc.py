@@ -9,6 +9,8 @@ H1 sends UDP to H2 by hand, and both hear every frame of their link.  A veth is 
 All times are of the guest's virtual clock.
 """
 
+import errno
+import fcntl
 import json
 import os
 import socket
@@ -733,6 +735,17 @@ def group():
         expect(begin, joined(), True)
         sh(end)
         expect(end, joined(), False)
+    # ... whose addresses are those of Ethernet, so long
+    with ns, open("/dev/net/tun", "r+b", buffering=0) as tap:
+        fcntl.ioctl(tap, 0x400454ca, struct.pack("16sH22x", b"d1", 0x1002))     # TUNSETIFF, a tap without a header
+        sh(f"{tc} add dev d1 root sfc link 10gbit {PFC}")
+        for begin, refused in (("true", True), (f"{tc} del dev d1 root", False)):
+            sh(begin)
+            try:
+                fcntl.ioctl(tap, 0x400454cd, 769)                               # TUNSETLINK, ARPHRD_TUNNEL6
+                expect(f"another type of device, {begin}", False, refused)
+            except OSError as e:
+                expect(f"another type of device, {begin}: {e}", e.errno == errno.EBUSY, refused)
     ns.close()
 
 
