@@ -195,10 +195,10 @@ static enum bolt_mib_item bolt_deferred_add(struct sock *sk, const struct bolt_m
 	f = bolt_flow_get(sk, BOLT_FLOW_HELD | (m->type != BOLT_CTL_SRC ? BOLT_FLOW_BTS : 0));
 	if (!f)
 		return BOLT_MIB_NoMem;
-	mod_delayed_work(bolt_wq, &f->work, 0);
 	most = bolt_echo_is_recent(sk, f, m, a) ? BOLT_DEFERRED_MAX : BOLT_DEFERRED_DOUBTFUL;
 	if (atomic_read(&f->deferred_len) >= most)
 		return BOLT_MIB_CtlOverrun;
+	mod_delayed_work(bolt_wq, &f->work, 0);
 	d = bolt_sk_zalloc(sk, sizeof(*d));
 	if (!d)
 		return BOLT_MIB_NoMem;
