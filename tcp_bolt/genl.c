@@ -266,4 +266,3 @@ struct genl_family bolt_genl_family __ro_after_init = {
 	.n_ops		= ARRAY_SIZE(bolt_genl_ops),
 };
 
-MODULE_ALIAS_GENL_FAMILY(BOLT_FAMILY_NAME);

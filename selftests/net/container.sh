@@ -206,12 +206,14 @@ test_cache_is_its_own() {
 
 # No privilege over the machine: it cannot have a module loaded
 test_loads_no_module() {
-	local ko=${BOLT_MODULES:-}/tcp_bolt.ko
+	local ko=${BOLT_MODULES:+$BOLT_MODULES/tcp_bolt.ko}
 	setup_container
 	expect "unload" busywait rmmod tcp_bolt
 	expect_fail "bolt" 'No such file' inside "$programs/bolt_xfer" cc bolt connect 192.0.2.2 5001
 	expect_fail "settings" 'No such file|cannot stat' inside sysctl -w net.bolt.sfc=1
 	expect_eq "loaded" "$(grep -c ^tcp_bolt /proc/modules)" 0
+	# anybody may ask for a family of generic netlink, which the kernel then looks for by this alias
+	expect_eq "aliases" "$(modinfo -F alias "${ko:-tcp_bolt}")" tcp_swift
 	if [ -f "$ko" ]; then insmod "$ko"; else modprobe tcp_bolt; fi || fail "cannot load tcp_bolt again"
 	transfer cc bolt
 }
