@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import context
-from boltlab import plan, programs, schema, show, stall
+from boltlab import plan, programs, schema, serve, show, stall
 
 TEXT = """
 name = "test"
@@ -164,7 +164,8 @@ class Stall(unittest.TestCase):
 
         with mock.patch.object(stall, "LOOK_S", 0.001), mock.patch.object(stall, "kernel_of", return_value=7), mock.patch.object(os, "kill") as ended, \
                 mock.patch.object(stall, "virtual_time", virtual_time), mock.patch.object(stall, "process", lambda _: (1, next(looks) * ticks, 0)):
-            with stall.Kernel(context.one()[0], own, 11, raw, raw) as watch:
+            watch = stall.Kernel(context.one()[0], own, 11, raw, raw)
+            with watch:
                 watch.thread.join(60)
         self.assertEqual(ended.call_args_list, [mock.call(11, signal.SIGTERM)] if watch.why else [])
         return watch.why
@@ -204,6 +205,15 @@ class Stall(unittest.TestCase):
             watch._look_on()
         self.assertTrue(watch.over.is_set())
         self.assertEqual([stall.lasting(v) for v in (1, 119, 120, 7200, 172800)], ["1 s", "119 s", "2 min", "2 h", "2 days"])
+
+    def test_a_command_is_ended_as_well(self):
+        """Though its number is no program's of the scenario"""
+        watch = serve.Watch(None, context.one(TEXT)[0], 0, None, None)
+        with mock.patch.multiple(stall, LOOK_S=0, TELL_S=0, kernel_of=lambda *_: 1, symbol=lambda *_: 0, virtual_time=mock.Mock(side_effect=[7] * 99),
+                                 program_of=lambda _: serve.MARKED_FROM + 1), \
+                mock.patch.multiple(watch, _snapshot=lambda *_: {}, _loaded=lambda: None, _busiest=lambda *_: 2, _end_one=lambda *_: watch.over.set(), patience_s=0):
+            watch._look_on()
+        self.assertTrue(watch.over.is_set())
 
 
 if __name__ == "__main__":

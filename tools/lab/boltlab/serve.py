@@ -65,8 +65,8 @@ class Watch(stall.Watch):
         super().__init__(*args)
         self.server = server
 
-    def _tell(self, *_):
-        pass
+    def _reason(self, *_):
+        return None, None       # nobody is there to be told
 
     def _end_one(self, kernel, before):
         return self.server.asked is None and super()._end_one(kernel, before)
