@@ -3,7 +3,10 @@
 
 import contextlib
 import os
+import signal
+import socket
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -113,6 +116,38 @@ class Told(unittest.TestCase):
         with mock.patch.object(attach, "command", return_value=0) as done:
             cli.main(["exec", "-t", "--privileged", "h0", "--", "sh", "-c", "a -- b"])
         done.assert_called_once_with("h0", ["sh", "-c", "a -- b"], True, True)
+
+
+class PassedOn(unittest.TestCase):
+    """A command that reads nothing of an endless stdin"""
+
+    def passed_on(self, size, begin):
+        """(status, bytes printed); `begin` begins what the server does."""
+        ours, server = socket.socketpair()
+        server.settimeout(60)
+        printed, stdin = bytearray(), os.dup(0)
+
+        def serves():
+            with server:
+                server.sendall(b"".join(frames.pack("O", 0, bytes(50_000)) for _ in range(size // 50_000)) + frames.pack("X", 0, frames.U32.pack(7)))
+
+        with ours, open("/dev/zero", "rb") as endless, mock.patch.object(attach, "write_all", lambda _, data: printed.extend(data)):
+            ours.sendall(frames.pack("N"))
+            os.dup2(endless.fileno(), 0)
+            try:
+                begin(serves)
+                return attach.pass_on(ours, False, "x"), len(printed)
+            finally:
+                os.dup2(stdin, 0)
+                os.close(stdin)
+
+    def test_what_it_said_and_its_status(self):
+        for size, begin in ((100_000, lambda serves: serves()), (2_000_000, lambda serves: threading.Thread(target=serves).start())):
+            self.assertEqual(self.passed_on(size, begin), (7, size))
+
+    def test_a_terminal_of_others_has_no_input(self):
+        with attach.signals([]):
+            self.assertEqual(signal.getsignal(signal.SIGTTIN), signal.SIG_IGN)
 
 
 class State(unittest.TestCase):

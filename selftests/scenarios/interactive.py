@@ -92,6 +92,9 @@ def commands(lab, j):
         size = 20_000_000
         done = net.on("h1", "wc", "-c", stdin=None, input="x" * size)
         j.must(done.stdout.strip() == str(size), f"{size} bytes of stdin: {done.stdout.strip()}")
+        for argv, said in ((["head", "-n", "1"], "line\n"), (["sh", "-c", "head -c 1000000 /dev/zero; cat"], "\0" * 1_000_000 + "line\n" * 400_000)):
+            done = net.on("h1", *argv, stdin=None, input="line\n" * 400_000)
+            j.must((done.returncode, done.stdout) == (0, said), f"{argv[0]} with 2 MB of stdin: {done.returncode}, {len(done.stdout)} bytes {done.stderr.strip()}")
         done = net.on("h1", "head", "-c", str(size), "/dev/zero")
         j.must(len(done.stdout) == size, f"{size} bytes of stdout: {len(done.stdout)}")
         for args, word in ((("up", "incast"), "kept is up already since"), (("exec", "h9", "--", "true"), "\"h9\" is not a node of kept; the nodes are h0, h1, h2, sw")):
@@ -105,6 +108,10 @@ def commands(lab, j):
             j.must(net.on("h2", "true").returncode == 0, "two commands at once")
             sleeper.terminate()
             j.must(sleeper.wait(60) == 128 + signal.SIGTERM, f"SIGTERM passes through: {sleeper.returncode}")
+        with open("/dev/zero", "rb") as endless, net.start("exec", "h1", "--", "sleep", "1000000000", stdin=endless) as sleeper:
+            until(lambda: "sleep 1000000000" in net.on("h1", "ps", "ax", "-o", "args").stdout)
+            sleeper.terminate()
+            j.must(sleeper.wait(60) == 128 + signal.SIGTERM, f"and past a stdin that nobody reads: {sleeper.returncode}")
 
 
 def clock(lab, j):

@@ -70,9 +70,9 @@ def raw_terminal(terminal):
 
 @contextlib.contextmanager
 def signals(numbers):
-    """A descriptor that gives the number of each that comes."""
+    """A descriptor that gives the number of each that comes.  A terminal that belongs to others is the end of stdin, and does not stop us."""
     reads, writes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    before = {signal.SIGTTIN: signal.signal(signal.SIGTTIN, signal.SIG_IGN)} | {number: signal.signal(number, lambda *_: None) for number in numbers}
     signal.set_wakeup_fd(writes)
     try:
         yield reads
@@ -90,13 +90,11 @@ def write_all(fd, data):
 
 
 def pass_on(connection, terminal, name):
-    """Until it has ended: its status of wait()."""
-    reader = frames.Reader()
+    """Until it has ended: its status of wait().  stdin is heard while the command has taken most of what it was sent: neither signals nor the server wait behind it."""
+    reader, sent, stdin = frames.Reader(), 0, True
     with signals((*PASSED_ON, signal.SIGWINCH)) as told, raw_terminal(terminal), selectors.PollSelector() as selector:
-        for fd in (connection.fileno(), told):
+        for fd in (connection.fileno(), told, 0):
             selector.register(fd, selectors.EVENT_READ)
-        with contextlib.suppress(ValueError, OSError):
-            selector.register(0, selectors.EVENT_READ)
         while True:
             for key, _ in selector.select():
                 if key.fd == told:
@@ -104,21 +102,32 @@ def pass_on(connection, terminal, name):
                         tell_signal(connection, number, terminal)
                 elif key.fd == 0:
                     data = read_input()
-                    connection.sendall(frames.pack("I" if data else "E", 0, data))
-                    if not data:
-                        selector.unregister(0)
+                    send(connection, frames.pack("I" if data else "E", 0, data))
+                    sent, stdin = sent + len(data), bool(data)
                 else:
-                    status = hear(connection, reader, name)
+                    taken, status = hear(connection, reader, name)
+                    sent -= taken
                     if status is not None:
                         return status
+            heard, room = 0 in selector.get_map(), stdin and sent < frames.ROOM
+            if room and not heard:
+                selector.register(0, selectors.EVENT_READ)
+            elif heard and not room:
+                selector.unregister(0)
+
+
+def send(connection, data):
+    """Who has hung up may have said before how the command ended."""
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        connection.sendall(data)
 
 
 def tell_signal(connection, number, terminal):
     if number != signal.SIGWINCH:
-        connection.sendall(frames.pack("S", 0, frames.U32.pack(number)))
+        send(connection, frames.pack("S", 0, frames.U32.pack(number)))
     elif terminal:
         columns, rows = os.get_terminal_size(0)
-        connection.sendall(frames.pack("W", 0, frames.TWO_U32.pack(rows, columns)))
+        send(connection, frames.pack("W", 0, frames.TWO_U32.pack(rows, columns)))
 
 
 def read_input():
@@ -129,18 +138,21 @@ def read_input():
 
 
 def hear(connection, reader, name):
-    """What came of the command; its status, when it has ended."""
+    """What came of the command: (bytes of stdin that it took, its status when it has ended)."""
+    taken = 0
     data = connection.recv(1 << 16)
     if not data:
         raise RunError(f"{name} has ended without a word")
     for kind, _, payload in reader.feed(data):
         if kind in "OR":
             write_all(1 if kind == "O" else 2, payload)
+        elif kind == "T":
+            taken += frames.U32.unpack(payload)[0]
         elif kind == "X":
-            return frames.U32.unpack(payload)[0]
+            return taken, frames.U32.unpack(payload)[0]
         elif kind == "D":
             raise Ended(f"{name} has ended: {payload.decode(errors='replace')}")
-    return None
+    return taken, None
 
 
 class Ended(RunError):

@@ -80,7 +80,6 @@ class Client:
         self.out = bytearray()
         self.number = None
         self.terminal = False
-        self.sent = 0               # bytes of stdin that the command has not taken
         self.owed = 0               # bytes of what it printed that are still here
         self.closing = False
 
@@ -143,11 +142,8 @@ class Server:
             self.terminals.discard(number)
             if client:
                 self.tell(client, frames.pack("X", 0, payload), close=True)
-        elif kind == "T" and client:
-            client.sent -= frames.U32.unpack(payload)[0]
-            self.heed(client)
-        elif kind in "OR" and client:
-            client.owed += len(payload)
+        elif kind in "ORT" and client:
+            client.owed += len(payload) if kind != "T" else 0
             self.tell(client, frames.pack(kind, 0, payload))
 
     def go_on(self):
@@ -202,17 +198,12 @@ class Server:
         self.heed(client)
 
     def heed(self, client):
-        """Listens to it while there is room for what it says, and for when it takes what is here for it."""
+        """Listens to it, and for when it takes what is here for it."""
         if client not in self.clients:
             return
-        want = (selectors.EVENT_READ if client.sent < frames.ROOM else 0) | (selectors.EVENT_WRITE if client.out else 0)
-        known = client.connection in self.selector.get_map()
-        if want and known:
-            self.selector.modify(client.connection, want, lambda events: self.client_ready(client, events))
-        elif want:
-            self.selector.register(client.connection, want, lambda events: self.client_ready(client, events))
-        elif known:
-            self.selector.unregister(client.connection)
+        want = selectors.EVENT_READ | (selectors.EVENT_WRITE if client.out else 0)
+        change = self.selector.modify if client.connection in self.selector.get_map() else self.selector.register
+        change(client.connection, want, lambda events: self.client_ready(client, events))
 
     def client_ready(self, client, events):
         try:
@@ -236,8 +227,6 @@ class Server:
         elif kind == "Q":
             self.ends = client
         elif client.number in self.commands and kind in "IESW":
-            if kind == "I":
-                client.sent += len(payload)
             if kind == "I" and client.terminal and b"\3" in payload or kind == "S" and frames.U32.unpack(payload)[0] in INTERRUPTS:
                 self.watch.patience_s = HURRY_S
             self.queue += frames.pack(kind, client.number, payload)
