@@ -184,6 +184,13 @@ class Plans(unittest.TestCase):
                              [f"at {node} 500000 tc-{node}-0.json tc -s -j qdisc show"] * looks + [f"at {node} 500000 - {command}"])
             self.assertEqual(lines.count(f"exec {node} tc-{node}.json tc -s -j qdisc show"), looks)
 
+    def test_what_is_first_has_its_time_before_the_measurement(self):
+        first = ["event.0.at=-1s", "event.0.do=set", "event.0.node=a", 'event.0.command="tc qdisc show"']
+        for sets, lead in (([], plan.LEAD_NS), (["event.0.at=500us", *first[1:]], plan.LEAD_NS), (first, plan.LEAD_NS + 10**9),
+                           ([*first, "flow.0.start=-2s"], plan.LEAD_NS + 2 * 10**9)):
+            go, = (line for line in plan.Plan(*context.one(sets=sets)).lines if line.startswith("go "))
+            self.assertEqual(int(go.split()[-1]), lead, sets)
+
     def test_plan_is_the_same_every_time(self):
         text = context.BASE + '[workload]\ncdf = "websearch"\nload = 0.4\nmessages = 50\n'
         plans = [plan.Plan(*context.one(text, sets=["duration=100ms"])).text() for _ in range(2)]

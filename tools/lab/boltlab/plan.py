@@ -381,7 +381,7 @@ class Plan:
             self.add(*faults.directive(s, i, f))
             self.commands.append(f"# at {f.at} ns: {faults.text(f)} (lablink)")
         lead = LEAD_NS if self.exact else SLOW_LEAD_NS
-        lead = max(lead, lead - min((one.start for one in (*traffic.messages, *s.program)), default=0))
+        lead -= min((0, *(one.start for one in (*traffic.messages, *s.program)), *(e.at for e in s.event)))
         if not self.exact:
             for program in sorted({e.command.split()[0] for e in s.event if e.do == "set"} | ({"ip"} if any(e.do == "reroute" for e in s.event) else set())):
                 self.add("exec", "-", "/dev/null", f"{program} -V")     # it is in memory then
