@@ -201,6 +201,22 @@ class Keeps(unittest.TestCase):
         self.assertEqual((out / "bolt-2" / "commands.txt").read_text(), "ip netns add s0\n")
         self.assertIn("result.json", (out / ".lab-files").read_text())
 
+    def test_the_runs_beside_one_that_cannot_be_read(self):
+        def compute(cc, s, *_):
+            if cc == "cubic":
+                raise ValueError("not JSON")
+            return {"cc": cc, "seed": s.seed, "directory": s.directory} | dict.fromkeys(("captures", "links", "flows", "programs"), [])
+
+        out = Path(tempfile.mkdtemp(prefix="lab-test-")) / "out"
+        with mock.patch.object(runner.build, "everything"), mock.patch.object(runner.modules, "beside", lambda *_: mock.Mock(kernel_release="6.12")), \
+                mock.patch.object(runner.ask, "check_settings"), mock.patch.object(runner, "versions", lambda _: {}), mock.patch.object(guest, "run", return_value=1), \
+                mock.patch.object(runner.results, "compute", compute):
+            result = lab("run", context.write(context.BASE), "--cc", "bolt,cubic", "--no-plots", "--out", out)
+        said = [line for line in result.stderr.splitlines() if "not JSON" in line or not line.startswith("lab: ")]
+        self.assertEqual((result.returncode, said), (1, ["lab: test: cubic: its raw results cannot be read: ValueError('not JSON') (--keep-raw keeps them)"]))
+        found = json.loads((out / "result.json").read_text())
+        self.assertEqual(([r["cc"] for r in found["runs"]], found["incomplete"]), (["bolt"], ["cubic"]))
+
 
 class Ends(unittest.TestCase):
     def test_what_nohup_ignores_stays_ignored(self):

@@ -222,6 +222,9 @@ class Measured(unittest.TestCase):
         (found,) = results.read_qdiscs(raw, s, net).values()
         self.assertEqual((found["kind"], found["drops"], found["ecn_mark"], found["qlen"]), ("pfifo", 1 + 2 + 16 + 32 + 64, 3, 128))
         self.assertEqual(results.read_qdiscs(raw, context.one()[0], net)["a", "b"]["drops"], 64)
+        (raw / "tc-a.json").write_text('[{"kind":"hfsc","options":{default 0x1 }}]')       # as tc 6.1.0 writes it
+        with self.assertRaisesRegex(RunError, "^tc's JSON of a cannot be read"):
+            results.read_qdiscs(raw, s, net)
 
 
 class Fct(unittest.TestCase):

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import backlog, explain, faults, ideal, lablink, pcap, plan, programs, stats
+from .guest import RunError
 from .traffic import segment, wire_bytes
 
 # A control message as a qdisc counts it: Ethernet, IP, UDP, its own header, the quoted IP header and 8 bytes. Not in it
@@ -213,7 +214,7 @@ def read_qdiscs(raw, s, net):
     for node in net.nodes:
         for name in (*(f"tc-{node}-{i}.json" for i in plan.looked_at(s)), f"tc-{node}.json"):
             path = raw / name
-            for q in json.loads(path.read_text() or "[]") if path.exists() else ():
+            for q in read_json(path, node) if path.exists() else ():
                 if not q.get("root"):
                     continue
                 key = node, q.get("dev")
@@ -223,6 +224,14 @@ def read_qdiscs(raw, s, net):
                     sums["drops"] += before.get("qlen", 0)
                 result[key] = q
     return {key: q | {k: q.get(k, 0) + v for k, v in gone[key].items()} for key, q in result.items()}
+
+
+def read_json(path, node):
+    """What tc said; not all that it prints as JSON is JSON."""
+    try:
+        return json.loads(path.read_text() or "[]")
+    except ValueError as e:
+        raise RunError(f"tc's JSON of {node} cannot be read: {e}") from None
 
 
 def softnet_drops(path):

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import shutil
+import struct
 import sys
 import tempfile
 import time
@@ -160,8 +161,9 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
     try:
         wall_s = guest.run(backend, built, p, raw, plan.memory(s, net, load), kernel, cpus, s)
         simulated = time.monotonic()
-        entry = results.compute(cc, s, net, load, raw, out, wall_s,
-                                {"switch": p.switch_qdisc, "host": s.host.qdisc, "base_rtt_ns": p.base_rtt})
+        with readable():
+            entry = results.compute(cc, s, net, load, raw, out, wall_s,
+                                    {"switch": p.switch_qdisc, "host": s.host.qdisc, "base_rtt_ns": p.base_rtt})
     except Exception:
         check_room(out)         # while what has filled it is there; files that are cut short cannot be read
         raise
@@ -177,6 +179,15 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
         progress(f"{s.name}: {s.directory}: no port's root qdisc marked a packet (what is below it is not counted), which is all that dctcp would heed but losses (switch.qdisc, [when.dctcp])")
     progress(f"{s.name}: {s.directory}: done in {simulated - began:.1f} s, of which the run itself {wall_s:.2f} s")
     return entry, p.commands, programs.failures(s, entry["programs"], directory)
+
+
+@contextlib.contextmanager
+def readable():
+    """What a run left behind, which costs the others of the command nothing."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, struct.error) as e:
+        raise RunError(f"its raw results cannot be read: {e!r} (--keep-raw keeps them)") from e
 
 
 def unmarked(r):
