@@ -193,9 +193,11 @@ class Measured(unittest.TestCase):
         s.duration = 400
         times = [0, 100, 200, 300, 400]
         acked = ([0, 3, 5, 8, 10], [0, 2, 4, 4, 5])     # 25/26, 1, 0.5, 0.9
-        found = results.jain_epoch([flow(1, finite=False) | {"id": i} for i in (0, 1)], {i: (times, [7] * 5, a, [0] * 5) for i, a in enumerate(acked)}, s, 100)
-        self.assertEqual({k: found[k] for k in ("count", "flows", "min", "min_at_ns", "p50")},
-                         {"count": 4, "flows": 2, "min": 0.5, "min_at_ns": 200, "p50": 0.9})
+        flows = [flow(1, finite=False) | {"id": i} for i in (0, 1)]
+        unsampled, message = flow(1, start=250, finite=False) | {"id": 2}, flow(1, start=50, kind="workload") | {"id": 3}
+        for there, least in ((flows, (4, 0.5, 200, 0.9)), ([*flows, unsampled, message], (3, 0.9, 300, 0.961538))):
+            found = results.jain_epoch(there, {i: (times, [7] * 5, a, [0] * 5) for i, a in enumerate(acked)}, s, 100)
+            self.assertEqual((found["flows"], tuple(found[k] for k in ("count", "min", "min_at_ns", "p50"))), (2, least))
 
     def test_marks_of_every_qdisc(self):
         s, net, _ = self.flows()

@@ -106,7 +106,8 @@ def jain_epoch(flows, socks, s, epoch):
     """The least and the median of Jain's index over any so long stretch, of flows that have a time series."""
     known = [(max(0, f["start_ns"]), stats.ended(f), socks[f["id"]][0], socks[f["id"]][2])
              for f in flows if f["kind"] == "flow" and f["id"] in socks]
-    found = stats.jain_epochs(known, epoch, s.settle, s.duration)
+    others = [(f["start_ns"], stats.ended(f)) for f in flows if f["kind"] == "flow" and f["id"] not in socks]
+    found = stats.jain_epochs(known, epoch, s.settle, s.duration, others)
     least = min(found, key=lambda item: item[1], default=(None, None))
     return {"epoch_ns": epoch, "settle_ns": s.settle, "count": len(found), "flows": len(known), "min": stats.rounded(least[1]), "min_at_ns": least[0],
             "p50": stats.rounded(stats.percentile(sorted(index for _, index in found), 0.5))}

@@ -142,17 +142,17 @@ def ended(f):
     return f["end_ns"] if f["end_ns"] is not None else f["stopped_ns"]
 
 
-def jain_epochs(flows, epoch, settle, duration):
+def jain_epochs(flows, epoch, settle, duration, others=()):
     """[(begin, Jain's index over the `epoch` ns from there)] wherever nobody came or went from `settle` ns before until its end.
 
-    `flows`: (start, end or None, times, bytes acknowledged by then), sampled at equal times.
+    `flows`: (start, end or None, times, bytes acknowledged by then), sampled at equal times; `others`, which are not sampled, come and go as well.
     """
     if len(flows) < 2 or len(flows[0][2]) < 2:
         return []
     times = flows[0][2]
     step = times[1] - times[0]
     width = max(1, epoch // step)
-    changes = sorted({t for start, end, *_ in flows for t in (start, end) if t is not None and 0 < t < duration})
+    changes = sorted({t for start, end, *_ in (*flows, *others) for t in (start, end) if t is not None and 0 < t < duration})
     result = []
     for i in range(0, len(times) - width, max(1, width // EPOCH_STEPS)):
         begin, until = times[i], times[i + width]
