@@ -182,6 +182,12 @@ class Incast(unittest.TestCase):
         offered = sum(traffic.wire_bytes(m.bytes, s) for m in t.messages) * 8e9 / (s.topology.rate * s.duration)
         self.assertAlmostEqual(offered, 0.3, delta=0.1)
 
+    def test_too_many_are_refused_while_they_are_made(self):
+        with mock.patch.object(traffic, "MAX_MESSAGES", 100):
+            for incasts, key in (("degree = 64\nload = 0.5\n", "incast.load"), ("degree = 101\nto = \"h0\"\n", "incast")):
+                with self.assertRaisesRegex(ScenarioError, f"^test.toml: {key}: more than 100 messages$"):
+                    context.one(STAR.format(duration="10ms") + '[incast]\nbytes = "1KB"\n' + incasts)
+
     def test_without_a_receiver_every_incast_has_another(self):
         text = STAR.format(duration="50ms") + '[incast]\ndegree = 8\nbytes = "50KB"\nload = 0.1\n'
         s, net, t = context.one(text)

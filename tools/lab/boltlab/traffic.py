@@ -165,7 +165,7 @@ def build(s, net, where):
 
     def send(pair, start, size, kind):
         if len(traffic.messages) >= MAX_MESSAGES:
-            raise ScenarioError(f"{where}: workload.messages: more than {MAX_MESSAGES} messages")
+            raise ScenarioError(f"{where}: {kind}: more than {MAX_MESSAGES} messages")
         p = traffic.pairs[pair]
         ideal = ideal_ack = None
         if size is not None:
@@ -202,7 +202,7 @@ def build(s, net, where):
             send(shared_pair("workload", src, dst, s.workload.connections), start, size, "workload")
         asked_for("workload.messages", len(traffic.messages) - before, s.workload.messages or 0)
     if s.incast and s.incast.trace is None:
-        found = incasts(s, net)
+        found = incasts(s, net, where)
         connections = s.incast.connections or -(-s.incast.degree // min(len(senders_to(s, net, to)) for _, to, _ in found))
         within = [one for one in found if one[2] < s.duration]
         for src, dst, start in within:
@@ -269,7 +269,7 @@ def senders_to(s, net, to):
     return [h for h in net.hosts if h != to and (s.topology.kind != "dumbbell" or h[0] != to[0])]
 
 
-def incasts(s, net):
+def incasts(s, net, where):
     g = s.incast
     rng = random.Random(f"incast {s.seed}")
     start = float(g.start)
@@ -287,6 +287,8 @@ def incasts(s, net):
             result.append((src, to, round(start + rng.uniform(0, g.sync))))
         if gap is None:
             break
+        if len(result) > MAX_MESSAGES:
+            raise ScenarioError(f"{where}: incast.load: more than {MAX_MESSAGES} messages")
         start += rng.expovariate(1 / gap)
     result.sort(key=lambda item: item[2])
     return result
