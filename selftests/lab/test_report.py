@@ -254,6 +254,25 @@ class Drawn(unittest.TestCase):
         self.assertLessEqual({"flow 0 starts", "flow 1 starts", "flow 7 starts"}, texts)
 
 
+class Named(unittest.TestCase):
+    def test_as_long_as_tells_them_apart(self):
+        for paths, said in (("/x/a /x/b", ["a", "b"]), ("/x/before/join /x/after/join /x/new", ["before/join", "after/join", "x/new"]), ("/join /old/join", ["/join", "old/join"]),
+                            ("/x/a /x/a", ["a", "a"]), ("/x/a", ["a"])):
+            self.assertEqual(runner.names([Path(p) for p in paths.split()]), said)
+
+    def test_in_report_and_baseline(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        old, new = out / "old" / "join", out / "new" / "join"
+        for place in (old, new):
+            place.mkdir(parents=True)
+            make_result(place, samples=30)
+        with mock.patch.multiple(plots, make=mock.DEFAULT, compare=mock.DEFAULT), mock.patch.object(report, "write") as written:
+            for more in (["--baseline", old], [old, "--out", out / "both"]):
+                self.assertEqual(context.lab("plot", new, *more).returncode, 0)
+        (one, _, (base, *_)), (both, _, _) = (call.args for call in written.call_args_list)
+        self.assertEqual(([name for name, *_ in one], base, [name for name, *_ in both]), (["new/join"], "old/join", ["new/join", "old/join"]))
+
+
 class Levels(unittest.TestCase):
     def setUp(self):
         self.out = Path(tempfile.mkdtemp(prefix="lab-test-"))

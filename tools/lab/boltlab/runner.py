@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import contextlib
+import itertools
 import json
 import os
 import shlex
@@ -82,7 +83,7 @@ def run(path, out, cc=None, sets=(), seeds=(), kernel=None, jobs=1, keep_raw=Fal
             progress(f"{out / RESULT} has the {len(runs)} of {len(scenarios)} runs that had ended, without plots: `lab plot {out}`")
             raise interrupted
         if drawn:
-            draw(out)
+            draw(*loaded([out]))
         if failures:
             raise RunError("\nlab: ".join(failures))
     return 0
@@ -258,22 +259,37 @@ def understood(*directories):
         raise RunError(f"{files}: was written by another version of the lab ({e!r} is not as expected)") from None
 
 
+def names(directories):
+    """The end of each path, as long as it takes to tell them apart."""
+    paths = [d.resolve() for d in directories]
+    for n in itertools.count(1):
+        found = [os.path.join(*p.parts[-n:]) for p in paths]
+        if len(set(found)) == len(set(paths)):
+            return found
+
+
+def loaded(directories, baseline=None, port=None):
+    """([(name, result, directory)], the same of the baseline or None)."""
+    *mine, base = names([*directories, baseline or directories[0]])
+    named = [(name, plots.at_port(load_result(d), d, port, drawn=True), d) for name, d in zip(mine, directories)]
+    return named, baseline and (base, plots.at_port(load_result(baseline), baseline, port), baseline)
+
+
 def plot(out, force=False, baseline=None, port=None):
     plots.check()
-    plots.at_port(load_result(out), out, port, drawn=True)
-    base = baseline and plots.at_port(load_result(baseline), baseline, port)
+    found = loaded([out], baseline, port)
     with Output(out, DRAWN, force) as place:
         place.begin()
-        draw(out, baseline and (baseline.resolve().name, base, baseline), port)
+        draw(*found)
     return 0
 
 
-def draw(out, baseline=None, port=None):
+def draw(named, baseline=None):
     from . import report
-    result = plots.at_port(load_result(out), out, port, drawn=True)
+    (_, result, out), = named
     with understood(out):
         plots.make(result, out)
-        report.write([(out.name, result, out)], out, baseline)
+        report.write(named, out, baseline)
     progress(f"report: {out / 'report.html'}")
 
 
@@ -281,8 +297,7 @@ def compare(dirs, out, force=False, baseline=None, port=None):
     """Pictures and report of several runs, named after their directories, in `out`."""
     from . import report
     plots.check()
-    named = [(d.resolve().name, plots.at_port(load_result(d), d, port, drawn=True), d) for d in dirs]
-    base = baseline and (baseline.resolve().name, plots.at_port(load_result(baseline), baseline, port), baseline)
+    named, base = loaded(dirs, baseline, port)
     with Output(out, DRAWN, force) as place:
         place.begin()
         with understood(*dirs):
