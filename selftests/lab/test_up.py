@@ -150,6 +150,15 @@ class PassedOn(unittest.TestCase):
             self.assertEqual(signal.getsignal(signal.SIGTTIN), signal.SIG_IGN)
 
 
+class Started(unittest.TestCase):
+    def test_one_that_does_not_begin_is_ended(self):
+        done = mock.Mock()
+        with mock.patch.multiple(os, fork=lambda: 7, kill=done.kill, waitpid=done.waitpid), mock.patch.object(up.select, "select", return_value=([], [], [])), \
+                self.assertRaisesRegex(up.RunError, "^test: it did not begin within 300 s$"):
+            up.start(None, mock.Mock(), context.one()[0], None, None, None)
+        self.assertEqual(done.mock_calls, [mock.call.kill(7, signal.SIGTERM), mock.call.waitpid(7, 0)])
+
+
 class State(unittest.TestCase):
     def setUp(self):
         self.base = Path(tempfile.mkdtemp(prefix="lab-test-"))

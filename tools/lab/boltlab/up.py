@@ -75,7 +75,9 @@ def start(where, lock, s, about, command, built):
     lock.close()                # the child has it
     try:
         there, _, _ = select.select([ready], [], [], STARTED_S)
-        said = os.read(ready, 4096).decode() if there else f"it did not begin within {STARTED_S} s"
+        if not there:
+            raise RunError(f"{s.name}: it did not begin within {STARTED_S} s")
+        said = os.read(ready, 4096).decode()
     except BaseException:
         os.kill(pid, signal.SIGTERM)
         os.waitpid(pid, 0)
