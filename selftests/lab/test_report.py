@@ -242,6 +242,18 @@ class Drawn(unittest.TestCase):
         self.assertEqual(len(axes.get_legend().get_texts()), 7 * len(result["runs"]))
         self.check("queue")
 
+    def test_what_happens_beyond_the_run_is_no_mark(self):
+        result = make_result(self.out)
+        result["runs"] = [r | {"events": [r["events"][0] | {"at_ns": at} for at in (-10**9, 0, r["sim_ns"], 10**9)], "flows": []} for r in result["runs"]]
+        self.assertEqual([t for t, _ in plots.marks(result)], [0, result["runs"][0]["sim_ns"] / 1000])
+
+    def test_many_flows_are_titled_as_what_is_drawn(self):
+        result = make_result(self.out, samples=300)
+        for r in result["runs"]:
+            r["flows"] = [f | {"series": f"{r['cc']}/flow-{f['id'] % 2}.csv", "start_ns": 0} for f in r["flows"][:9]]
+        self.assertEqual({key: title for key, title, *_ in plots.views(result, self.out) if key in ("rate", "window")},
+                         {"rate": "What the flows get (acknowledged)", "window": "Congestion windows of the flows"})
+
     def test_flows_that_start_close_together(self):
         result = make_result(self.out)
         for r in result["runs"]:

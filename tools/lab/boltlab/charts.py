@@ -139,8 +139,8 @@ def panel_charts(runs, n, several):
     for key, title, what, unit, lines in (
             ("queue", f"Queue of {port_of}", "queue", byte_unit, queue),
             ("link", f"Throughput of {port_of}", "rate", rate_unit, link),
-            ("rate", "Rate of each flow (acknowledged)", "rate", rate_unit, rate),
-            ("window", "Congestion window of each flow", "window", byte_unit, window)):
+            ("rate", many.TITLES["rate"][bool(of_many)], "rate", rate_unit, rate),
+            ("window", many.TITLES["window"][bool(of_many)], "window", byte_unit, window)):
         lines = [line for line in lines if line[2]]
         if not lines:
             continue
@@ -150,7 +150,6 @@ def panel_charts(runs, n, several):
         else:
             u, note = unit(lines), averaged
         if of_many and key in ("rate", "window"):
-            title = {"rate": "What the flows get (acknowledged)", "window": "Congestion windows of the flows"}[key]
             note = of_many + (note if key == "rate" else f"A sample each {' or '.join(span(w) for w in widths)}.")
         if several:
             title += f": {', '.join(r.label for _, r in runs)}"

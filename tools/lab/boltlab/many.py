@@ -7,6 +7,8 @@ MOST_LINES = 8
 MOST_OF_ONE = 4             # lines of one congestion control among several: as many as there are dashes
 MOST_READ = 64              # flows of a run whose series are read
 OF = ("median", "greatest", "least")
+TITLES = {"rate": ("Rate of each flow (acknowledged)", "What the flows get (acknowledged)"),       # of each, of many
+          "window": ("Congestion window of each flow", "Congestion windows of the flows")}
 
 
 def too_many(runs):

@@ -49,6 +49,7 @@ def views(result, out):
     queue, link = [], []
     port_of = port_title(result["runs"])
     rate, window = flow_lines(result, out)
+    of_many = many.too_many(result["runs"])
     for r in result["runs"]:
         name, cc = run_name(result, r), r["cc"]
         port = next((p for p in r["links"] if p["name"] == queue_port(r)), None)
@@ -61,8 +62,8 @@ def views(result, out):
     return [v for v in (
         ("queue", f"Queue of {port_of}", "KB", queue),
         ("link", f"Throughput of {port_of}", "Gb/s", link),
-        ("rate", "Rate of each flow (acknowledged)", "Gb/s", rate),
-        ("window", "Congestion window of each flow", "KB", window)) if any(len(s[2]) for s in v[3])]
+        ("rate", many.TITLES["rate"][of_many], "Gb/s", rate),
+        ("window", many.TITLES["window"][of_many], "KB", window)) if any(len(s[2]) for s in v[3])]
 
 
 def port_title(runs):
@@ -90,13 +91,13 @@ def flow_lines(result, out):
 
 
 def marks(result):
-    """[(time_us, what happened)]: explicit flows that start later, and events."""
+    """[(time_us, what happened)] while it is measured: explicit flows that start later, and events."""
     r = result["runs"][0]
     starts = [(f["start_ns"] / 1000, f"flow {f['id']} starts") for f in r["flows"] if f["kind"] == "flow" and f["start_ns"] > 1000]
     events = [(e["at_ns"] / 1000, {"stop": f"flow {e['flow']} stops", "reroute": f"flow {e['flow']} is rerouted"}.get(e["do"], e["command"]))
               for e in r["events"]]
     wrong = [(f["at_ns"] / 1000, faults.text(f)) for f in r.get("faults", ())]
-    return sorted(starts + events + wrong)[:MAX_MARKS]
+    return sorted(one for one in starts + events + wrong if 0 <= one[0] <= r["sim_ns"] / 1000)[:MAX_MARKS]
 
 
 def at_port(result, directory, name, drawn=False):
