@@ -285,6 +285,36 @@ class Named(unittest.TestCase):
         self.assertEqual(([name for name, *_ in one], base, [name for name, *_ in both]), (["new/join"], "old/join", ["new/join", "old/join"]))
 
 
+class OfAnotherVersion(unittest.TestCase):
+    """It is named, and not what it is shown with."""
+
+    def setUp(self):
+        self.out, self.old = (Path(tempfile.mkdtemp(prefix="lab-test-")) for _ in range(2))
+        self.result = make_result(self.out, samples=30)
+
+    def refused(self, *args):
+        said = context.lab("plot", *args)
+        self.assertEqual((said.returncode, len(said.stderr.splitlines())), (1, 1), said.stderr)
+        self.assertTrue(said.stderr.startswith(f"lab: {self.old / 'result.json'}: was written by another version of the lab"), said.stderr)
+
+    def test_with_a_port_and_as_a_baseline(self):
+        make_result(self.old, samples=30)
+        for missing in ("links", "fct"):
+            runs = [{k: v for k, v in r.items() if k != missing} for r in self.result["runs"]]
+            (self.old / "result.json").write_text(json.dumps(self.result | {"runs": runs}))
+            self.refused(self.out, "--baseline", self.old)
+            self.refused(self.out, self.out, "--baseline", self.old, "--out", self.out / "both")
+            if missing == "links":
+                self.refused(self.old, "--port", "a-b")
+                self.refused(self.old, self.out, "--out", self.out / "both", "--port", "a-b")
+
+    def test_the_head_has_every_seed(self):
+        for seeds, said in (([1], "seed 1"), ([3, 5], "seeds 3, 5"), (list(range(1, 25)), "seeds 1 to 24")):
+            result = self.result | {"seed": seeds[0], "seeds": seeds}
+            self.assertIn(f" on Linux 6.12, {said}. ", report.header([("test", result, self.out)]))
+            self.assertIn(f"<td>{said.split(' ', 1)[1]}</td>", report.header([("test", result, self.out)] * 2))
+
+
 class Levels(unittest.TestCase):
     def setUp(self):
         self.out = Path(tempfile.mkdtemp(prefix="lab-test-"))

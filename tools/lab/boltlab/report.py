@@ -85,15 +85,20 @@ def swatch(colour, label):
     return Raw(f"<i class=swatch data-colour={colour}></i>{esc(label)}")
 
 
+def seeds(result):
+    of = result.get("seeds") or [result["seed"]]
+    return f"{of[0]} to {of[-1]}" if len(of) > 2 and of == list(range(of[0], of[-1] + 1)) else ", ".join(map(str, of))
+
+
 def header(named):
     if len(named) == 1:
         result = named[0][1]
         first, exact = result["runs"][0], result["backend"] == "uml"
         return (f"<header><h1>{esc(result['scenario'])}</h1><p class=about>{esc(result.get('about') or '')}</p>"
                 f"<p class=lead>{units.format_time(first['sim_ns'])} of {'virtual ' if exact else ''}time on "
-                f"Linux {esc(result['kernel'])}, seed {result['seed']}{'' if exact else ', backend ' + esc(result['backend'])}. "
+                f"Linux {esc(result['kernel'])}, seed{'s' if len(result.get('seeds', ())) > 1 else ''} {seeds(result)}{'' if exact else ', backend ' + esc(result['backend'])}. "
                 f"{'The same command gives the same numbers, to the byte' if exact else 'The command'}:</p>{command_line(result)}</header>")
-    rows = [[name, result["scenario"], units.format_time(result["runs"][0]["sim_ns"]), result["kernel"], result["seed"],
+    rows = [[name, result["scenario"], units.format_time(result["runs"][0]["sim_ns"]), result["kernel"], seeds(result),
              Raw(f"<code>{esc(result['command'])}</code>")] for name, result, _ in named]
     return ("<header><h1>Several runs side by side</h1><p class=about>Runs are named after their directories.</p>"
             + table(["directory", "scenario", "time", "kernel", "seed", "command"], rows, kind="text") + "</header>")

@@ -270,9 +270,14 @@ def names(directories):
 
 def loaded(directories, baseline=None, port=None):
     """([(name, result, directory)], the same of the baseline or None)."""
-    *mine, base = names([*directories, baseline or directories[0]])
-    named = [(name, plots.at_port(load_result(d), d, port, drawn=True), d) for name, d in zip(mine, directories)]
-    return named, baseline and (base, plots.at_port(load_result(baseline), baseline, port), baseline)
+    from . import compare as compared
+    found = []
+    for name, d in zip(names([*directories, *([baseline] if baseline else [])]), (*directories, baseline)):
+        with understood(d):
+            found.append((name, plots.at_port(load_result(d), d, port, drawn=d is not baseline), d))
+            if d is baseline:
+                compared.figures(found[-1][1])      # which is all that is read of it
+    return found[:len(directories)], found[-1] if baseline else None
 
 
 def plot(out, force=False, baseline=None, port=None):
