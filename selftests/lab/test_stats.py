@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import context  # noqa: F401
-from boltlab import charts, lablink, plots, results, runner, series, sizes, stats, window
+from boltlab import charts, lablink, plots, results, runner, series, sizes, stats, traffic, window
 from boltlab.guest import RunError
 
 
@@ -173,6 +173,13 @@ class Measured(unittest.TestCase):
         self.assertEqual((short["ideal_ns"], short["slowdown"], short["slowdown_ack"]), (4256, round(10000 / 4256, 6), round(21000 / 8086, 6)))
         self.assertEqual((long["slowdown_ack"], long["fct_ns"]), (round(40000 / 8256, 6), 28000))
         self.assertEqual((endless["finite"], endless["slowdown"], endless["bytes"]), (False, None, 777))
+
+    def test_ideal_times(self):
+        s, net, flows = self.flows(["flow.2.bytes=3000"])
+        results.add_bounds(flows, s, net, traffic.build(s, net, "test.toml"))
+        # to the last ACK: 8 us and the bytes on the wire, 1066 and 3198 of them at 0 and 3198 at 2 us, at 100 Gb/s
+        self.assertEqual([(f["ideal_fair_ns"], f["ideal_srpt_ns"]) for f in flows], [(8171, 8086), (8256, 8256), (8341, 8341)])
+        self.assertEqual(flows[0]["slowdown_fair"], round(8170.56 / 8086, 6))
 
     def test_makespan(self):
         s, net, flows = self.flows()

@@ -29,8 +29,7 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
     qdiscs = read_qdiscs(raw, s, net)
     flows = read_flows(raw / "flows.txt", traffic)
     started = only_started(traffic, flows)
-    for f, bounds in zip(flows, ideal.slowdowns(s, net, started)):
-        f |= {f"slowdown_{name}": stats.rounded(slowdown) for name, slowdown in bounds.items()}
+    add_bounds(flows, s, net, started)
     data = carried(net, link)
     waited = backlog.by_port(s, net, started, flows, link.queues)
     links = [port_entry(port, link, qdiscs, s, series, place, data) | {"backlogged": waited.get(port.name)} for port in interesting(net, link)]
@@ -207,6 +206,13 @@ def read_flows(path, traffic):
             "slowdown_ack": stats.rounded(fct_ack / m.ideal_ack) if fct_ack is not None else None,
             "retransmits": retransmits})
     return flows
+
+
+def add_bounds(flows, s, net, started):
+    """What each message would take under ideal sharing."""
+    for f, m, bounds in zip(flows, started.messages, ideal.slowdowns(s, net, started)):
+        for name, slowdown in bounds.items():
+            f |= {f"ideal_{name}_ns": round(slowdown * m.ideal_ack), f"slowdown_{name}": stats.rounded(slowdown)}
 
 
 def read_qdiscs(raw, s, net):
