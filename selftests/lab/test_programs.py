@@ -208,12 +208,20 @@ class Stall(unittest.TestCase):
 
     def test_a_command_is_ended_as_well(self):
         """Though its number is no program's of the scenario"""
-        watch = serve.Watch(None, context.one(TEXT)[0], 0, None, None)
-        with mock.patch.multiple(stall, LOOK_S=0, TELL_S=0, kernel_of=lambda *_: 1, symbol=lambda *_: 0, virtual_time=mock.Mock(side_effect=[7] * 99),
+        server, looks = mock.Mock(asked=7), []
+        watch = serve.Watch(server, context.one(TEXT)[0], 0, None, None)
+
+        def virtual_time(*_):
+            looks.append(7)
+            if len(looks) == 5:         # a command runs: until here the guest stands and has asked
+                server.asked = None
+            return 7 if len(looks) < 99 else watch.over.set()
+
+        with mock.patch.multiple(stall, LOOK_S=0, TELL_S=0, kernel_of=lambda *_: 1, symbol=lambda *_: 0, virtual_time=virtual_time,
                                  program_of=lambda _: serve.MARKED_FROM + 1), \
                 mock.patch.multiple(watch, _snapshot=lambda *_: {}, _loaded=lambda: None, _busiest=lambda *_: 2, _end_one=lambda *_: watch.over.set(), patience_s=0):
             watch._look_on()
-        self.assertTrue(watch.over.is_set())
+        self.assertEqual(len(looks), 5)
 
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ class Watch(stall.Watch):
     def _reason(self, *_):
         return None, None       # nobody is there to be told
 
-    def _end_one(self, kernel, before):
-        return self.server.asked is None and super()._end_one(kernel, before)
+    def _stands(self):
+        return self.server.asked is not None
 
 
 class Client:

@@ -200,7 +200,7 @@ class Watch(Onlooker):
             if time.monotonic() - told_at >= TELL_S:
                 self._tell(now - told, time.monotonic() - told_at, *self._reason(kernel, told_spent))
                 told, told_at, told_spent = now, time.monotonic(), self._snapshot(kernel)
-            if seen is None or now - seen >= STILL_NS:
+            if seen is None or now - seen >= STILL_NS or self._stands():
                 seen, since, spent = now, time.monotonic(), self._snapshot(kernel)
             elif time.monotonic() - since >= self.patience_s:
                 if self._end_one(kernel, spent):
@@ -208,6 +208,10 @@ class Watch(Onlooker):
                 else:
                     since, spent = time.monotonic(), self._snapshot(kernel)
             yield LOOK_S
+
+    def _stands(self):
+        """Is time to stand still?"""
+        return False
 
     def _loaded(self):
         """When the load began, in seconds since boot; None before, and when it is over."""
