@@ -11,6 +11,7 @@
 #include <linux/ethtool.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
+#include <net/bonding.h>
 
 #include "bolt.h"
 
@@ -28,16 +29,43 @@ static int bolt_rate_invented(struct net_device *dev, struct netdev_nested_priv 
 	return ops && (!strcmp(ops->kind, "veth") || !strcmp(ops->kind, "tun"));
 }
 
-/* Reported Mbit/s, 0: unknown.  A VLAN or a bridge repeats a made-up rate of a lower device. */
-static int bolt_rate_of(struct net_device *dev, struct netdev_nested_priv *priv)
+/* Reported Mbit/s, 0: unknown */
+static u32 bolt_rate_reported(struct net_device *dev)
 {
 	struct ethtool_link_ksettings ks = {};
 
-	if (bolt_rate_invented(dev, NULL) ||
-	    netdev_walk_all_lower_dev(dev, bolt_rate_invented, NULL) ||
-	    __ethtool_get_link_ksettings(dev, &ks) || ks.base.speed == (u32)SPEED_UNKNOWN)
+	if (__ethtool_get_link_ksettings(dev, &ks) || ks.base.speed == (u32)SPEED_UNKNOWN)
 		return 0;
 	return ks.base.speed;
+}
+
+/* What one flow can have: a link, or the bond that spreads it over its links */
+static int bolt_rate_one_flow(struct net_device *dev, struct netdev_nested_priv *fastest)
+{
+	const struct bonding *bond = netdev_priv(dev);
+	u32 *mbps = fastest->data;
+
+	if (list_empty(&dev->adj_list.lower) ||
+	    (netif_is_bond_master(dev) && BOND_MODE(bond) == BOND_MODE_ROUNDROBIN))
+		*mbps = max(*mbps, bolt_rate_reported(dev));
+	return 0;
+}
+
+/*
+ * Mbit/s, 0: unknown.  A VLAN or a bridge repeats a lower device: a made-up rate, or that of a bond
+ * or team, which is the sum of its links.
+ */
+static int bolt_rate_of(struct net_device *dev, struct netdev_nested_priv *priv)
+{
+	u32 mbps = bolt_rate_reported(dev), link = 0;
+	struct netdev_nested_priv fastest = { .data = &link };
+
+	if (bolt_rate_invented(dev, NULL) ||
+	    netdev_walk_all_lower_dev(dev, bolt_rate_invented, NULL))
+		return 0;
+	bolt_rate_one_flow(dev, &fastest);
+	netdev_walk_all_lower_dev(dev, bolt_rate_one_flow, &fastest);
+	return min(mbps, link ?: mbps);
 }
 
 /* Read the speeds of all devices again: that of one may be that of another below it. */

@@ -268,8 +268,9 @@ lab_pair() {
 	exec {a}<&- {b}<&-
 }
 
-#	H1 bond0 (e2, e3) ===== (e2, e3) bond0 H2	10 Gb/s each, in turn
-test_sender_of_two_speeds() {
+#	H1 bond0 (e2, e3) ===== (e2, e3) bond0 H2	10 Gb/s each
+# setup_sender MODE
+setup_sender() {
 	local ns
 	setup_ns H1 H2
 	R=
@@ -278,7 +279,7 @@ test_sender_of_two_speeds() {
 	for ns in "$H1" "$H2"; do
 		in_ns "$ns" sysctl -qw net.bolt.rate_mbps=0
 		ips "$ns" <<-BATCH
-			link add bond0 type bond mode balance-rr miimon 1
+			link add bond0 type bond mode $1 miimon 1
 			link set e2 master bond0
 			link set e3 master bond0
 		BATCH
@@ -288,6 +289,10 @@ test_sender_of_two_speeds() {
 	A2=192.0.2.2 B2=2001:db8::2
 	wait_up
 	expect "both" busywait tells bond0 20000
+}
+
+test_sender_of_two_speeds() {
+	setup_sender balance-rr
 	upload_takes 8000 12000
 	doctor host
 	finds speed ok '^bond0: departures are spaced at 20\.0Gbps, its own speed'
@@ -299,6 +304,21 @@ test_sender_of_two_speeds() {
 	ip -n "$H1" link set e2 up
 	expect "both again" busywait tells bond0 20000
 	upload_takes 8000 12000
+}
+
+# The bond reports 20 Gb/s, but a flow stays on one link; a VLAN repeats the bond's speed
+test_sender_on_one_link() {
+	setup_sender balance-xor
+	ips "$H1" <<-BATCH
+		link add link bond0 name v5 up type vlan id 5
+		addr add 198.51.100.1/24 dev v5
+	BATCH
+	expect "VLAN" busywait tells v5 20000
+	expect "spaced" spaced_at 10000 192.0.2.2
+	upload_takes 16000 20000
+	doctor host
+	finds speed ok '^bond0: departures are spaced at 10\.0Gbps, the speed of one of its links'
+	finds speed ok '^v5: departures are spaced at 10\.0Gbps, the speed of one of its links'
 }
 
 # spaced_at MBPS ADDRESS: a new flow from H1 is; 0: it is not
@@ -363,4 +383,4 @@ test_no_speed_of_its_own() {
 }
 
 run_tests ports_below port_above sender_behind link_dies speed_of_the_active speed_of_all speed_of_what_is_left speed_of_a_vlan sender_of_two_speeds \
-	no_speed_of_its_own
+	sender_on_one_link no_speed_of_its_own

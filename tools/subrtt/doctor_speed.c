@@ -41,16 +41,51 @@ static unsigned int invented(const char *dev)
 	return driver_is(dev, inventors);
 }
 
-static unsigned int speed_of(const char *dev)
+static unsigned int reported(const char *dev)
 {
-	char *path = words("class/net/%s/speed", dev), s[32], *who;
+	char *path = words("class/net/%s/speed", dev), s[32];
 	int mbps = 0;
 
-	if (!invented(dev) && !walk_lower(dev, invented, &who) &&
-	    bc_read_at(bc_sysfs(), path, s, sizeof(s)) > 0)
+	if (bc_read_at(bc_sysfs(), path, s, sizeof(s)) > 0)
 		mbps = atoi(s);
 	free(path);
 	return mbps > 0 ? mbps : 0;
+}
+
+static unsigned int exists(const char *dev)
+{
+	(void)dev;
+	return 1;
+}
+
+static unsigned int fastest;
+
+static unsigned int one_flow(const char *dev)
+{
+	char *path = words("class/net/%s/bonding/mode", dev), s[32] = "", *who;
+	unsigned int mbps;
+
+	bc_read_at(bc_sysfs(), path, s, sizeof(s));
+	free(path);
+	if (!strncmp(s, "balance-rr", 10) || !walk_lower(dev, exists, &who)) {
+		mbps = reported(dev);
+		if (mbps > fastest)
+			fastest = mbps;
+	}
+	return 0;
+}
+
+static unsigned int speed_of(const char *dev)
+{
+	unsigned int mbps = reported(dev);
+	char *who;
+
+	if (invented(dev) || walk_lower(dev, invented, &who))
+		return 0;
+	fastest = 0;
+	one_flow(dev);
+	walk_lower(dev, one_flow, &who);
+	return fastest && fastest < mbps ? fastest : mbps;
 }
 
 static void check_speed(const char *dev)
@@ -60,8 +95,9 @@ static void check_speed(const char *dev)
 
 	mbps = own ?: walk_lower(dev, speed_of, &who);
 	if (own)
-		found(D_OK, "speed", NULL, "%s: departures are spaced at %s, its own speed", dev,
-		      tx_rate(own * 1000000ULL));
+		found(D_OK, "speed", NULL, "%s: departures are spaced at %s, %s", dev,
+		      tx_rate(own * 1000000ULL),
+		      own < reported(dev) ? "the speed of one of its links" : "its own speed");
 	else if (mbps)
 		found(D_OK, "speed", NULL, "%s: departures are spaced at %s, the speed of %s",
 		      dev, tx_rate(mbps * 1000000ULL), who);
