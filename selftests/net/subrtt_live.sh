@@ -309,6 +309,30 @@ speed_is_missing() {
 	[ -n "$(how speed)" ]
 }
 
+# sfc_hold, which refuses what has no tag of its key, and below it a port of two bands
+test_hold() {
+	local name value port='device="eth0",handle="1:"' n=0
+	setup_pair
+	expect "hold" in_ns "$H1" tc qdisc replace dev eth0 root handle 1: sfc_hold tagkey 000102030405060708090a0b0c0d0e0f
+	expect "sfc" in_ns "$H1" tc qdisc replace dev eth0 parent 1:1 handle 2: sfc link 1gbit bands 2 dscp 8:2
+	inject "$H2" "$A2" "$A1" bts=1000000
+	inject "$H1" "$A1" "$A2" n=3 udp=1 tos=32
+	ctl -n "$H1" exporter --once
+	expect "well-formed" well_formed text
+	expect_eq "refused" "$(metric "subrtt_hold_refused_total{$port}")" 1
+	expect_eq "tagged" "$(metric "subrtt_hold_tagged{$port}")" 1
+	expect_ge "sent" "$(metric "subrtt_hold_sent_packets_total{$port}")" 3
+	while read -r name value; do
+		expect_eq "$name" "$(sed -n "s/^subrtt_hold_$name\(_total\)\{0,1\}{.* //p" "$tmp/out")" "$value"
+		n=$((n + 1))
+	done < <(in_ns "$H1" tc -s -j qdisc show dev eth0 | jq -r '.[] | select(.kind == "sfc_hold") |
+		to_entries[] | select(.key | IN("held_pkts", "held_bytes", "paused", "tagged", "bts", "pauses",
+			"clamped", "full", "trips", "ignored", "held", "released", "refused", "oversize",
+			"stale", "drops")) | "\(.key) \(.value)"')
+	expect_eq "counters" "$n" 16
+	expect_eq "of the band" "$(metric 'subrtt_band_sent_packets_total{device="eth0",handle="2:",parent="1:1",band="2"}')" 3
+}
+
 # --- what is beside it ---
 
 # Each metric that the dashboard asks for is one that there is
@@ -405,4 +429,4 @@ test_top_text() {
 	expect_eq "an empty namespace" "$status" 0
 }
 
-run_tests usage as_elsewhere flows nothing_there http http_bad handles dashboard top top_port top_new top_text
+run_tests usage as_elsewhere flows nothing_there http http_bad handles hold dashboard top top_port top_new top_text

@@ -276,9 +276,9 @@ const struct bc_cmd cmd_exporter = {
 	.usage = "[--listen [ADDRESS:]PORT] [--counters] [--flows] [--once]",
 	.help =
 "What qdisc and flows show, as OpenMetrics at http://ADDRESS:PORT/metrics, until SIGTERM: the\n"
-"counters of each port; of connections how many there are by congestion control, how many of\n"
-"them are paused or without the option, and the sums of their windows.  What cannot be read is 0 in\n"
-"subrtt_up.\n"
+"counters of each port, band and sfc_hold; of connections how many there are by congestion\n"
+"control, how many of them are paused or without the option, and the sums of their windows.  What\n"
+"cannot be read is 0 in subrtt_up.\n"
 "\n"
 "  -l, --listen [ADDRESS:]PORT   in the namespace that it shows (" DEFAULT_LISTEN ")\n"
 "      --counters                those of stats, too, which need CAP_NET_ADMIN: who may ask sees\n"

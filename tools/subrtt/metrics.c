@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../tc/sfc_counters.h"
 #include "flows.h"
 #include "metrics.h"
 #include "qdisc.h"
@@ -126,22 +127,81 @@ static void port_counter(const char *name, bool is_state, int64_t v, void *arg)
 	add(metric, is_state, arg, v);
 }
 
+static int of_place(char *labels, size_t len, const char *dev, uint32_t handle,
+		    const char *parent)
+{
+	int n = snprintf(labels, len, "device=\"%s\",handle=\"%x:\"", quoted(dev), handle >> 16);
+
+	if (*parent)
+		n += snprintf(labels + n, len - n, ",parent=\"%s\"", parent);
+	return n;
+}
+
+/* What any qdisc and class has */
+static void of_queue(const char *what, const char *labels, const struct counts *c)
+{
+	const struct {
+		const char *name;
+		bool gauge;
+		double value;
+	} has[] = {
+		{ "sent_bytes", false, c->bytes },
+		{ "sent_packets", false, c->packets },
+		{ "drops", false, c->queue.drops },
+		{ "queue_bytes", true, c->queue.backlog },
+		{ "queue_packets", true, c->queue.qlen },
+	};
+	char metric[48];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(has) / sizeof(has[0]); i++) {
+		snprintf(metric, sizeof(metric), "%s_%s", what, has[i].name);
+		add(metric, has[i].gauge, labels, has[i].value);
+	}
+}
+
 static void of_port(const struct qdisc_port *p, void *arg)
 {
 	char labels[128];
+	unsigned int i;
 	int n;
 
 	(void)arg;
-	n = snprintf(labels, sizeof(labels), "device=\"%s\",handle=\"%x:\"", quoted(p->dev),
-		     p->handle >> 16);
-	if (*p->parent)
-		snprintf(labels + n, sizeof(labels) - n, ",parent=\"%s\"", p->parent);
-	count("port_sent_bytes", labels, p->any->bytes);
-	count("port_sent_packets", labels, p->any->packets);
-	count("port_drops", labels, p->any->queue.drops);
-	state("port_queue_bytes", labels, p->any->queue.backlog);
-	state("port_queue_packets", labels, p->any->queue.qlen);
+	n = of_place(labels, sizeof(labels), p->dev, p->handle, p->parent);
+	of_queue("port", labels, p->any);
 	qdisc_each_counter(p, port_counter, labels);
+	for (i = 0; i < p->n_bands; i++) {
+		snprintf(labels + n, sizeof(labels) - n, ",band=\"%u\"", p->band[i].number);
+		of_queue("band", labels, &p->band[i].any);
+	}
+}
+
+static void of_hold(const struct qdisc_hold *h)
+{
+	static const struct {
+		const char *metric;
+		unsigned int off;
+	} counters[] = {
+#define H(name, newline)	{ "hold_" #name, offsetof(struct tc_sfc_hold_xstats, name) },
+		SFC_HOLD_COUNTERS(H)
+#undef H
+	};
+	char labels[128];
+	unsigned int i;
+	__s64 v;
+
+	of_place(labels, sizeof(labels), h->dev, h->handle, h->parent);
+	of_queue("hold", labels, &h->any);
+	for (i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
+		if (!sfc_counter(&h->st, h->any.len, counters[i].off, &v))
+			continue;
+		/* may shrink, when a later BTS ends a pause */
+		if (counters[i].off == offsetof(struct tc_sfc_hold_xstats, pause_ns))
+			state("hold_pause_seconds", labels, v / 1e9);
+		else	/* those before bts are states */
+			add(counters[i].metric,
+			    counters[i].off < offsetof(struct tc_sfc_hold_xstats, bts), labels, v);
+	}
 }
 
 /* --- connections --- */
@@ -271,6 +331,8 @@ void metrics_write(FILE *out, enum metrics_format format, bool counters, bool fl
 		of_host();
 	status = qdisc_each(of_port, NULL);
 	state("up", "of=\"ports\"", !status);
+	if (!status)
+		qdisc_each_hold(of_hold);
 	of_flows();
 	if (all.n)
 		qsort(all.v, all.n, sizeof(*all.v), by_metric);

@@ -25,9 +25,8 @@ static struct {
 	char **wanted;
 	int n_wanted;
 	bool all;
-	/* an sfc_hold, first one that believes nothing; tcm_ifindex 0: there is none */
-	struct tcmsg hold;
-	bool hold_believes;
+	struct qdisc_hold *hold;
+	unsigned int n_holds, hold_room;
 	struct nl_cache *links;
 } q;
 
@@ -36,6 +35,15 @@ static const char *dev_name(int ifindex, char *buf, size_t len)
 	if (!rtnl_link_i2name(q.links, ifindex, buf, len))
 		snprintf(buf, len, "if%d", ifindex);
 	return buf;
+}
+
+/* "1:2"; "" at the root; @where: as tc wants it */
+static void parent_name(uint32_t parent, char *s, size_t len, char *where, size_t room)
+{
+	*s = 0;
+	if (parent != TC_H_ROOT)
+		snprintf(s, len, "%x:%x", TC_H_MAJ(parent) >> 16, TC_H_MIN(parent));
+	snprintf(where, room, "%s%s", *s ? "parent " : "root", s);
 }
 
 static void print_json(const struct port *p, const char *dev)
@@ -90,6 +98,7 @@ static void reset(void *arg)
 	(void)arg;
 	while (q.n)
 		free(q.p[--q.n].msg);
+	q.n_holds = 0;
 }
 
 static bool wanted(int ifindex)
@@ -106,7 +115,10 @@ static bool wanted(int ifindex)
 	return false;
 }
 
-/* @app, of @size bytes, is sfc's part of it; a module of another version may have no such @type. */
+/*
+ * @app, of @size bytes, is sfc's part of it; a module of another version may have no such @type.
+ * That of sfc_hold has none: 0.
+ */
 static void read_stats(struct nlattr *stats, struct counts *st, __u64 type, void *app, size_t size)
 {
 	struct nlattr *tb[TCA_STATS_MAX + 1];
@@ -126,32 +138,27 @@ static void read_stats(struct nlattr *stats, struct counts *st, __u64 type, void
 		nla_memcpy(&st->queue, tb[TCA_STATS_QUEUE], sizeof(st->queue));
 	if (tb[TCA_STATS_APP])
 		nla_memcpy(&is, tb[TCA_STATS_APP], sizeof(is));
-	if (is == type)
+	if (!type || is == type)
 		st->len = nla_memcpy(app, tb[TCA_STATS_APP], size);
 }
 
-/* Does an sfc_hold believe any BTS?  It has a key, of which it says only that, or notagkey. */
-static bool believes(struct nlattr **tb)
+static int entry_hold(const struct tcmsg *tc, struct nlattr **tb)
 {
-	struct nlattr *options[TCA_SFC_HOLD_MAX + 1], *stats[TCA_STATS_MAX + 1];
-	struct tc_sfc_hold_xstats st = { 0 };
+	struct qdisc_hold *h = bc_more(&q.hold, &q.n_holds, &q.hold_room, sizeof(*h));
+	struct nlattr *options[TCA_SFC_HOLD_MAX + 1];
 
-	if (tb[TCA_OPTIONS] &&
-	    !nla_parse_nested(options, TCA_SFC_HOLD_MAX, tb[TCA_OPTIONS], NULL) &&
-	    options[TCA_SFC_HOLD_TAGKEY])
-		return true;
-	if (tb[TCA_STATS2] && !nla_parse_nested(stats, TCA_STATS_MAX, tb[TCA_STATS2], NULL) &&
-	    stats[TCA_STATS_APP])
-		nla_memcpy(&st, stats[TCA_STATS_APP], sizeof(st));
-	return st.tagged;
-}
-
-static void entry_hold(const struct tcmsg *tc, struct nlattr **tb)
-{
-	if (q.hold.tcm_ifindex && !q.hold_believes)
-		return;
-	q.hold = *tc;
-	q.hold_believes = believes(tb);
+	if (!h)
+		return bc_error(BC_FAIL, "no memory");
+	dev_name(tc->tcm_ifindex, h->dev, sizeof(h->dev));
+	h->handle = tc->tcm_handle;
+	parent_name(tc->tcm_parent, h->parent, sizeof(h->parent), h->where, sizeof(h->where));
+	read_stats(tb[TCA_STATS2], &h->any, 0, &h->st, sizeof(h->st));
+	/* it has a key, of which it says only that, or notagkey */
+	h->believes = h->st.tagged ||
+		      (tb[TCA_OPTIONS] &&
+		       !nla_parse_nested(options, TCA_SFC_HOLD_MAX, tb[TCA_OPTIONS], NULL) &&
+		       options[TCA_SFC_HOLD_TAGKEY]);
+	return BC_OK;
 }
 
 static int entry(struct nlmsghdr *nlh, void *arg)
@@ -166,7 +173,7 @@ static int entry(struct nlmsghdr *nlh, void *arg)
 	if (nlmsg_parse(nlh, sizeof(*tc), tb, TCA_MAX, NULL))
 		return bc_error(BC_FAIL, "qdiscs: the kernel's answer cannot be read");
 	if (tb[TCA_KIND] && !nla_strcmp(tb[TCA_KIND], "sfc_hold"))
-		entry_hold(tc, tb);
+		return entry_hold(tc, tb);
 	if (!tb[TCA_KIND] || nla_strcmp(tb[TCA_KIND], "sfc") || !wanted(tc->tcm_ifindex))
 		return BC_OK;
 	p = bc_more(&q.p, &q.n, &q.room, sizeof(*p));
@@ -307,25 +314,23 @@ static int run(int argc, char **argv)
 	return bc_flush();
 }
 
-/* "1:2"; "" at the root */
-static const char *parent_name(uint32_t parent, char *s, size_t len)
-{
-	*s = 0;
-	if (parent != TC_H_ROOT)
-		snprintf(s, len, "%x:%x", TC_H_MAJ(parent) >> 16, TC_H_MIN(parent));
-	return s;
-}
-
-/* For doctor, behind qdisc_each().  Returns false if there is no sfc_hold. */
+/* For doctor: first one that believes nothing.  Returns false if there is no sfc_hold. */
 bool qdisc_hold(struct qdisc_hold *h)
 {
-	char parent[16];
+	unsigned int i;
 
-	dev_name(q.hold.tcm_ifindex, h->dev, sizeof(h->dev));
-	parent_name(q.hold.tcm_parent, parent, sizeof(parent));
-	snprintf(h->where, sizeof(h->where), "%s%s", *parent ? "parent " : "root", parent);
-	h->believes = q.hold_believes;
-	return q.hold.tcm_ifindex;
+	for (i = 0; i < q.n_holds; i++)
+		if (!i || (h->believes && !q.hold[i].believes))
+			*h = q.hold[i];
+	return q.n_holds;
+}
+
+void qdisc_each_hold(void (*fn)(const struct qdisc_hold *h))
+{
+	unsigned int i;
+
+	for (i = 0; i < q.n_holds; i++)
+		fn(&q.hold[i]);
 }
 
 /* Calls @fn for each port with sfc */
@@ -342,6 +347,8 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 			.handle = p->handle,
 			.any = &p->any,
 			.st = &p->st,
+			.band = p->band,
+			.n_bands = p->n_bands,
 			.udp_port = at_num(p->tb[TCA_SFC_PORT]),
 			.pfc = at_num(p->tb[TCA_SFC_PFC]),
 			.bands = at_num(p->tb[TCA_SFC_BANDS]),
@@ -354,9 +361,8 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 			nla_memcpy(&flags, p->tb[TCA_SFC_FLAGS], sizeof(flags));
 		port.flags = flags.value;
 		dev_name(p->ifindex, port.dev, sizeof(port.dev));
-		parent_name(p->parent, port.parent, sizeof(port.parent));
-		snprintf(port.where, sizeof(port.where), "%s%s",
-			 *port.parent ? "parent " : "root", port.parent);
+		parent_name(p->parent, port.parent, sizeof(port.parent), port.where,
+			    sizeof(port.where));
 		fn(&port, arg);
 	}
 	return status;

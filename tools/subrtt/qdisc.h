@@ -52,6 +52,8 @@ struct qdisc_port {
 	char parent[16];		/* "1:2"; "" at the root */
 	const struct counts *any;
 	const struct tc_sfc_xstats *st;
+	const struct band *band;	/* where there are several */
+	unsigned int n_bands;
 };
 
 /* Those that the module has; @state: it is one, and no counter */
@@ -65,8 +67,14 @@ struct qdisc_hold {
 	char dev[16];
 	char where[32];		/* as of struct qdisc_port */
 	bool believes;		/* some BTS */
+	uint32_t handle;
+	char parent[16];	/* as of struct qdisc_port */
+	struct counts any;
+	struct tc_sfc_hold_xstats st;
 };
 
+/* Behind qdisc_each(), which has read them */
 bool qdisc_hold(struct qdisc_hold *h);
+void qdisc_each_hold(void (*fn)(const struct qdisc_hold *h));
 
 #endif /* _SUBRTT_QDISC_H */
