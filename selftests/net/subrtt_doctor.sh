@@ -132,9 +132,12 @@ test_other_version() {
 	doctor host
 	only module
 	finds module fix '^the loaded tcp_bolt is of another version than this subrtt'
-	expect_eq "how" "$(how module)" "sudo modprobe -r tcp_bolt; sudo modprobe tcp_bolt"
+	expect_eq "how" "$(how module)" "sudo modprobe -r tcp_bolt; sudo modprobe tcp_bolt; sudo sysctl --system"
 
-	# what is taken by default holds the module
+	# what is taken by default holds the module; its settings are those of the files
+	mkdir -p /run/sysctl.d
+	defer rm /run/sysctl.d/bolt.conf
+	echo net.bolt.base_rtt_ns=9000 >/run/sysctl.d/bolt.conf
 	mkdir -p "$tmp/bin"
 	cat >"$tmp/bin/modprobe" <<-END
 		#!/bin/sh
@@ -146,6 +149,7 @@ test_other_version() {
 	doctor host
 	PATH=$tmp/bin:$PATH fix module
 	expect_eq "new sockets" "$(in_ns "$H1" sysctl -n net.ipv4.tcp_congestion_control)" swift
+	expect_eq "settings" "$(in_ns "$H1" sysctl -n net.bolt.base_rtt_ns)" 9000
 	H1=''
 	as=${as/16:/36:}
 	before=$(sysctl -n net.core.default_qdisc)

@@ -207,13 +207,14 @@ static bool speaks_our_netlink(void)
 
 /*
  * What new sockets or devices take by default holds its module: another stands in for it.  Behind
- * that comes @first, which ends with "; " or is empty.
+ * that comes @first, which ends with "; " or is empty.  A module that is loaded anew has defaults.
  */
 char *replace_module(const char *name, const char *first)
 {
 	bool tcp = !strcmp(name, "tcp_bolt");
 	const char *sysctl = tcp ? "net.ipv4.tcp_congestion_control" : "net.core.default_qdisc";
-	char *load = words("%ssudo modprobe -r %s; sudo modprobe %s", first, name, name), now[64];
+	char *load = words("%ssudo modprobe -r %s; sudo modprobe %s%s", first, name, name,
+			   tcp ? "; sudo sysctl --system" : ""), now[64];
 
 	bc_read_file(tcp ? "/proc/sys/net/ipv4/tcp_congestion_control" :
 		     "/proc/sys/net/core/default_qdisc", now, sizeof(now));
