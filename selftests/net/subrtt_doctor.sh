@@ -282,6 +282,28 @@ test_port() {
 	finds port ok '^UDP 12312 receives'
 }
 
+# A host got its key before its own sfc
+test_key() {
+	local key=00112233445566778899aabbccddeeff how
+	setup_host
+	in_ns "$H1" sysctl -qw "net.bolt.tag_key=$key"
+	expect "sfc" in_ns "$H1" tc qdisc replace dev eth0 root sfc rate 10mbit
+	server "$H2" cc bolt listen "$A2" 5001 recv-eof
+	client "$H1" cc bolt connect "$A2" 5001 send 200000
+	server_done
+	# of another version
+	in_ns "$H2" bash -c 'printf "%064d" 0 >/dev/udp/192.0.2.1/12311'
+	doctor
+	only key
+	finds key fix '^eth0 sends control messages without a tag'
+	finds messages note '^[0-9]+ control messages refused so far \(CtlTag\): tag missing'
+	finds messages note '^1 control messages refused so far \(CtlVersion\)'
+	how=$(plain key)
+	expect "$how" in_ns "$H1" bash -c "$(sed "s/sudo //; s/KEY/$key/" <<<"$how")"
+	doctor
+	only
+}
+
 nft_() {
 	in_ns "$H1" nft "$@"
 }
@@ -671,4 +693,4 @@ test_user() {
 	expect_eq "to fix" "$(json '"\(.fix) \(.unknown > 0)"')" "0 true"
 }
 
-run_tests healthy kernel modules other_version secure_boot tc sysctls hooks port filter legacy peers devices user json
+run_tests healthy kernel modules other_version secure_boot tc sysctls hooks port key filter legacy peers devices user json

@@ -175,6 +175,7 @@ static int run(int argc, char **argv)
 	some_only = doctor_filter(host, router, control_port());
 	if (host && module_loaded("tcp_bolt")) {
 		doctor_port(some_only);
+		doctor_refused();
 		doctor_peers();
 	}
 	if (module_loaded("sch_sfc"))
@@ -203,8 +204,8 @@ const struct bc_cmd cmd_doctor = {
 	.help =
 "Checks everything that Bolt needs on this machine or in this namespace: kernel, modules, Secure\n"
 "Boot, tc's plugin; on a host also the settings, the speed at which departures are spaced and the\n"
-"device it belongs to, the control port, packet filters, and peers without Bolt; on a switch each\n"
-"port with sfc.  Each check prints one line: ok, note (works, but worth knowing), unknown (root is\n"
+"device it belongs to, the control port, packet filters, refused messages, and peers without Bolt;\n"
+"on a switch each port with sfc.  Each check prints one line: ok, note (works, but worth knowing), unknown (root is\n"
 "needed) or fix, which is followed by a command that fixes it.  With -n, run that command in the\n"
 "namespace.\n"
 "\n"

@@ -37,6 +37,7 @@ void doctor_tc(bool router);
 /* doctor_net.c */
 void doctor_sysctls(void);
 void doctor_port(bool some_only);
+void doctor_refused(void);
 void doctor_peers(void);
 
 /* doctor_filter.c; true: a filter lets the port in from some senders only */

@@ -184,6 +184,13 @@ static char *set(const struct qdisc_port *p, const char *option)
 	return words("sudo tc qdisc replace dev %s %s sfc %s", p->dev, p->where, option);
 }
 
+static bool has_key(void)
+{
+	char s[8];
+
+	return bc_read_file("/proc/sys/net/bolt/tag_key", s, sizeof(s)) > 0 && !strncmp(s, "set", 3);
+}
+
 static void check_port(const struct qdisc_port *p, void *arg)
 {
 	/* as ethtool -i has them: they hand a packet on at once, or drop it */
@@ -198,6 +205,10 @@ static void check_port(const struct qdisc_port *p, void *arg)
 
 	(void)arg;
 	ports++;
+	if (p->any->len && !p->st->tagged && has_key())
+		found(D_FIX, "key", set(p, "tagkey KEY   # that of net.bolt.tag_key"),
+		      "%s sends control messages without a tag, and hosts with a key (net.bolt.tag_key) refuse them",
+		      p->dev);
 	if (!strcmp(last, p->dev)) {
 		same++;
 		apart += full || last_full;

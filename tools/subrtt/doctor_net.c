@@ -241,6 +241,27 @@ void doctor_port(bool some_only)
 		      tried);
 }
 
+/* What is refused comes from somebody whose settings are others, or from an attacker. */
+void doctor_refused(void)
+{
+	static const struct {
+		const char *name, *why;
+	} c[] = {
+		{ "CtlVersion", "unknown version: a switch runs another release" },
+		{ "CtlTtl", "TTL below net.bolt.min_ttl" },
+		{ "CtlTag", "tag missing or invalid: every sfc needs the key of net.bolt.tag_key (tagkey)" },
+		{ "CtlPort", "not sent from the control port: a translator on the way may have changed it" },
+		{ "CtlOverrun", "too many messages deferred for one socket" },
+	};
+	uint64_t n = 0;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++)
+		if (stats_one(c[i].name, &n) && n)
+			found(D_NOTE, "messages", NULL, "%llu control messages refused so far (%s): %s",
+			      (unsigned long long)n, c[i].name, c[i].why);
+}
+
 /* --- peers --- */
 
 void doctor_peers(void)
