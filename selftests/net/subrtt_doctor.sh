@@ -280,6 +280,16 @@ test_port() {
 	doctor host
 	only
 	finds port ok '^UDP 12312 receives'
+	# an address in a VRF is local there only
+	expect "VRF" ip -n "$H1" link add red up type vrf table 10
+	expect "VRF" ip -n "$H1" link set eth0 master red
+	doctor host
+	only port
+	finds port fix '^UDP 12312 does not receive what is sent to 192\.0\.2\.1, .*: net\.ipv4\.udp_l3mdev_accept is 0'
+	fix port
+	doctor host
+	only
+	finds port ok '^UDP 12312 receives'
 }
 
 # A host got its key before its own sfc

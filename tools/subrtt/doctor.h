@@ -47,6 +47,8 @@ bool doctor_filter(bool host, bool router, unsigned int port);
 void doctor_devices(void);
 /* Whether the device's driver is one of @names, NULL behind them */
 bool driver_is(const char *dev, const char * const *names);
+/* Whether the device is a VRF, or in one: its name, of IF_NAMESIZE */
+bool vrf_of(const char *dev, char *name);
 
 /* doctor_speed.c */
 void doctor_speeds(void);

@@ -103,14 +103,22 @@ static bool is_bridge_port(const char *dev)
 }
 
 /* Has @dev a master of one of @drivers?  The kernel then takes what comes in for the master's. */
-static bool has_master(const char *dev, const char * const *drivers)
+static bool has_master(const char *dev, const char * const *drivers, char *name)
 {
-	char path[64], s[32], name[IF_NAMESIZE];
+	char path[64], s[32];
 	int sys = bc_sysfs();
 
 	snprintf(path, sizeof(path), "class/net/%s/master/ifindex", dev);
 	return sys >= 0 && bc_read_at(sys, path, s, sizeof(s)) > 0 &&
 	       if_indextoname(strtoul(s, NULL, 10), name) && driver_is(name, drivers);
+}
+
+static const char * const vrf[] = { "vrf", NULL };
+
+bool vrf_of(const char *dev, char *name)
+{
+	snprintf(name, IF_NAMESIZE, "%s", dev);
+	return driver_is(dev, vrf) || has_master(dev, vrf, name);
 }
 
 /*
@@ -120,18 +128,18 @@ static bool has_master(const char *dev, const char * const *drivers)
 static void check_pfc(const struct qdisc_port *p)
 {
 	static const char * const lag[] = { "bonding", "team", NULL };
-	static const char * const vrf[] = { "vrf", NULL };
 	struct ethtool_pauseparam pause = { .cmd = ETHTOOL_GPAUSEPARAM };
+	char name[IF_NAMESIZE];
 
 	if (!p->pfc)
 		return;
-	if (has_master(p->dev, lag)) {
+	if (has_master(p->dev, lag, name)) {
 		found(D_NOTE, "pfc", NULL,
 		      "%s is a link of a bond or a team, and what comes in by it is the master's: pfc neither asks its neighbour to pause nor hears it",
 		      p->dev);
 		return;
 	}
-	if (has_master(p->dev, vrf))
+	if (has_master(p->dev, vrf, name))
 		found(D_NOTE, "pfc", NULL,
 		      "%s is in a VRF: what came in by it has no ingress, so pfc does not ask its neighbour to pause",
 		      p->dev);

@@ -91,8 +91,11 @@ static bool moved(uint64_t from)
 	return datagrams() != from;
 }
 
-/* One byte is refused for its length (CtlShort).  Returns 0, or why it could not be sent. */
-static int probe(const struct sockaddr *to, unsigned int port)
+/*
+ * One byte is refused for its length (CtlShort).  An address in a VRF is known there only: @vrf, or
+ * NULL.  Returns 0, or why it could not be sent.
+ */
+static int probe(const struct sockaddr *to, unsigned int port, const char *vrf)
 {
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = to->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
@@ -104,7 +107,8 @@ static int probe(const struct sockaddr *to, unsigned int port)
 	memcpy(&ss, to, len);
 	/* the port is at the same place in both */
 	((struct sockaddr_in *)&ss)->sin_port = htons(port);
-	if (sendto(fd, "", 1, 0, (struct sockaddr *)&ss, len) != 1)
+	if ((vrf && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, vrf, strlen(vrf))) ||
+	    sendto(fd, "", 1, 0, (struct sockaddr *)&ss, len) != 1)
 		err = errno;
 	close(fd);
 	return err;
@@ -164,17 +168,24 @@ static char *owner(unsigned long inode)
 	return who;
 }
 
-/* Each address of this machine is tried: filters tell them apart. */
-static void probe_all(unsigned int port, unsigned int *tried, char **lost)
+/*
+ * Each address of this machine is tried: filters tell them apart.  @lost_vrf: those in a
+ * VRF, where the sysctl keeps them from a port that is in none.
+ */
+static void probe_all(unsigned int port, unsigned int *tried, char **lost, char **lost_vrf)
 {
+	char s[INET6_ADDRSTRLEN], vrf[IF_NAMESIZE], **which;
+	unsigned long long accept = 1;
 	struct ifaddrs *list, *a;
-	char s[INET6_ADDRSTRLEN];
+	bool in_vrf;
 	const void *addr;
 	uint64_t before;
 	int err;
 
 	*tried = 0;
 	*lost = NULL;
+	*lost_vrf = NULL;
+	sysctl_read("net/ipv4/udp_l3mdev_accept", &accept);
 	if (getifaddrs(&list))
 		return;
 	for (a = list; a; a = a->ifa_next) {
@@ -188,12 +199,14 @@ static void probe_all(unsigned int port, unsigned int *tried, char **lost)
 			continue;
 		before = datagrams();
 		(*tried)++;
-		err = probe(a->ifa_addr, port);
+		in_vrf = vrf_of(a->ifa_name, vrf);
+		err = probe(a->ifa_addr, port, in_vrf ? vrf : NULL);
 		if (!err && moved(before))
 			continue;
 		inet_ntop(a->ifa_addr->sa_family, addr, s, sizeof(s));
-		*lost = words("%s%s%s%s%s", *lost ? *lost : "", *lost ? ", " : "", s,
-			      err ? ": " : "", err ? strerror(err) : "");
+		which = in_vrf && !accept ? lost_vrf : lost;
+		*which = words("%s%s%s%s%s", *which ? *which : "", *which ? ", " : "", s,
+			       err ? ": " : "", err ? strerror(err) : "");
 	}
 	freeifaddrs(list);
 }
@@ -202,7 +215,7 @@ void doctor_port(bool some_only)
 {
 	unsigned int port = control_port(), other = port < 65535 ? port + 1 : port - 1, tried;
 	unsigned long inode = bound(port);
-	char *lost, *who;
+	char *lost, *lost_vrf, *who;
 	uint64_t v;
 
 	if (!inode) {
@@ -224,7 +237,11 @@ void doctor_port(bool some_only)
 		      port);
 		return;
 	}
-	probe_all(port, &tried, &lost);
+	probe_all(port, &tried, &lost, &lost_vrf);
+	if (lost_vrf)
+		found(D_FIX, "port", "sudo sysctl -w net.ipv4.udp_l3mdev_accept=1",
+		      "UDP %u does not receive what is sent to %s, in a VRF: net.ipv4.udp_l3mdev_accept is 0",
+		      port, lost_vrf);
 	if (lost && some_only)
 		found(D_NOTE, "port", NULL,
 		      "UDP %u does not receive what this machine itself sends to %s, as its filter may intend",
@@ -236,7 +253,7 @@ void doctor_port(bool some_only)
 				 port, port)),
 		      "UDP %u does not receive what is sent to %s: a filter drops it, or another program has the port",
 		      port, lost);
-	else
+	else if (!lost_vrf)
 		found(D_OK, "port", NULL, "UDP %u receives on each of %u local addresses", port,
 		      tried);
 }
