@@ -382,6 +382,20 @@ test_filter() {
 		filter+port table inet f { chain in { type filter hook input priority 0; udp dport vmap { 53 : accept, 12311 : drop }; } }
 		filter+port table inet f { chain in { type filter hook input priority 0; udp dport 12311 drop comment "accept @nobody"; } }
 	TABLE
+	# what this machine's own sfc sends is untracked
+	expect "sfc" in_ns "$H1" tc qdisc replace dev eth0 root sfc rate 1gbit
+	while read -r found text; do
+		rules "table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; $text accept; } }"
+		doctor host
+		only
+		finds filter "$found" 'no filter|which is untracked$'
+	done <<-'TABLE'
+		note ct state new udp dport 12311
+		note udp dport 12311 ct state { established, new }
+		ok ct state new,untracked udp dport 12311
+		ok udp dport 12311
+	TABLE
+	in_ns "$H1" tc qdisc del dev eth0 root
 	# behind more chains than anybody reads
 	rules "table inet a { $(printf 'chain c%s { }; ' {1..70}) }"$'\n'"table inet f { chain in { type filter hook input priority 0; policy drop; iifname lo accept; } }"
 	doctor host
@@ -470,6 +484,15 @@ test_legacy() {
 		note -P INPUT ACCEPT; -A INPUT -s 192.0.2.2/32 -p udp -m udp --dport 12311 -j DROP
 		note -P INPUT ACCEPT; -A INPUT -p udp -m udp --dport 12311 -m set ! --match-set switches src -j DROP
 	TABLE
+	# what this machine's own sfc sends is untracked
+	expect "sfc" in_ns "$H1" tc qdisc replace dev eth0 root sfc rate 1gbit
+	for text in ok:UNTRACKED,NEW note:NEW,ESTABLISHED; do
+		printf -- '-P INPUT DROP\n-A INPUT -p udp -m udp --dport 12311 -m conntrack --ctstate %s -j ACCEPT\n' \
+			"${text#*:}" >"$tmp/legacy"
+		doctor host
+		only
+		finds filter "${text%:*}" 'no filter|which is untracked$'
+	done
 }
 
 test_peers() {

@@ -8,7 +8,8 @@
  *     where no rule accepts the port.
  *
  * A rule about the port that looks at addresses or devices as well, at another chain or at a named
- * map, may let in just the switches: that is reported, and is nothing to fix.  A rule of nftables
+ * map, may let in just the switches: that is reported, and is nothing to fix.  So is one for states
+ * without "untracked", which the messages of this machine's own sfc are.  A rule of nftables
  * that accepts by address or device alone is not understood.  Of the older iptables, what is not
  * sure is reported likewise.
  */
@@ -19,6 +20,22 @@
 
 #include "subrtt.h"
 #include "doctor.h"
+#include "qdisc.h"
+
+#define UNTRACKED	", and what this machine's own sfc sends, which is untracked"
+static bool own_sfc;	/* its messages are not tracked */
+
+static void count_port(const struct qdisc_port *p, void *arg)
+{
+	(void)p;
+	*(bool *)arg = true;
+}
+
+/* Whether a rule of states leaves out what this machine's own sfc sends */
+static bool tracked_only(const char *rule)
+{
+	return own_sfc && strstr(rule, "state ") && !strcasestr(rule, "untracked");
+}
 
 /* Whether a number, a range or an element of a set in the text is the port */
 static bool has_port(const char *s, unsigned int port)
@@ -95,7 +112,7 @@ struct verdict {
 enum about {
 	NOT_THE_PORT,
 	ACCEPTS, STOPS, NEITHER,
-	SOME_OF_IT,	/* it depends on who sends: an address, a device, another chain, a map */
+	SOME_OF_IT,	/* it depends: on an address, a device, a state, another chain, a map */
 };
 
 /* "@name", of a set that has the port */
@@ -180,7 +197,8 @@ static enum about about_port(const struct ruleset *r, const char *rule)
 	snprintf(match, sizeof(match), "%.*s", (int)n, at);
 	if (*at == '@' ? !set_has_port(r, at) : !has_port(match, r->port))
 		return NOT_THE_PORT;
-	if (some_only(rule) || word_in(rule, "jump") || word_in(rule, "goto"))
+	if (some_only(rule) || word_in(rule, "jump") || word_in(rule, "goto") ||
+	    (word_in(rule, "accept") && tracked_only(rule)))
 		return SOME_OF_IT;
 	return word_in(rule, "accept") ? ACCEPTS : stops(rule) ? STOPS : NEITHER;
 }
@@ -194,8 +212,8 @@ static void conclude(const struct chain *c, unsigned int port, struct verdict *v
 			return;
 		v->some_only = true;
 		found(D_NOTE, "filter", NULL,
-		      "chain %s of table %s lets UDP port %u in from some senders or devices only: every switch has to be among them",
-		      c->name, c->table, port);
+		      "chain %s of table %s lets UDP port %u in from some senders or devices only: every switch has to be among them%s",
+		      c->name, c->table, port, own_sfc ? UNTRACKED : "");
 		return;
 	}
 	v->blocked = true;
@@ -335,7 +353,8 @@ static bool ipt_more(const char *rule)
 		m += 4;
 		if (strncmp(m, "udp ", 4) && strncmp(m, "multiport ", 10) &&
 		    strncmp(m, "comment ", 8) &&
-		    !((!strncmp(m, "state ", 6) || !strncmp(m, "conntrack ", 10)) && ipt_new(rule)))
+		    !((!strncmp(m, "state ", 6) || !strncmp(m, "conntrack ", 10)) && ipt_new(rule) &&
+		      !(tracked_only(rule) && strstr(rule, " -j ACCEPT"))))
 			return true;
 	}
 	return false;
@@ -430,8 +449,8 @@ static bool ipt_blocks(const char *command, const char *chain, const char *rules
 	if (set != IPT_DROP) {
 		v->some_only = true;
 		found(D_NOTE, "filter", NULL,
-		      "%s: chain %s looks at more than the port %u of UDP: every switch has to pass it",
-		      command, chain, port);
+		      "%s: chain %s looks at more than the port %u of UDP: every switch has to pass it%s",
+		      command, chain, port, own_sfc ? UNTRACKED : "");
 		return false;
 	}
 	found(D_FIX, "filter",
@@ -455,6 +474,8 @@ bool doctor_filter(bool host, bool router, unsigned int port)
 	if (!out)
 		exit(bc_error(BC_FAIL, "no memory"));
 	router &= forwards();
+	if (module_loaded("sch_sfc"))
+		qdisc_each(count_port, &own_sfc);
 	status = run_command("nft list ruleset 2>&1", out, room);
 	if (status && status != 127) {
 		found(D_UNKNOWN, "filter", "sudo subrtt doctor",
