@@ -32,7 +32,7 @@ all: modules tools ## build the modules for KDIR and the tools
 # kbuild writes beside the sources, so give it a directory of links to them
 farm: | $(O)
 	@mkdir -p $(MOD)/tools/lab $(MOD)/selftests
-	@cp -asf --no-preserve=mode $(CURDIR)/Kbuild $(CURDIR)/include $(CURDIR)/tcp_bolt $(CURDIR)/sch_sfc $(MOD)/
+	@cp -asf --no-preserve=mode $(addprefix $(CURDIR)/,Kbuild dkms.conf include tcp_bolt sch_sfc) $(MOD)/
 	@$(if $(filter m,$(LAB)),cp -asf --no-preserve=mode $(CURDIR)/tools/lab/link $(MOD)/tools/lab/)
 	@$(if $(filter m,$(KUNIT)),cp -asf --no-preserve=mode $(CURDIR)/selftests/kunit $(MOD)/selftests/)
 	@# links to files of this tree that have gone

@@ -256,6 +256,7 @@ module_init(sfc_module_init);
 module_exit(sfc_module_exit);
 MODULE_DESCRIPTION("Bolt and SFC at a switch port: SRC, ramp-up, supply matching, pauses");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(BOLT_MODULE_VERSION);
 MODULE_ALIAS("net-sch-sfc");
 MODULE_ALIAS("net-sch-sfc_hold");
 /* before 6.9 */

@@ -162,4 +162,5 @@ void bolt_ctl_unregister(enum bolt_ctl_listener who)
 EXPORT_SYMBOL_GPL(bolt_ctl_unregister);
 
 MODULE_LICENSE("GPL");
+MODULE_VERSION(BOLT_MODULE_VERSION);
 MODULE_DESCRIPTION("The control port of a host, for tcp_bolt and sch_sfc");

@@ -179,6 +179,7 @@ module_init(bolt_module_init);
 module_exit(bolt_module_exit);
 
 MODULE_LICENSE("GPL");
+MODULE_VERSION(BOLT_MODULE_VERSION);
 MODULE_DESCRIPTION("Bolt: sub-RTT congestion control for TCP");
 /* TCP requests this name when swift is selected */
 MODULE_ALIAS("tcp_swift");

@@ -127,7 +127,7 @@ test_modules() {
 
 # After an upgrade of the tools
 test_other_version() {
-	local before how as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_NLFAULT=16:ver:1000"
+	local before other how as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_NLFAULT=16:ver:1000"
 	setup_host
 	doctor host
 	only module
@@ -164,6 +164,28 @@ test_other_version() {
 	PATH=$tmp/bin:$PATH expect "$how" bash -c "${how//sudo /}"
 	expect_eq "new devices" "$(sysctl -n net.core.default_qdisc)" sfc
 	expect_eq "replaced" "$(paste -sd' ' "$tmp/replaced")" "tcp_bolt sch_sfc"
+
+	# one that is called the same, of other sources
+	sysctl -qw "net.core.default_qdisc=$before"
+	cat >"$tmp/bin/modinfo" <<-END
+		#!/bin/sh
+		[ "\$*" = "-F srcversion \$(cat $tmp/other)" ] && echo 0123 || cat "/sys/module/\$3/srcversion"
+	END
+	chmod +x "$tmp/bin/modinfo"
+	as="env PATH=$tmp/bin:$PATH"
+	echo none >"$tmp/other"
+	doctor
+	only
+	expect "sfc" tc qdisc replace dev d0 root sfc rate 1gbit
+	for how in tcp_bolt:tcp_bolt: "bolt_ctl:tcp_bolt sch_sfc:sudo tc qdisc del dev d0 root; "; do
+		IFS=: read -r other how before <<<"$how"
+		echo "$other" >"$tmp/other"
+		doctor
+		only module
+		finds module fix "^loaded, but not as installed: $other\$"
+		expect_eq "how" "$(plain module)" \
+			"${before}sudo modprobe -r -a $how; sudo modprobe -a $how; sudo sysctl --system"
+	done
 }
 
 # The kernel loads signed modules only, for either reason; and the log of one that was refused

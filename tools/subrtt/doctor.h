@@ -29,7 +29,7 @@ bool module_loaded(const char *name);
 char *with(const char *program, const char *package, const char *command);
 
 /* doctor_module.c */
-char *replace_module(const char *name, const char *first);
+char *replace_module(const char *names, const char *first);
 void doctor_kernel(void);
 void doctor_modules(bool host, bool router);
 void doctor_tc(bool router);

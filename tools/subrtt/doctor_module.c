@@ -14,6 +14,7 @@
 
 #include "subrtt.h"
 #include "doctor.h"
+#include "qdisc.h"
 
 /* as include/bolt_compat.h and dkms.conf have it */
 #define KERNELS		"6.1 to 7.3"
@@ -207,21 +208,84 @@ static bool speaks_our_netlink(void)
 
 /*
  * What new sockets or devices take by default holds its module: another stands in for it.  Behind
- * that comes @first, which ends with "; " or is empty.  A module that is loaded anew has defaults.
+ * that comes @first, which ends with "; " or is empty; @names are modprobe's.  A module that is
+ * loaded anew has defaults.
  */
-char *replace_module(const char *name, const char *first)
+char *replace_module(const char *names, const char *first)
 {
-	bool tcp = !strcmp(name, "tcp_bolt");
-	const char *sysctl = tcp ? "net.ipv4.tcp_congestion_control" : "net.core.default_qdisc";
-	char *load = words("%ssudo modprobe -r %s; sudo modprobe %s%s", first, name, name,
-			   tcp ? "; sudo sysctl --system" : ""), now[64];
+	static const struct {
+		const char *module, *sysctl, *other;
+	} takes[] = {
+		{ "tcp_bolt", "net/ipv4/tcp_congestion_control", "reno" },
+		{ "sch_sfc", "net/core/default_qdisc", "pfifo_fast" },
+	};
+	const char *before = "", *after = strstr(names, "tcp_bolt") ? "; sudo sysctl --system" : "";
+	unsigned int i;
+	char now[64];
 
-	bc_read_file(tcp ? "/proc/sys/net/ipv4/tcp_congestion_control" :
-		     "/proc/sys/net/core/default_qdisc", now, sizeof(now));
-	if (strcmp(now, "bolt") && strcmp(now, "swift") && strncmp(now, "sfc", 3))
-		return load;
-	return words("sudo sysctl -w %s=%s; %s; sudo sysctl -w %s=%s", sysctl,
-		     tcp ? "reno" : "pfifo_fast", load, sysctl, now);
+	for (i = 0; i < sizeof(takes) / sizeof(takes[0]); i++) {
+		bc_read_file(words("/proc/sys/%s", takes[i].sysctl), now, sizeof(now));
+		if (!strstr(names, takes[i].module) ||
+		    (strcmp(now, "bolt") && strcmp(now, "swift") && strncmp(now, "sfc", 3)))
+			continue;
+		before = words("%ssudo sysctl -w %s=%s; ", before, takes[i].sysctl, takes[i].other);
+		after = words("%s; sudo sysctl -w %s=%s", after, takes[i].sysctl, now);
+	}
+	return words("%s%ssudo modprobe -r %s; sudo modprobe %s%s", before, first, names, names,
+		     after);
+}
+
+/* Its sources are not those of the installed one */
+static bool differs(const char *name)
+{
+	char loaded[64], installed[64];
+
+	if (!module_loaded(name) ||
+	    run_command(words("modinfo -F srcversion %s 2>/dev/null", name), installed,
+			sizeof(installed)))
+		return false;
+	installed[strcspn(installed, "\n")] = '\0';
+	bc_read_file(words("/sys/module/%s/srcversion", name), loaded, sizeof(loaded));
+	return installed[0] && strcmp(loaded, installed);
+}
+
+static char *without(char *first, const char *dev)
+{
+	char *del = words("sudo tc qdisc del dev %s root; ", dev);
+
+	return strstr(first, del) ? first : words("%s%s", first, del);
+}
+
+static void add_port(const struct qdisc_port *p, void *first)
+{
+	*(char **)first = without(*(char **)first, p->dev);
+}
+
+/* What an upgrade has installed, and nobody has loaded; bolt_ctl stays while another uses it. */
+static void doctor_builds(void)
+{
+	static const char * const uses[] = { "tcp_bolt", "sch_sfc" };
+	bool ctl = differs("bolt_ctl"), other;
+	char *list = words("%s", ctl ? " bolt_ctl" : ""), *first = words("%s", "");
+	char *names = words("-a");
+	struct qdisc_hold hold;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		other = differs(uses[i]);
+		if (other)
+			list = words("%s %s", list, uses[i]);
+		if (other || (ctl && module_loaded(uses[i])))
+			names = words("%s %s", names, uses[i]);
+	}
+	if (!*list)
+		return;
+	if (strstr(names, "sch_sfc") && !qdisc_each(add_port, &first) && qdisc_hold(&hold))
+		first = without(first, hold.dev);
+	found(D_FIX, "module",
+	      words("%s%s", replace_module(strcmp(names, "-a") ? names : "bolt_ctl", first),
+		    *first ? "   # then its qdiscs anew" : ""),
+	      "loaded, but not as installed:%s", list);
 }
 
 static void doctor_module(const char *name, enum finding absent, const char *purpose)
@@ -276,6 +340,7 @@ void doctor_modules(bool on_host, bool on_router)
 		doctor_module("tcp_bolt", D_FIX, "hosts: congestion controls bolt and swift, SFC's pauses");
 	if (on_router)
 		doctor_module("sch_sfc", D_FIX, "switches: the qdisc sfc");
+	doctor_builds();
 }
 
 /* --- tc --- */
