@@ -107,8 +107,7 @@ static char *sign(void)
 		return with("openssl", "openssl", "sudo dkms build --force " DKMS_MODULE
 			    " && sudo dkms install --force " DKMS_MODULE);
 	return with("openssl", "openssl", with("dkms", "dkms",
-		    words("cd /lib/modules/%s/updates && sudo rm -rf tcp_bolt sch_sfc && cd - && sudo dkms install .",
-			  host.release)));
+		    "sudo rm -f $(/sbin/modinfo -n bolt_ctl tcp_bolt sch_sfc) && sudo dkms install ."));
 }
 
 /* The module is installed, not loaded, and signatures count */
