@@ -119,6 +119,10 @@ test_modules() {
 	fake "$(fake_depmod 6.1.0-99-amd64 tcp_bolt) $headers mkdir -p /var/lib/dkms/subrtt"
 	doctor host
 	expect_eq "how, dkms has the sources" "$(plain module)" "sudo dkms autoinstall -k $release"
+	fake "mkdir -p /var/lib/dkms/subrtt"
+	doctor host
+	expect_eq "how, dkms has the sources, but no headers" "$(plain module)" \
+		"sudo apt-get install linux-headers-$release && sudo dkms autoinstall -k $release"
 	# one whose name only begins so
 	fake "$(fake_depmod "$release" tcp_bolt_other xtcp_bolt)"
 	doctor host

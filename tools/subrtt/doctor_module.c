@@ -36,7 +36,7 @@ void doctor_kernel(void)
 	else
 		/* a boot loader prefers the newest */
 		found(D_FIX, "kernel",
-		      "sudo apt-get install linux-image-$(dpkg --print-architecture) && sudo reboot   # into Linux 6.1",
+		      "sudo apt-get install linux-image-$(dpkg --print-architecture) && sudo reboot",
 		      "Linux %s is not supported: " KERNELS " are", host.release);
 }
 
@@ -180,7 +180,7 @@ static char *how_to_install(bool dkms)
 
 	if (!access(words("/lib/modules/%s/build/Makefile", host.release), F_OK))
 		headers = "";
-	else if (!strstr(host.version, "Debian"))
+	else if (!dkms && !strstr(host.version, "Debian"))
 		return words("make KDIR=DIR && sudo make KDIR=DIR install" IN_SOURCES
 			     "; DIR is where Linux %s was built", host.release);
 	if (dkms && *headers)
