@@ -196,7 +196,8 @@ static bool has_key(void)
 {
 	char s[8];
 
-	return bc_read_file("/proc/sys/net/bolt/tag_key", s, sizeof(s)) > 0 && !strncmp(s, "set", 3);
+	return bc_read_file("/proc/sys/net/bolt/tag_key", s, sizeof(s)) > 0 &&
+	       !strncmp(s, "set", 3);
 }
 
 static void check_port(const struct qdisc_port *p, void *arg)

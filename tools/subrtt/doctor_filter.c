@@ -344,17 +344,19 @@ static bool ipt_more(const char *rule)
 		" -s ", " -d ", " -i ", " -o ", " --sport", " --ports ",
 	};
 	const char *m = rule;
+	bool some_states;
 	unsigned int i;
 
 	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 		if (strstr(rule, more[i]))
 			return true;
+	some_states = tracked_only(rule) && strstr(rule, " -j ACCEPT");
 	while ((m = strstr(m, " -m "))) {
 		m += 4;
 		if (strncmp(m, "udp ", 4) && strncmp(m, "multiport ", 10) &&
 		    strncmp(m, "comment ", 8) &&
-		    !((!strncmp(m, "state ", 6) || !strncmp(m, "conntrack ", 10)) && ipt_new(rule) &&
-		      !(tracked_only(rule) && strstr(rule, " -j ACCEPT"))))
+		    !((!strncmp(m, "state ", 6) || !strncmp(m, "conntrack ", 10)) &&
+		      ipt_new(rule) && !some_states))
 			return true;
 	}
 	return false;

@@ -107,7 +107,8 @@ static char *sign(void)
 		return with("openssl", "openssl", "sudo dkms build --force " DKMS_MODULE
 			    " && sudo dkms install --force " DKMS_MODULE);
 	return with("openssl", "openssl", with("dkms", "dkms",
-		    "sudo rm -f $(/sbin/modinfo -n bolt_ctl tcp_bolt sch_sfc) && sudo dkms install ."));
+		    "sudo rm -f $(/sbin/modinfo -n bolt_ctl tcp_bolt sch_sfc)"
+		    " && sudo dkms install ."));
 }
 
 /* The module is installed, not loaded, and signatures count */

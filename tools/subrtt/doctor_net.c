@@ -266,8 +266,8 @@ void doctor_refused(void)
 	} c[] = {
 		{ "CtlVersion", "unknown version: a switch runs another release" },
 		{ "CtlTtl", "TTL below net.bolt.min_ttl" },
-		{ "CtlTag", "tag missing or invalid: every sfc needs the key of net.bolt.tag_key (tagkey)" },
-		{ "CtlPort", "not sent from the control port: a translator on the way may have changed it" },
+		{ "CtlTag", "tag missing or invalid: an sfc needs the key of net.bolt.tag_key" },
+		{ "CtlPort", "sent from another port: a translator may have changed it" },
 		{ "CtlOverrun", "too many messages deferred for one socket" },
 	};
 	uint64_t n = 0;
