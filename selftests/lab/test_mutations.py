@@ -4,8 +4,10 @@
 import importlib.machinery
 import importlib.util
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 SELFTESTS = Path(__file__).resolve().parent.parent
 LOADER = importlib.machinery.SourceFileLoader("mutate", str(SELFTESTS / "mutate"))
@@ -23,3 +25,26 @@ class Mutations(unittest.TestCase):
                 after = subprocess.run(["sed", m.sed], input=before, capture_output=True, text=True, check=True).stdout
                 self.assertEqual(mutate.changed(before, after), 1)
                 self.assertTrue(not m.script or (SELFTESTS / "net" / m.script).exists(), f"no test {m.script}")
+
+    def test_noticed(self):
+        """What a group says of the test "second" of a.sh, and whether that is to notice the mutation"""
+        m = mutate.Mutation("file | s/a/b/ | net | a.sh second")
+        file = ["    KTAP version 1", "    1..2"]
+        healthy = [*file, "    ok 1 first", "    ok 2 second", "ok 2 a.sh"]
+        for what, said, why in (
+                ("passes", healthy, "a.sh second passes"),
+                ("fails", [*file, "    ok 1 first", "    not ok 2 second", "not ok 2 a.sh"], None),
+                ("no room", ["    lab kernel: no room for 1G of guest memory", "not ok 2 a.sh"], "a.sh second did not run"),
+                ("nothing", ["not ok 2 a.sh"], "a.sh second did not run"),
+                ("too slow", [*file, "    lab kernel: no end after 9 s (console: x)", "not ok 2 a.sh"], "a.sh second did not run"),
+                ("hangs", [*file, "    ok 1 first", "    lab kernel: no end after 9 s (console: x)", "not ok 2 a.sh"], None),
+                ("dies", [*file, "    lab kernel: BUG: KASAN: null (console: x)", "not ok 2 a.sh"], None),
+                ("killed", ["    lab kernel: Bus error - the host has no room (console: x)", "not ok 2 a.sh"], "a.sh second did not run")):
+            with self.subTest(what), tempfile.TemporaryDirectory() as tmp, mock.patch.object(mutate, "TOP", f"{tmp}/top"):
+                guest = Path(tmp, "top/selftests/groups/guest")
+                guest.parent.mkdir(parents=True)
+                guest.touch(0o755)
+                Path(tmp, "top/file").write_text("a\n", encoding="utf-8")
+                guest.write_text("#!/bin/sh\ncat <<.\n" + "\n".join(["ok 1 build", *said]) + "\n.\n", encoding="utf-8")
+                tree = mutate.Tree(tmp)
+                self.assertEqual(mutate.survives(tree, m, {"build": True, "first": True, "second": True, "a.sh": True}), why)
