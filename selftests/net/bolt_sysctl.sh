@@ -26,17 +26,22 @@ test_per_namespace() {
 	expect_eq "port elsewhere" "$(get "$H2" port)" 12311
 }
 
+# Those of the manual page, which the tables have as well
 test_defaults() {
-	setup_ns H1
-	expect_eq "port" "$(get "$H1" port)" 12311
-	expect_eq "overhead" "$(get "$H1" overhead)" -1
-	expect_eq "burst_segs" "$(get "$H1" burst_segs)" 1
-	expect_eq "ai" "$(get "$H1" debug.ai)" 1
-	expect_eq "brownfield" "$(get "$H1" brownfield)" 1
-	expect_eq "max_bdp_pct" "$(get "$H1" debug.max_bdp_pct)" 125
-	expect_eq "min_cwnd_milli" "$(get "$H1" debug.min_cwnd_milli)" 1
-	expect_eq "min_ttl" "$(get "$H1" min_ttl)" 0
-	expect_eq "tag_key" "$(get "$H1" tag_key)" off
+	local doc=../../Documentation name default short n=0
+	# not setup_ns, which sets some
+	H1=defaults-$$
+	ip netns add "$H1" || exit 1
+	defer ip netns del "$H1"
+	# a name of two lines becomes one
+	sed -zE 's/(watchdog)\\_( [^\n]*)\n(\w+)/\1_\3\2/g' $doc/tcp_bolt.rst $doc/tcp_swift.rst >"$tmp/tables"
+	while read -r name default; do
+		n=$((n + 1))
+		expect_eq "$name" "$(get "$H1" "$name")" "$default"
+		short=${name#debug.}
+		expect "table: $name $default" grep -qE "^(net\.bolt\.)?${short#swift_} +$default +\S" "$tmp/tables"
+	done < <(sed -nE 's/\\-/-/g; s/^\.BR net\.bolt\.(\S+) " \(.*; default (\S+)\)"$/\1 \2/p' $doc/man/tcp_bolt.7)
+	expect_eq "settings" "$n" "$(in_ns "$H1" find /proc/sys/net/bolt -type f | wc -l)"
 }
 
 # NAME BAD...: refused, and nothing changes
