@@ -159,11 +159,11 @@ sfc_as_well() {
 	expect_eq "edge" "$(qdisc "$R" eth1 edge)" true
 	expect_eq "cache" "$(qdisc "$R" eth9 cache)" true
 	# 0: all is well; 5: something that this network of veths lacks
-	told "$R" doctor
-	expect "subrtt doctor: the module" grep -qE '^ok .*sch_sfc' "$tmp/doctor"
-	expect "subrtt doctor: the plugin" grep -qE '^ok .*tc' "$tmp/doctor"
-	told "$H1" doctor
-	expect "subrtt doctor: the host" grep -qE '^ok .*tcp_bolt' "$tmp/doctor"
+	told "$R" doctor || expect_eq "subrtt doctor at the router" $? 5
+	expect "subrtt doctor: the module" grep -qE '^ok +module +sch_sfc is loaded$' "$tmp/doctor"
+	expect "subrtt doctor: the plugin" grep -qE '^ok +tc +tc knows sfc$' "$tmp/doctor"
+	told "$H1" doctor || expect_eq "subrtt doctor at the host" $? 5
+	expect "subrtt doctor: the host" grep -qE '^ok +module +tcp_bolt is loaded$' "$tmp/doctor"
 }
 
 # Every setting there is has its paragraph in the page that came with it
