@@ -113,6 +113,20 @@ class Scenarios(unittest.TestCase):
             for _ in range(2):
                 os.mkdir(os.path.join(lab(out).out, "qdisc"))
 
+    def test_a_check_that_could_not_miss(self):
+        judge = runpy.run_path(os.path.join(HERE, "..", "scenarios", "judge.py"))["Judge"]
+        for known, check, missed in (
+                (None, lambda j: j.must(True, "so it is"), []),
+                ({"a": 1}, lambda j: (j.sample("a", 1, 2, "1"), j.judge_means()), []),
+                (None, lambda j: j.note("so it seems"), ["nothing was judged"]),
+                (None, lambda j: j.sample("a", 1, 2, "1"), ["samples of a were not judged"]),
+                ({"a": 1, "b": 1}, lambda j: j.goal("a", 1, 2, "1"), ["KNOWN has b, which is no goal of this"])):
+            with self.subTest(missed), contextlib.redirect_stdout(io.StringIO()):
+                one = judge(known)
+                check(one)
+                one.end()
+                self.assertEqual(one.missed, missed)
+
 
 class Python(unittest.TestCase):
     @classmethod

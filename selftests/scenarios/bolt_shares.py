@@ -131,7 +131,9 @@ def qos_run(run, j):
         soon = parts(start + 2 * run.rtt, start + 12 * run.rtt)
         j.note(f"... of which {' : '.join(f'{g:.2%}' for g in soon)} in the third to twelfth round trip")
     sfc = next(q for q in run.qdiscs("a") if q["dev"] == "b")
-    for number, band in enumerate(run.bands("a", "b"), 1):
+    bands = run.bands("a", "b")
+    j.must(len(bands) == 3, f"{len(bands)} bands (3)")
+    for number, band in enumerate(bands, 1):
         granted = band["inc_sm"] / band["data"]
         j.note(f"band {number}: {band['data']} packets of data, {band['src_sent']} SRC,"
                f" {band['inc_sm']} INC by supply, peak {band['backlog_peak'] / 1000:.1f} KB")

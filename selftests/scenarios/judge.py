@@ -12,6 +12,7 @@ class Judge:
     def __init__(self, known=None):
         self.missed = []
         self.met = set()
+        self.asked = set()  # keys of goals
         self.excused = []   # their keys in KNOWN
         self.said = []      # (verdict, text): all of it, for --json
         self.samples = {}   # by goal: one entry a run
@@ -51,6 +52,7 @@ class Judge:
         def meets(bound):
             return value >= bound if least else value <= bound
 
+        self.asked.add(key)
         if not meets(limit) and key in self.known and meets(self.known[key]):
             self.note(text, "KNOWN MISS")
             self.excused.append(key)
@@ -58,3 +60,12 @@ class Judge:
             if meets(limit):
                 self.met.add(key)
             self.must(meets(limit), text)
+
+    def end(self):
+        """Of a check that has come to its end: what it could not have missed"""
+        if not any(verdict for verdict, _ in self.said):
+            self.must(False, "nothing was judged")
+        for key in self.samples:
+            self.must(False, f"samples of {key} were not judged")
+        for key in sorted(self.known.keys() - self.asked):
+            self.must(False, f"KNOWN has {key}, which is no goal of this")
