@@ -56,15 +56,22 @@ test_usage() {
 	TABLE
 }
 
-# known_elsewhere COMMAND: it and its options, as the newest help has them, are in the manual page
-# and in what completes words
+# own FILE COMMAND: what the manual page, or what completes words, says of the command, and of all
+own() {
+	case $1 in
+	*.8) sed -n "/^\.SH OPTIONS/,/^\.SH/p; /^\.SS $2\$/,/^\.S[SH]/p" "$1" ;;
+	*) sed -En "s/^\tlocal common=/&/p; /^common=/,/^\)/p; /^\t?$2(:\*)?\)/{:a;/;;/!{N;ba};p}" "$1" ;;
+	esac
+}
+
+# known_elsewhere COMMAND: it and its options, as the newest help has them, are there
 known_elsewhere() {
 	local f option text
 	for f in subrtt.8 completion.bash completion.zsh; do
-		text=$(<"../../tools/subrtt/$f")
+		expect "$f: $1" grep -qE "[^a-z-]$1([^a-z-]|$)" "../../tools/subrtt/$f"
+		text=$(own "../../tools/subrtt/$f" "$1")
 		# the manual page's own hyphens
 		text=${text//\\-/-}
-		[[ $text =~ [^a-z-]$1[^a-z-] ]] || fail "$f: no $1"
 		while read -r option; do
 			[[ $text =~ ${option}[^a-z0-9-] ]] || fail "$f: $1: no $option"
 		done < <(sed '/^Examples:/,$d' "$tmp/out" | grep -oE -- '--[a-z0-9-]+' | sort -u)
