@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 import context  # noqa: F401
-from boltlab import compare
+from boltlab import compare, report
 from boltlab.guest import RunError
 from test_report import make_result
 
@@ -50,6 +50,12 @@ class Compare(unittest.TestCase):
         before, after, _ = rows["retransmits"]
         self.assertEqual(int(after), int(before) + 10)
         self.assertEqual(self.rows("cubic")["max queue"][2], "none")
+
+    def test_a_report_with_a_baseline(self):
+        self.b["runs"][0]["links"][0]["queue_bytes"].update(max=25_000)
+        html = report.differences([("new", self.b, None)], ("old", self.a, None))
+        self.assertRegex(html, "old</th><th[^>]*>new</th><th[^>]*>difference</th>")
+        self.assertRegex(html, r"max queue</td><td[^>]*>10.0 KB</td><td[^>]*>25.0 KB</td><td[^>]*>\+150.0 %</td>")
 
     def test_the_port_and_the_longest_queue_of_any(self):
         self.assertEqual(self.rows("bolt")["port"], ("a-b", "a-b", "none"))
