@@ -207,14 +207,24 @@ test_under_tbf() {
 
 test_under_mq() {
 	setup_router
-	ip -n "$R" link add m0 numtxqueues 4 type veth peer name m1
-	ip -n "$R" link set m0 up
-	ip -n "$R" link set m1 up
+	ips "$R" <<-BATCH
+		link add m0 numtxqueues 4 type veth peer name m1
+		link set m0 up
+		link set m1 up
+		addr add 203.0.113.1/24 dev m0
+		neigh add 203.0.113.2 lladdr 02:00:00:00:00:02 dev m0
+	BATCH
 	tc_ qdisc replace dev m0 root handle 1: mq
 	for i in 1 2 3 4; do
 		expect "sfc $i" tc_ qdisc add dev m0 parent "1:$i" sfc rate 1gbit
 	done
 	expect_eq "leaves" "$(tc_ -j qdisc show dev m0 | jq '[.[] | select(.kind == "sfc")] | length')" 4
+	# flows spread over the queues
+	in_ns "$R" bash <<-'END'
+		for port in {5001..5064}; do echo x >"/dev/udp/203.0.113.2/$port"; done
+	END
+	expect_eq "leaves with packets" "$(tc_ -j -s qdisc show dev m0 |
+		jq '[.[] | select(.kind == "sfc" and .packets > 0)] | length')" 4
 	expect "delete" tc_ qdisc del dev m0 root
 }
 

@@ -50,6 +50,7 @@ test_charged() {
 	reno=$(slab reno)
 	bolt=$(slab bolt)
 	expect_ge "connections of bolt" "$(bolt_stat "$H1" Negotiated)" $((2 * N))
+	expect_ge "reno" "$reno" 1
 	say "$N connections: reno $reno bytes, bolt $bolt"
 	# an object takes 2 KB: of one end alone, it would be 1 KB each
 	expect_ge "bytes of each end" $(((bolt - reno) / (2 * N))) 1536

@@ -298,6 +298,8 @@ test_much_loss() {
 
 test_reorder() {
 	through 1000000 delay 1ms reorder 90%
+	expect_ge "out of order" "$(stack "$H2" TcpExtTCPOFOQueue)" 1
+	expect_eq "RTO" "$(bolt_stat "$H1" RtoDec)" 0
 }
 
 # Nothing comes through: half for each RTO, 0.001 packets after five in a row; from there it is the

@@ -127,9 +127,27 @@ test_nodelay() {
 	chunks "nodelay 1 connect $A2 5001 chunks 500 100"
 }
 
-# At most so much is waiting unsent
+notsent() {
+	in_ns "$H1" ss -Htin 'dport = :5001' | grep -oE 'notsent:[0-9]+' | cut -d: -f2
+}
+
+stalled() {
+	[ "$(notsent)" -ge 16384 ]
+}
+
+# At most so much is waiting unsent, and what a super-packet has, while nobody reads
 test_notsent_lowat() {
 	one_way "notsent 16384 send $BYTES" "recv $BYTES"
+	undo
+	setup_pair
+	server "$H2" cc bolt listen "$A2" 5001 recv 1 wait "$tmp/go" recv $((BYTES - 1)) recv-eof
+	spawn CLIENT "$tmp/client" in_ns "$H1" timeout 300 "$BOLT_PROGRAMS/bolt_xfer" \
+		cc bolt sndbuf 200000 notsent 16384 connect "$A2" 5001 send "$BYTES" outq
+	expect "stalls" busywait stalled
+	expect_le "unsent" "$(notsent)" $((16384 + 65536))
+	touch "$tmp/go"
+	ended client "$CLIENT"
+	server_done
 }
 
 # takes NS WORDS...: 1 MB of bolt and its answer, which take so long at least, and 150 ms at most
