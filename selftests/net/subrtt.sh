@@ -591,6 +591,35 @@ test_user() {
 	let_go
 }
 
+# top takes a terminal's keys, and gives it back at q and at an interrupt; with -b it does neither
+test_terminal() {
+	local how options want
+	setup_ns H1
+	cat >"$tmp/terminal.py" <<-'END'
+		import os, pty, signal, subprocess, sys, termios
+		end, *command = sys.argv[1:]
+		screen, terminal = pty.openpty()
+		before = termios.tcgetattr(terminal)
+		top, said = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal), b""
+		while said.count(b"subrtt top - ") < 2:
+		    said += os.read(screen, 4096)
+		canonical = bool(termios.tcgetattr(terminal)[3] & termios.ICANON)
+		if end == "q":
+		    os.write(screen, b"xq")
+		elif end != "none":
+		    top.send_signal(getattr(signal, end))
+		print(top.wait(), canonical, termios.tcgetattr(terminal) == before, b"\33" in said)
+	END
+	while IFS='|' read -r how options want; do
+		# shellcheck disable=SC2086 # words
+		expect_eq "top $options, $how" "$(timeout 60 python3 "$tmp/terminal.py" "$how" "$subrtt" -n "$H1" top $options)" "$want"
+	done <<-'TABLE'
+		q|-d 0.01|0 False True True
+		SIGINT|-d 0.01|0 False True True
+		none|-d 0.01 -b -c 2|0 True True False
+	TABLE
+}
+
 # Without the modules each says which is missing
 test_absent() {
 	rmmod tcp_bolt sch_sfc || fail "cannot unload"
@@ -600,4 +629,4 @@ test_absent() {
 	expect_eq "qdisc" "$status $(<"$tmp/out")" "0 []"
 }
 
-run_tests usage help version qdisc_as_tc qdisc_where names flows signals ss stats dumps older_module many_packets other_version user json absent
+run_tests usage help version qdisc_as_tc qdisc_where names flows signals ss stats dumps older_module many_packets other_version terminal user json absent
