@@ -398,7 +398,9 @@ forget_orphans() {
 # offload NS DEV on|off: TSO, GSO, GRO and checksums
 offload() {
 	in_ns "$1" ethtool -K "$2" tso "$3" gso "$3" gro "$3" tx "$3" rx "$3" \
-		tx-udp-segmentation "$3" >/dev/null 2>&1
+		tx-udp-segmentation "$3" >/dev/null || fail "ethtool -K $2"
+	expect_ge "$2: features that are $3" "$(in_ns "$1" ethtool -k "$2" |
+		grep -cE "^([rt]x-checksumming|generic-(segmentation|receive)-offload|\s*tx-(tcp|udp)-segmentation): $3")" 6
 }
 
 # --- programs ---
