@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+from lib_ynl import Family
+
 PORT = 12311
 TCP_CONGESTION, TCP_INFO, TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 13, 11, 19, 20, 21
 TIME_WAIT = "06"		# in /proc/net/tcp
@@ -129,9 +131,9 @@ def poll(condition, what):
 
 class Flow:
     """A connection of bolt, or of CC, from H1 to H2 with packets in flight that nobody acknowledges; BURST: packets that
-    leave as one"""
+    leave as one; DELAY: how long they take"""
 
-    def __init__(self, family=4, cc=b"bolt", burst=1, timestamps=1):
+    def __init__(self, family=4, cc=b"bolt", burst=1, timestamps=1, delay="0"):
         self.cc = cc
         self.h1, self.h2 = Namespace("h1"), Namespace("h2")
         self.h1.sysctl("bolt.burst_segs", burst)
@@ -149,6 +151,8 @@ class Flow:
         net = "2001:db8::/64" if family == 6 else "192.0.2.0/24"
         sh(f"ip -n {a} -{family} route replace {net} dev eth0 initcwnd 20 rto_min 100s")
         self.h1.sysctl("ipv4.tcp_early_retrans", 0)
+        if delay != "0":
+            sh(f"tc -n {a} qdisc add dev eth0 root netem delay {delay}")
         with self.h2:
             listener = socket.socket(af, socket.SOCK_STREAM)
             listener.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc)
@@ -400,6 +404,34 @@ def idle_restart():
             f.believed("SRC", f.message())
         f.refill()
         expect(f"window with {restart}", f.cwnd(), window)
+    f.close()
+
+
+def short_bdp():
+    """What has less than so many initial windows left to send gives way less, at the least a fifth as much"""
+    f = Flow(delay="10ms")
+    f.h1.sysctl("bolt.debug.ai", 0)
+    with f.h1:
+        family = Family("bolt")
+
+    def window():
+        flow, = family.dump("flow-get")
+        return flow["window"] / 2**32
+
+    def gives_way(windows):
+        f.h1.sysctl("bolt.debug.short_bdp", windows)
+        f.flight.clear()
+        f.write(1436)
+        time.sleep(0.02)    # rtt_src
+        while f.received():
+            pass
+        before = window()
+        f.send(f.message(queue=10**7))    # 8 ms: below a round trip
+        return before - window()
+
+    long, short = gives_way(0), gives_way(64)
+    expect_that("packets", 0.5 < long < 0.7 and 4 < long / short < 6, (long, short))
+    family.close()
     f.close()
 
 
@@ -749,8 +781,8 @@ def survives():
 
 
 # the first: ten such messages in 5 s are all that the kernel prints
-TESTS = [taken, valid, valid_ipv6, interval, own_share, floor, idle_restart, lengths, fields, quotes, sockets, sequence,
-         proof, clocks, replay, ttl, tags, local, port, oversized, silent, survives]
+TESTS = [taken, valid, valid_ipv6, interval, own_share, floor, idle_restart, short_bdp, lengths, fields, quotes, sockets,
+         sequence, proof, clocks, replay, ttl, tags, local, port, oversized, silent, survives]
 
 
 def main(tests, also=()):
