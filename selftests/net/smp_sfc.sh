@@ -316,7 +316,7 @@ test_device_moves() {
 # Filters that come and go hold the root of the tree, with RTNL yet to be had
 configure_filters() {
 	while [ ! -e "$tmp/moved" ]; do
-		tc_ filter replace dev r2 parent 10: pref 1 protocol ip matchall classid 10:3
+		tc_ filter replace dev r2 parent 10: pref 1 protocol ip matchall classid 10:3 && echo 1 >>"$tmp/filters"
 	done
 }
 
@@ -331,8 +331,10 @@ test_device_moves_configured() {
 	local r
 	setup_router
 	setup_ns OTHER
+	ip -n "$OTHER" link add d0 type dummy
+	expect "sfc_hold of its own" in_ns "$OTHER" tc qdisc add dev d0 root sfc_hold
 	for r in 1 2; do
-		configure_filters >"$tmp/filters" 2>&1 &
+		configure_filters >/dev/null 2>&1 &
 	done
 	defer touch "$tmp/moved"
 	for r in {1..20}; do
@@ -343,9 +345,11 @@ test_device_moves_configured() {
 		expect "there" ip -n "$R" link set r2 netns "$OTHER"
 		expect "back" ip -n "$OTHER" link set r2 netns "$R"
 		expect_eq "port, behind the device" "$(control_ports "$R")" 0
+		expect_eq "port of the others" "$(control_ports "$OTHER")" 1
 	done
 	touch "$tmp/moved"
 	wait
+	expect "filters" test -s "$tmp/filters"
 }
 
 # The device, then the whole namespace, go with packets in the queues
