@@ -94,13 +94,11 @@ static struct Qdisc_ops sfc_qdisc_ops __read_mostly = {
 static void sfc_refresh(struct work_struct *work)
 {
 	struct sfc_sched *q;
-	bool waited = false;
 
 	rtnl_lock();
 	list_for_each_entry(q, &sfc_list, list)
 		if (q->stale) {
 			q->stale = false;
-			sfc_switch_forget_foreign(q->sch, &waited);
 			sfc_config_refresh(q->sch);
 		}
 	rtnl_unlock();
@@ -108,19 +106,13 @@ static void sfc_refresh(struct work_struct *work)
 
 static DECLARE_WORK(sfc_refresh_work, sfc_refresh);
 
-/*
- * A device got another one on top, or came to another namespace.  Find foreign devices at once,
- * because the next packet may be from one; what ends is left to the work item, which may sleep.
- */
+/* A device got another one on top, or came to another namespace. */
 static void sfc_update_foreign(void)
 {
 	struct sfc_sched *q;
 
 	list_for_each_entry(q, &sfc_list, list)
-		if (sfc_switch_update_foreign(q->sch)) {
-			q->stale = true;
-			schedule_work(&sfc_refresh_work);
-		}
+		sfc_switch_update_foreign(q->sch);
 }
 
 /*

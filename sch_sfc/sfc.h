@@ -206,8 +206,7 @@ extern unsigned int sfc_net_id;
 struct sfc_switch *sfc_switch_of(const struct net *net);
 void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
 void sfc_switch_update_edge(struct Qdisc *sch);
-bool sfc_switch_update_foreign(struct Qdisc *sch);
-void sfc_switch_forget_foreign(struct Qdisc *sch, bool *waited);
+void sfc_switch_update_foreign(struct Qdisc *sch);
 
 /* Of a port */
 static inline struct sfc_switch *sfc_switch_of_port(const struct Qdisc *sch)

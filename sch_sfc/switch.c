@@ -47,47 +47,17 @@ static int sfc_switch_is_foreign(struct net_device *upper, struct netdev_nested_
 
 /*
  * Set q->foreign, see sfc_iif(), if a device on top of the port, a VLAN or macvlan, is another
- * namespace's.  Returns true if it may be cleared: sfc_switch_forget_foreign() has to follow.  RTNL
+ * namespace's.  It stays set: packets of one that has gone may wait here, or above.  RTNL
  */
-bool sfc_switch_update_foreign(struct Qdisc *sch)
+void sfc_switch_update_foreign(struct Qdisc *sch)
 {
 	struct netdev_nested_priv port = { .data = qdisc_dev(sch) };
 	struct sfc_sched *q = qdisc_priv(sch);
-	bool foreign, gone;
 
 	rcu_read_lock();
-	foreign = netdev_walk_all_upper_dev_rcu(qdisc_dev(sch), sfc_switch_is_foreign, &port);
-	rcu_read_unlock();
-	if (foreign)
+	if (netdev_walk_all_upper_dev_rcu(qdisc_dev(sch), sfc_switch_is_foreign, &port))
 		WRITE_ONCE(q->foreign, true);
-	/* a qdisc above, such as netem, may send some of its packets later: there it stays set */
-	rcu_read_lock_bh();
-	gone = !foreign && q->foreign && sfc_port_root(sch);
-	rcu_read_unlock_bh();
-	return gone;
-}
-
-/*
- * The device that had gone is closed by now.  Its packets may still wait here, or be on their way:
- * one grace period is enough for all ports (@waited), as RTNL is not released in between.
- */
-void sfc_switch_forget_foreign(struct Qdisc *sch, bool *waited)
-{
-	struct sfc_sched *q = qdisc_priv(sch);
-	struct sk_buff *skb;
-	int band;
-
-	if (!sfc_switch_update_foreign(sch))
-		return;
-	if (!*waited)
-		synchronize_net();
-	*waited = true;
-	sch_tree_lock(sch);
-	for (band = 0; band < SFC_BANDS; band++)
-		for (skb = q->bands[band].head; skb; skb = skb->next)
-			skb->skb_iif = 0;
-	WRITE_ONCE(q->foreign, false);
-	sch_tree_unlock(sch);
+	rcu_read_unlock();
 }
 
 /* Unless some sfc on it is marked "edge", the port's device is none any more.  RTNL */
