@@ -26,8 +26,11 @@ struct sfc_pkt {
 	int			l4_off;	/* likewise; valid when a TCP or UDP header is there */
 	/* of the full option; valid when @form is BOLT_OPT_FULL */
 	int			opt_off;
-	u32			t_data_tx;	/* of the option */
-	u8			opts_len;	/* bytes of TCP's options */
+	/*
+	 * of the option, or TCP's TSval (RFC 7323) where there is none: a message that echoes it
+	 * proves to the packet's sender that we have seen the packet.  0: neither
+	 */
+	u32			t_data_tx;
 	u8			band;	/* where it queues; parsed: SFC_BAND_HIGH, or not */
 	u8			flags;		/* of the option, 0 without */
 	u8			level;		/* likewise, of data: below TC_SFC_LEVELS */
@@ -79,7 +82,6 @@ enum sfc_signal_verdict {
 
 /* parse.c */
 void sfc_parse(const struct sk_buff *skb, u16 port, struct sfc_pkt *pkt);
-u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 bool sfc_has_segments(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 bool sfc_msg_is_form(const struct sk_buff *skb, const struct sfc_pkt *pkt);
 enum sfc_signal_verdict sfc_msg_read(const struct sk_buff *skb, const struct sfc_pkt *pkt,

@@ -105,7 +105,6 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	opts_len = hlen - sizeof(*th);
 	if (opts_len < BOLT_TCPOPT_LEN_SYN)
 		return;
-	pkt->opts_len = opts_len;
 	p = skb_header_pointer(skb, pkt->l4_off + sizeof(*th), opts_len, opts);
 	if (!p)
 		return;
@@ -118,8 +117,11 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	/* the connection's first packet, or the answer to it, is before any of its messages */
 	if (pkt->form == BOLT_OPT_SYN && th->syn)
 		pkt->level = 1;
-	if (pkt->form != BOLT_OPT_FULL)
+	if (pkt->form != BOLT_OPT_FULL) {
+		if (bolt_opt_seek(p, opts_len, TCPOPT_TIMESTAMP, &off) == TCPOLEN_TIMESTAMP)
+			pkt->t_data_tx = get_unaligned_be32(p + off + 2);
 		return;
+	}
 
 	bolt_opt_read(p + off, &opt);
 	/* DATA on a segment without payload or departure time is malformed */
@@ -134,23 +136,6 @@ static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4
 	pkt->level = opt.rq_delay;
 	if ((!(opt.flags & BOLT_F_DATA) && opt.t_data_tx) || pkt->level > BOLT_LEVEL_MAX)
 		pkt->level = 0;
-}
-
-/*
- * TCP's timestamp (RFC 7323), by which a message about a packet without Bolt's option proves to its
- * sender that we have seen it; 0: it has none.
- */
-u32 sfc_tsval(const struct sk_buff *skb, const struct sfc_pkt *pkt)
-{
-	u8 buf[BOLT_TCPOPT_SPACE];
-	unsigned int off;
-	const u8 *opts;
-
-	opts = skb_header_pointer(skb, pkt->l4_off + sizeof(struct tcphdr), pkt->opts_len, buf);
-	if (!opts || bolt_opt_seek(opts, pkt->opts_len, TCPOPT_TIMESTAMP, &off) !=
-		     TCPOLEN_TIMESTAMP)
-		return 0;
-	return get_unaligned_be32(opts + off + 2);
 }
 
 /*

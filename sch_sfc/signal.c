@@ -334,7 +334,7 @@ enum sfc_signal_verdict sfc_send_msg(struct Qdisc *sch, const struct sk_buff *sk
 	enum sfc_signal_verdict verdict;
 
 	msg->dscp = pkt->flow.dscp;
-	msg->t_data_tx = pkt->t_data_tx ?: sfc_tsval(skb, pkt);	/* Bolt, line 8 */
+	msg->t_data_tx = pkt->t_data_tx;	/* Bolt, line 8 */
 	msg->link_rate = q->alg.rate.kbps;
 	msg->switch_id = q->cfg.switch_id;
 	if (msg->flags & BOLT_CTL_F_CACHEABLE) {

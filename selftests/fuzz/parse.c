@@ -298,7 +298,6 @@ static void read_on(struct input *in, struct sk_buff *skb, const struct sfc_pkt 
 	struct bolt_msg m;
 	int verdict, keyed;
 
-	sfc_tsval(skb, pkt);
 	sfc_msg_is_form(skb, pkt);
 	CHECK(f->proto || (!f->sport && !f->dport));
 	CHECK(f->family || !f->proto);
