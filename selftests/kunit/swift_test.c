@@ -166,7 +166,7 @@ static void swift_target_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, swift_target_ns(&c, &b, MILLI(100), k->hops), k->want + 100 * US);
 }
 
-/* --- additive increase (lines 6-10) --- */
+/* --- additive increase (lines 7-11) --- */
 
 /* An ACK of @acked packets at @now; the delay is all the fabric's */
 static bool ack(struct swift *s, u64 now, u32 delay, u32 acked)
@@ -258,7 +258,7 @@ static void swift_bounds_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 8 * BOLT_ONE);
 }
 
-/* --- multiplicative decrease (lines 11-14) --- */
+/* --- multiplicative decrease (lines 12-14) --- */
 
 struct md_case {
 	const char *name;

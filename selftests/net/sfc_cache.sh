@@ -107,7 +107,7 @@ test_key() {
 	sniffed
 }
 
-# A later end wins, an earlier one does not (Algorithm 1, line 6)
+# A later end wins, an earlier one does not (Algorithm 1, line 5)
 test_later_end_wins() {
 	switch
 	bts
@@ -265,7 +265,7 @@ test_suppression() {
 	sniffed
 }
 
-# The longer of both (lines 23-24): the port's own queue may know better
+# The longer of both (lines 18-19): the port's own queue may know better
 test_own_queue_is_longer() {
 	switch
 	in_ns "$R" tc qdisc change dev r2 root sfc rate 1mbit qth 4542b qtg 1514b
