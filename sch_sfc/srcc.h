@@ -119,8 +119,8 @@ static inline void sfc_srcc_measure(struct sfc_srcc *s, const struct sfc_srcc_cf
 }
 
 /*
- * Q_cth.  Equation 6: Q_PFC / M - N * d * C * (m - 1), for the worst case of m flows that each send
- * at C.  Measured: Q_PFC / M - N * d * dQ/dt, for what the queue does.
+ * Q_cth.  Measured: Q_PFC / M - N * d * dQ/dt, equation 5 with what the queue does (III-A, item 2).
+ * Equation 6, its value for m flows that each send at C: Q_PFC / M - N * d * C * (m - 1).
  * @qpfc: xoff of the ingress; @hops: N
  */
 static inline u32 sfc_srcc_threshold(const struct sfc_srcc *s, const struct sfc_srcc_cfg *cfg,
