@@ -110,8 +110,9 @@ def sfc_suppressed(lab, j):
 
 
 def sfc_synchronized(lab, j):
-    """All at the same instant: the SFC paper's Appendix C, equation 3: N * R * T_F + Qth.  With the
-    estimator (section 3.4) T_F is to the senders' own switch and back, equation 8.
+    """All at the same instant: the SFC paper's Appendix C, equation 3, N * R * T_F, for more senders than Qth is
+    packets (N > k).  Here they are fewer, so that Qth comes on top; and of each sender SFC_HANDED_DOWN packets,
+    where T_F has one.  With the estimator (section 3.4) T_F is to the senders' own switch and back, equation 8.
     """
     for n in (16, 64, 128):
         edge, core = SFC_SIGNALS["ingress and cache"]
@@ -125,8 +126,9 @@ def sfc_synchronized(lab, j):
         qth = 2 * run.rtt / byte_ns
         bound = n * (run.rtt * 2 / 3 + handed_ns) / byte_ns + qth
         peak = port.link["queue_bytes"]["max"]
-        j.must(peak <= bound, f"{n} to 1: peak {peak / 1e6:.2f} MB, N * R * T_F + Qth is"
-               f" {bound / 1e6:.2f} MB")
+        equation = n * (run.rtt * 2 / 3 / byte_ns + PACKET)
+        j.must(peak <= bound, f"{n} to 1: peak {peak / 1e6:.2f} MB, {peak / equation:.2f} of N * R * T_F (at most {bound / 1e6:.2f} MB:"
+               f" with Qth, and {SFC_HANDED_DOWN} packets of each sender)")
         run, port = sfc_run(lab, edge, SFC_SERVERRATE, *args)
         # what it takes for an estimate: tau of the receiver's rate, Qtg, a tick, a packet of each sender
         notice = (2 + SFC_TICK) * run.rtt / byte_ns + n * PACKET
