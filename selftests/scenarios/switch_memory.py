@@ -120,7 +120,7 @@ def pfc_storm(lab, j):
 
 
 def srcc(lab, j):
-    """Flows beside an incast, with SRCC: what makes PFC pause their link is told to slow down (SRCC, Figures 2, 5, 6, 9)"""
+    """Flows beside an incast, with SRCC: what makes PFC pause their link is told to slow down (SRCC, section II-B)"""
     pauses = {}
     for cc in ("reno", "dctcp", "swift"):
         for threshold in (None, "equation", "measured"):
@@ -155,7 +155,7 @@ def srcc_means(lab, scenario, threshold, rtt, *args):
 
 
 def srcc_bursts(lab, j):
-    """Bursts to one host beside a mixed load, three seeds: fewer pauses, and messages that end no later (SRCC, Figures 5 to 8)"""
+    """Bursts to one host beside a mixed load, three seeds: fewer pauses, and messages that end no later (SRCC, section V-B.2)"""
     pauses, fct = {}, {}
     for threshold in (None, *SRCC_DYNAMIC, *SRCC_CONSTANT):
         _, pauses[threshold], drops, fct[threshold] = srcc_means(lab, "srcc-burst", threshold, "8us")
@@ -174,7 +174,7 @@ def p99s(runs):
 
 
 def srcc_web(lab, j):
-    """Bursts beside a web server's messages at 80 % in all, three seeds: the threshold, and T (SRCC, Figures 5, 8)"""
+    """Bursts beside a web server's messages at 80 % in all, three seeds: the threshold, and T (SRCC's Figures 5 and 8 have no bursts)"""
     pauses, fct = {}, {}
     options = {t: t for t in (None, *SRCC_DYNAMIC, *SRCC_CONSTANT)} | {n: f"measured srcc_window {t}" for n, t in SRCC_WINDOWS.items()}
     for name, threshold in options.items():
@@ -196,7 +196,7 @@ def srcc_web(lab, j):
 
 
 def srcc_cache(lab, j):
-    """Bursts beside a cache follower's messages at 80 % in all, three seeds (SRCC, Figure 6)"""
+    """Bursts beside a cache follower's messages at 80 % in all, three seeds (SRCC's Figure 6 has no bursts)"""
     pauses, fct = {}, {}
     for threshold in (None, "measured"):
         runs, pauses[threshold], drops, fct[threshold] = srcc_means(lab, "srcc-burst", threshold, "8us", *SRCC_CACHE)
@@ -207,7 +207,7 @@ def srcc_cache(lab, j):
 
 
 def srcc_large(lab, j):
-    """Web search and Hadoop among 64 hosts, bursts beside them, 80 % in all, three seeds (SRCC, Figures 9, 10)"""
+    """Web search and Hadoop among 64 hosts, bursts beside them, 80 % in all, three seeds (SRCC's Figures 9 and 10 have no bursts)"""
     for cdf in ("websearch", "facebook-hadoop"):
         pauses, fct, p99 = {}, {}, {}
         for threshold in (None, "measured"):
