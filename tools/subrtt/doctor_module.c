@@ -106,9 +106,8 @@ static char *sign(void)
 	if (!access("/var/lib/dkms/" DKMS_MODULE, F_OK))
 		return with("openssl", "openssl", "sudo dkms build --force " DKMS_MODULE
 			    " && sudo dkms install --force " DKMS_MODULE);
-	return with("openssl", "openssl", with("dkms", "dkms",
-		    "sudo rm -f $(/sbin/modinfo -n bolt_ctl tcp_bolt sch_sfc)"
-		    " && sudo dkms install ."));
+	return with("openssl", "openssl", with("dkms", "dkms", words("sudo rm -f %s && %s",
+		    "$(/sbin/modinfo -n bolt_ctl tcp_bolt sch_sfc)", "sudo dkms install .")));
 }
 
 /* The module is installed, not loaded, and signatures count */
