@@ -28,18 +28,21 @@ class Mutations(unittest.TestCase):
 
     def test_noticed(self):
         """What a group says of the test "second" of a.sh, and whether that is to notice the mutation"""
-        m = mutate.Mutation("file | s/a/b/ | net | a.sh second")
+        net, kunit, qemu = (mutate.Mutation(f"file | s/a/b/ | {what} second") for what in ("net | a.sh", "kunit |", "qemu | a.sh"))
         file = ["    KTAP version 1", "    1..2"]
         healthy = [*file, "    ok 1 first", "    ok 2 second", "ok 2 a.sh"]
-        for what, said, why in (
-                ("passes", healthy, "a.sh second passes"),
-                ("fails", [*file, "    ok 1 first", "    not ok 2 second", "not ok 2 a.sh"], None),
-                ("no room", ["    lab kernel: no room for 1G of guest memory", "not ok 2 a.sh"], "a.sh second did not run"),
-                ("nothing", ["not ok 2 a.sh"], "a.sh second did not run"),
-                ("too slow", [*file, "    lab kernel: no end after 9 s (console: x)", "not ok 2 a.sh"], "a.sh second did not run"),
-                ("hangs", [*file, "    ok 1 first", "    lab kernel: no end after 9 s (console: x)", "not ok 2 a.sh"], None),
-                ("dies", [*file, "    lab kernel: BUG: KASAN: null (console: x)", "not ok 2 a.sh"], None),
-                ("killed", ["    lab kernel: Bus error - the host has no room (console: x)", "not ok 2 a.sh"], "a.sh second did not run")):
+        for m, what, said, why in (
+                (net, "passes", healthy, "a.sh second passes"),
+                (net, "fails", [*file, "    ok 1 first", "    not ok 2 second", "not ok 2 a.sh"], None),
+                (net, "no room", ["    lab kernel: no room for 1G of guest memory", "not ok 2 a.sh"], "a.sh second did not run"),
+                (net, "nothing", ["not ok 2 a.sh"], "a.sh second did not run"),
+                (net, "too slow", [*file, "    lab kernel: no end after 9 s (console: x)", "not ok 2 a.sh"], "a.sh second did not run"),
+                (net, "hangs", [*file, "    ok 1 first", "    lab kernel: no end after 9 s (console: x)", "not ok 2 a.sh"], None),
+                (net, "dies", [*file, "    lab kernel: BUG: KASAN: null (console: x)", "not ok 2 a.sh"], None),
+                (net, "killed", ["    lab kernel: Bus error - the host has no room (console: x)", "not ok 2 a.sh"], "a.sh second did not run"),
+                (kunit, "hangs", ["    lab kernel: no end after 9 s (console: x)", "not ok 2 kunit"], None),
+                (kunit, "ends", ["    lab kernel: ended by itself with 139: x (console: x)", "not ok 2 kunit"], None),
+                (qemu, "ends", [*file, "    ok 1 first", "not ok 2 tests"], None)):
             with self.subTest(what), tempfile.TemporaryDirectory() as tmp, mock.patch.object(mutate, "TOP", f"{tmp}/top"):
                 guest = Path(tmp, "top/selftests/groups/guest")
                 guest.parent.mkdir(parents=True)
