@@ -208,7 +208,7 @@ class Stall(unittest.TestCase):
 
     def test_a_command_is_ended_as_well(self):
         """Though its number is no program's of the scenario"""
-        server, looks = mock.Mock(asked=7), []
+        server, looks, snapshots = mock.Mock(asked=7), [], []
         watch = serve.Watch(server, context.one(TEXT)[0], 0, None, None)
 
         def virtual_time(*_):
@@ -217,11 +217,13 @@ class Stall(unittest.TestCase):
                 server.asked = None
             return 7 if len(looks) < 99 else watch.over.set()
 
-        with mock.patch.multiple(stall, LOOK_S=0, TELL_S=0, kernel_of=lambda *_: 1, symbol=lambda *_: 0, virtual_time=virtual_time,
+        with mock.patch.multiple(stall, LOOK_S=0, kernel_of=lambda *_: 1, symbol=lambda *_: 0, virtual_time=virtual_time,
                                  program_of=lambda _: serve.MARKED_FROM + 1), \
-                mock.patch.multiple(watch, _snapshot=lambda *_: {}, _loaded=lambda: None, _busiest=lambda *_: 2, _end_one=lambda *_: watch.over.set(), patience_s=0):
+                mock.patch.multiple(watch, _snapshot=lambda *_: snapshots.append(len(looks)) or {}, _loaded=lambda: None, _busiest=lambda *_: 2, _end_one=lambda *_: watch.over.set(), patience_s=0):
             watch._look_on()
-        self.assertEqual(len(looks), 5)
+        self.assertEqual((len(looks), snapshots), (6, [1, 5, 6]))      # nobody looks at processes while it stands
+        with mock.patch.multiple(stall, kernel_of=lambda *_: 1, program_of=lambda _: serve.MARKED_FROM + 1), mock.patch.object(watch, "_busiest", lambda *_: 2):
+            self.assertEqual(watch._reason(1, {}), (None, None))
 
 
 if __name__ == "__main__":

@@ -118,6 +118,13 @@ class Told(unittest.TestCase):
         done.assert_called_once_with("h0", ["sh", "-c", "a -- b"], True, True)
 
 
+class Older(unittest.TestCase):
+    def test_a_network_of_another_version_is_refused(self):
+        with mock.patch.object(attach.state, "connect", return_value=({"name": "x", "nodes": ["h0"]}, mock.MagicMock())), \
+                self.assertRaisesRegex(attach.RunError, "^x was brought up by another version of the lab: [^\n]*$"):
+            attach.command("h0", ["true"], False, False)
+
+
 class PassedOn(unittest.TestCase):
     """A command that reads nothing of an endless stdin"""
 
@@ -144,6 +151,14 @@ class PassedOn(unittest.TestCase):
     def test_what_it_said_and_its_status(self):
         for size, begin in ((100_000, lambda serves: serves()), (2_000_000, lambda serves: threading.Thread(target=serves).start())):
             self.assertEqual(self.passed_on(size, begin), (7, size))
+
+    def test_a_terminal_of_others_is_empty(self):
+        """At once, and not when somebody types"""
+        ours, server = socket.socketpair()
+        with ours, server, mock.patch.object(os, "tcgetpgrp", return_value=os.getpgrp() + 1), mock.patch.object(attach, "read_input", self.fail):
+            server.sendall(frames.pack("X", 0, frames.U32.pack(7)))
+            self.assertEqual(attach.pass_on(ours, False, "x"), 7)
+            self.assertEqual(server.recv(64), frames.pack("E"))
 
     def test_a_terminal_of_others_has_no_input(self):
         with attach.signals([]):

@@ -32,6 +32,8 @@ def command(node, argv, terminal, privileged):
         raise RunError("exec --tty: stdin is not a terminal")
     about, connection = state.connect()
     with connection:
+        if about.get("frames") != frames.VERSION:
+            raise RunError(f"{about['name']} was brought up by another version of the lab: `lab down`, then `lab up` again")
         if node not in about["nodes"]:
             raise RunError(f"\"{node}\" is not a node of {about['name']}; the nodes are {units.some(about['nodes'])}")
         connection.sendall(frames.pack("N", 0, json.dumps(wanted(about, node, argv, terminal, privileged)).encode()))
@@ -84,6 +86,14 @@ def signals(numbers):
         os.close(writes)
 
 
+def of_others():
+    """Is stdin a terminal that another job has?  What is typed there is not ours, and poll() would wait for it."""
+    try:
+        return os.tcgetpgrp(0) != os.getpgrp()
+    except OSError:             # it is no terminal, or not that of our session
+        return False
+
+
 def write_all(fd, data):
     while data:
         data = data[os.write(fd, data):]
@@ -91,10 +101,12 @@ def write_all(fd, data):
 
 def pass_on(connection, terminal, name):
     """Until it has ended: its status of wait().  stdin is heard while the command has taken most of what it was sent: neither signals nor the server wait behind it."""
-    reader, sent, stdin = frames.Reader(), 0, True
+    reader, sent, stdin = frames.Reader(), 0, not of_others()
     with signals((*PASSED_ON, signal.SIGWINCH)) as told, raw_terminal(terminal), selectors.PollSelector() as selector:
-        for fd in (connection.fileno(), told, 0):
+        for fd in (connection.fileno(), told, *((0,) if stdin else ())):
             selector.register(fd, selectors.EVENT_READ)
+        if not stdin:
+            send(connection, frames.pack("E"))
         while True:
             for key, _ in selector.select():
                 if key.fd == told:

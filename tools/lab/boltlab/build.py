@@ -20,9 +20,9 @@ TREE = Path(__file__).resolve().parents[3]
 LAB = TREE / "tools" / "lab"
 KERNEL = LAB / "kernel"
 QEMU = LAB / "qemu"
-SOURCES = ("Kbuild", "Makefile", "include", "tcp_bolt", "sch_sfc", "tools/Makefile", "tools/outdir.mk", "tools/tc", "tools/lab/link",
+SOURCES = ("Kbuild", "Makefile", "dkms.conf", "include", "tcp_bolt", "sch_sfc", "tools/Makefile", "tools/outdir.mk", "tools/tc", "tools/lab/link",
            "tools/lab/guest")
-SOURCE_SUFFIXES = {".c", ".h", ".S", ".map", ".mk", ""}
+SOURCE_SUFFIXES = {".c", ".h", ".S", ".map", ".mk", ".conf", ""}
 # what make would not take as one plain word (tools/outdir.mk)
 ODD = re.compile(r"""[\s'"`\\$#%&()*:;<=>?\[\]{|}]""")
 # a guest has its own

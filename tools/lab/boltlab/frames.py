@@ -9,6 +9,7 @@ import struct
 HEAD = struct.Struct("=c3xII")
 U32, TWO_U32, U64, ASKED = struct.Struct("=I"), struct.Struct("=II"), struct.Struct("=Q"), struct.Struct("=QQ")
 MOST = 2**20                # of one frame
+VERSION = 2                 # of what client and server say to each other
 ROOM = 65536                # bytes on their way to or from a command (FIRST_CREDIT of the guest)
 
 

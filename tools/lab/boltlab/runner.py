@@ -12,6 +12,7 @@ import struct
 import sys
 import tempfile
 import time
+import traceback
 
 from . import ask, backends, build, explain, guest, modules, native, plan, plots, programs, results, schema, stats, topology, traffic
 from .build import progress
@@ -188,7 +189,8 @@ def readable():
     try:
         yield
     except (LookupError, TypeError, ValueError, ArithmeticError, struct.error) as e:
-        raise RunError(f"its raw results cannot be read: {e!r} (--keep-raw keeps them)") from e
+        place = traceback.extract_tb(e.__traceback__)[-1]
+        raise RunError(f"its raw results cannot be read: {e!r}, {os.path.basename(place.filename)}:{place.lineno} (--keep-raw keeps them)") from e
 
 
 def unmarked(r):

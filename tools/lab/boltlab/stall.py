@@ -200,7 +200,9 @@ class Watch(Onlooker):
             if time.monotonic() - told_at >= TELL_S:
                 self._tell(now - told, time.monotonic() - told_at, *self._reason(kernel, told_spent))
                 told, told_at, told_spent = now, time.monotonic(), self._snapshot(kernel)
-            if seen is None or now - seen >= STILL_NS or self._stands():
+            if self._stands():
+                seen = None         # patience begins when it goes on
+            elif seen is None or now - seen >= STILL_NS:
                 seen, since, spent = now, time.monotonic(), self._snapshot(kernel)
             elif time.monotonic() - since >= self.patience_s:
                 if self._end_one(kernel, spent):

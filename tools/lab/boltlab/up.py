@@ -38,7 +38,7 @@ def up(path, cc, sets, seed, kernel, own):
     began = time.monotonic()
     command = prepare(s, net, load, built, where, version)
     about = {"name": s.name, "scenario": str(s.file), "cc": s.cc[0], "nodes": net.nodes, "since": time.strftime("%H:%M:%S"), "kernel": built.kernel_release,
-             "tools": str(built.tools)}
+             "tools": str(built.tools), "frames": frames.VERSION}
     start(where, lock, s, about, command, built)
     printed = f"; what its programs print is in {where / state.GUEST}" if s.program else ""
     progress(f"{s.name} is up, with {s.cc[0]}: {topology.describe(s, net)}; {len(load.messages)} transfers begin with the first command"
