@@ -265,4 +265,3 @@ struct genl_family bolt_genl_family __ro_after_init = {
 	.ops		= bolt_genl_ops,
 	.n_ops		= ARRAY_SIZE(bolt_genl_ops),
 };
-

@@ -131,17 +131,18 @@ test_modules() {
 
 # After an upgrade of the tools
 test_other_version() {
-	local before other how as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_NLFAULT=16:ver:1000"
+	local before field other how dev del='' as="env LD_PRELOAD=$BOLT_PROGRAMS/bolt_nlfault.so BOLT_NLFAULT=16:ver:1000"
 	setup_host
 	doctor host
 	only module
 	finds module fix '^the loaded tcp_bolt is of another version than this subrtt'
-	expect_eq "how" "$(how module)" "sudo modprobe -r tcp_bolt; sudo modprobe tcp_bolt; sudo sysctl --system"
+	expect_eq "how" "$(how module)" "sudo modprobe -r tcp_bolt; sudo modprobe tcp_bolt; sudo sysctl --pattern '^net.bolt' --system"
 
 	# what is taken by default holds the module; its settings are those of the files
 	mkdir -p /run/sysctl.d
 	defer rm /run/sysctl.d/bolt.conf
-	echo net.bolt.base_rtt_ns=9000 >/run/sysctl.d/bolt.conf
+	printf 'net.bolt.base_rtt_ns=9000\nnet.ipv4.ip_forward=0\n' >/run/sysctl.d/bolt.conf
+	in_ns "$H1" sysctl -qw net.ipv4.ip_forward=1
 	mkdir -p "$tmp/bin"
 	cat >"$tmp/bin/modprobe" <<-END
 		#!/bin/sh
@@ -153,42 +154,54 @@ test_other_version() {
 	doctor host
 	PATH=$tmp/bin:$PATH fix module
 	expect_eq "new sockets" "$(in_ns "$H1" sysctl -n net.ipv4.tcp_congestion_control)" swift
-	expect_eq "settings" "$(in_ns "$H1" sysctl -n net.bolt.base_rtt_ns)" 9000
+	expect_eq "settings" "$(in_ns "$H1" sysctl -n net.bolt.base_rtt_ns net.ipv4.ip_forward | paste -sd' ')" "9000 1"
 	H1=''
 	as=${as/16:/36:}
 	before=$(sysctl -n net.core.default_qdisc)
 	defer sysctl -qw "net.core.default_qdisc=$before"
 	sysctl -qw net.core.default_qdisc=sfc
-	ip link add d0 type dummy
-	defer ip link del d0
-	expect "sfc" tc qdisc replace dev d0 root sfc
+	# the kernel's, which has no handle
+	ip link add i0 type ifb
+	ip link set i0 up
 	doctor switch
 	finds qdisc fix '^the loaded sch_sfc is of another version than this subrtt'
 	how=$(how qdisc)
 	PATH=$tmp/bin:$PATH expect "$how" bash -c "${how//sudo /}"
 	expect_eq "new devices" "$(sysctl -n net.core.default_qdisc)" sfc
 	expect_eq "replaced" "$(paste -sd' ' "$tmp/replaced")" "tcp_bolt sch_sfc"
+	ip link del i0
 
 	# one that is called the same, of other sources
 	sysctl -qw "net.core.default_qdisc=$before"
 	cat >"$tmp/bin/modinfo" <<-END
 		#!/bin/sh
-		[ "\$*" = "-F srcversion \$(cat $tmp/other)" ] && echo 0123 || cat "/sys/module/\$3/srcversion"
+		[ "\$*" = "-F \$(cat $tmp/other)" ] && echo 0123 || cat "/sys/module/\$3/\$2"
 	END
 	chmod +x "$tmp/bin/modinfo"
+	defer rm "$tmp/bin/modinfo"
 	as="env PATH=$tmp/bin:$PATH"
 	echo none >"$tmp/other"
 	doctor
 	only
+	ip link add d0 type dummy
+	defer ip link del d0
 	expect "sfc" tc qdisc replace dev d0 root sfc rate 1gbit
-	for how in tcp_bolt:tcp_bolt: "bolt_ctl:tcp_bolt sch_sfc:sudo tc qdisc del dev d0 root; "; do
-		IFS=: read -r other how before <<<"$how"
-		echo "$other" >"$tmp/other"
+	for dev in d1 d2; do
+		ip link add "$dev" type dummy
+		defer ip link del "$dev"
+		expect "hold" tc qdisc replace dev "$dev" root sfc_hold notagkey
+	done
+	for dev in d0 d1 d2; do
+		del+="sudo tc qdisc replace dev $dev root pfifo_fast; sudo tc qdisc del dev $dev root; "
+	done
+	for how in version:tcp_bolt:tcp_bolt: "srcversion:bolt_ctl:tcp_bolt sch_sfc:$del"; do
+		IFS=: read -r field other how before <<<"$how"
+		echo "$field $other" >"$tmp/other"
 		doctor
 		only module
 		finds module fix "^loaded, but not as installed: $other\$"
 		expect_eq "how" "$(plain module)" \
-			"${before}sudo modprobe -r -a $how; sudo modprobe -a $how; sudo sysctl --system"
+			"${before}sudo modprobe -r -a $how; sudo modprobe -a $how; sudo sysctl --pattern '^net.bolt' --system"
 	done
 }
 
@@ -241,6 +254,7 @@ test_secure_boot() {
 	# signed, by a key that the kernel does or does not know
 	printf '#!/bin/sh\necho PKCS#7\n' >"$tmp/bin/modinfo"
 	chmod +x "$tmp/bin/modinfo"
+	defer rm "$tmp/bin/modinfo"
 	fake "$installed $efi; $lockdown; export PATH=$tmp/bin:\$PATH"
 	doctor host
 	only module
@@ -338,6 +352,10 @@ test_key() {
 	expect "$how" in_ns "$H1" bash -c "$(sed "s/sudo //; s/KEY/$key/" <<<"$how")"
 	doctor
 	only
+	# one that sends none
+	expect "sfc" in_ns "$H1" tc qdisc replace dev eth0 root sfc rate 10mbit nobolt notagkey
+	doctor
+	only
 }
 
 nft_() {
@@ -419,6 +437,7 @@ test_filter() {
 		note ct state new udp dport 12311
 		note udp dport 12311 ct state { established, new }
 		ok ct state new,untracked udp dport 12311
+		ok ct state new udp dport 12311 accept; udp dport 12311
 		ok udp dport 12311
 	TABLE
 	in_ns "$H1" tc qdisc del dev eth0 root

@@ -30,6 +30,8 @@ char *with(const char *program, const char *package, const char *command);
 
 /* doctor_module.c */
 char *replace_module(const char *names, const char *first);
+/* @first, and the command that takes the device's qdiscs away */
+char *without_qdiscs(const char *first, const char *dev);
 void doctor_kernel(void);
 void doctor_modules(bool host, bool router);
 void doctor_tc(bool router);

@@ -200,6 +200,14 @@ static bool has_key(void)
 	       !strncmp(s, "set", 3);
 }
 
+/* Does it send control messages? */
+static bool sends(const struct qdisc_port *p)
+{
+	uint32_t src = TC_SFC_F_BOLT | TC_SFC_F_SRC;
+
+	return (p->flags & src) == src || p->flags & TC_SFC_F_PAUSE || p->srcc;
+}
+
 static void check_port(const struct qdisc_port *p, void *arg)
 {
 	/* as ethtool -i has them: they hand a packet on at once, or drop it */
@@ -214,7 +222,7 @@ static void check_port(const struct qdisc_port *p, void *arg)
 
 	(void)arg;
 	ports++;
-	if (p->any->len && !p->st->tagged && has_key())
+	if (p->any->len && !p->st->tagged && sends(p) && has_key())
 		found(D_FIX, "key", set(p, "tagkey KEY   # that of net.bolt.tag_key"),
 		      "%s sends control messages without a tag, and hosts with a key (net.bolt.tag_key) refuse them",
 		      p->dev);
@@ -230,8 +238,7 @@ static void check_port(const struct qdisc_port *p, void *arg)
 	if (!p->any->len)
 		found(D_FIX, "qdisc",
 		      words("%s   # then its qdiscs anew",
-			    replace_module("sch_sfc", words("sudo tc qdisc del dev %s root; ",
-							    p->dev))),
+			    replace_module("sch_sfc", without_qdiscs("", p->dev))),
 		      "the loaded sch_sfc is of another version than this subrtt: its statistics cannot be read");
 	else if (!p->st->link_rate)
 		found(D_FIX, "speed",

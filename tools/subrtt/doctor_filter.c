@@ -22,6 +22,8 @@
 #include "doctor.h"
 #include "qdisc.h"
 
+#define SENDERS		"from some senders or devices only: every switch has to be among them"
+#define STATES		"by state, and not what this machine's own sfc sends, which is untracked"
 #define UNTRACKED	", and what this machine's own sfc sends, which is untracked"
 static bool own_sfc;	/* its messages are not tracked */
 
@@ -89,6 +91,7 @@ struct chain {
 	bool drops_port;
 	bool accepts_port;	/* in the table, by any chain that the hook may come through */
 	bool some_only;		/* a rule about the port depends on who sends */
+	bool tracked_only;	/* a rule accepts it by states without "untracked" */
 };
 
 /**
@@ -112,7 +115,8 @@ struct verdict {
 enum about {
 	NOT_THE_PORT,
 	ACCEPTS, STOPS, NEITHER,
-	SOME_OF_IT,	/* it depends: on an address, a device, a state, another chain, a map */
+	ACCEPTS_TRACKED,	/* but not what this machine's own sfc sends */
+	SOME_OF_IT,	/* it depends on who sends: an address, a device, another chain, a map */
 };
 
 /* "@name", of a set that has the port */
@@ -197,23 +201,24 @@ static enum about about_port(const struct ruleset *r, const char *rule)
 	snprintf(match, sizeof(match), "%.*s", (int)n, at);
 	if (*at == '@' ? !set_has_port(r, at) : !has_port(match, r->port))
 		return NOT_THE_PORT;
-	if (some_only(rule) || word_in(rule, "jump") || word_in(rule, "goto") ||
-	    (word_in(rule, "accept") && tracked_only(rule)))
+	if (some_only(rule) || word_in(rule, "jump") || word_in(rule, "goto"))
 		return SOME_OF_IT;
-	return word_in(rule, "accept") ? ACCEPTS : stops(rule) ? STOPS : NEITHER;
+	if (word_in(rule, "accept"))
+		return tracked_only(rule) ? ACCEPTS_TRACKED : ACCEPTS;
+	return stops(rule) ? STOPS : NEITHER;
 }
 
 static void conclude(const struct chain *c, unsigned int port, struct verdict *v)
 {
 	if (!c->ours)
 		return;
-	if (!c->drops_port && (!c->drops || c->accepts_port || c->some_only)) {
-		if (!c->some_only)
+	if (!c->drops_port &&
+	    (!c->drops || c->accepts_port || c->some_only || c->tracked_only)) {
+		if (!c->some_only && (!c->drops || c->accepts_port))
 			return;
 		v->some_only = true;
-		found(D_NOTE, "filter", NULL,
-		      "chain %s of table %s lets UDP port %u in from some senders or devices only: every switch has to be among them%s",
-		      c->name, c->table, port, own_sfc ? UNTRACKED : "");
+		found(D_NOTE, "filter", NULL, "chain %s of table %s lets UDP port %u in %s",
+		      c->name, c->table, port, c->some_only ? SENDERS : STATES);
 		return;
 	}
 	v->blocked = true;
@@ -237,8 +242,9 @@ static void read_rule(struct ruleset *r, const char *rule)
 	for (i = r->first; i < r->n; i++) {
 		r->chains[i].some_only |= about == SOME_OF_IT;
 		r->chains[i].accepts_port |= about == ACCEPTS;
+		r->chains[i].tracked_only |= about == ACCEPTS_TRACKED;
 	}
-	if (about == STOPS && !c->accepts_port && !c->some_only)
+	if (about == STOPS && !c->accepts_port && !c->some_only && !c->tracked_only)
 		c->drops_port = true;
 	/* the last rule counts: what stands before it is for somebody else */
 	if (about == NOT_THE_PORT &&
@@ -259,6 +265,7 @@ static void begin_chain(struct ruleset *r, const char *name)
 	if (r->n - 1 > r->first) {
 		c->accepts_port = r->chains[r->first].accepts_port;
 		c->some_only = r->chains[r->first].some_only;
+		c->tracked_only = r->chains[r->first].tracked_only;
 	}
 }
 

@@ -218,7 +218,8 @@ char *replace_module(const char *names, const char *first)
 		{ "tcp_bolt", "net/ipv4/tcp_congestion_control", "reno" },
 		{ "sch_sfc", "net/core/default_qdisc", "pfifo_fast" },
 	};
-	const char *before = "", *after = strstr(names, "tcp_bolt") ? "; sudo sysctl --system" : "";
+	const char *before = "", *after = strstr(names, "tcp_bolt") ?
+					  "; sudo sysctl --pattern '^net.bolt' --system" : "";
 	unsigned int i;
 	char now[64];
 
@@ -234,30 +235,42 @@ char *replace_module(const char *names, const char *first)
 		     after);
 }
 
-/* Its sources are not those of the installed one */
+/* Its sources are not those of the installed one; srcversion is of those in its own directory. */
 static bool differs(const char *name)
 {
+	static const char * const fields[] = { "version", "srcversion" };
 	char loaded[64], installed[64];
+	unsigned int i;
 
-	if (!module_loaded(name) ||
-	    run_command(words("modinfo -F srcversion %s 2>/dev/null", name), installed,
-			sizeof(installed)))
-		return false;
-	installed[strcspn(installed, "\n")] = '\0';
-	bc_read_file(words("/sys/module/%s/srcversion", name), loaded, sizeof(loaded));
-	return installed[0] && strcmp(loaded, installed);
+	for (i = 0; i < 2 && module_loaded(name); i++) {
+		if (run_command(words("modinfo -F %s %s 2>/dev/null", fields[i], name), installed,
+				sizeof(installed)))
+			continue;
+		installed[strcspn(installed, "\n")] = '\0';
+		bc_read_file(words("/sys/module/%s/%s", name, fields[i]), loaded, sizeof(loaded));
+		if (installed[0] && strcmp(loaded, installed))
+			return true;
+	}
+	return false;
 }
 
-static char *without(char *first, const char *dev)
+/* One that the kernel made, by net.core.default_qdisc, has no handle to delete it by. */
+char *without_qdiscs(const char *first, const char *dev)
 {
-	char *del = words("sudo tc qdisc del dev %s root; ", dev);
+	char *del = words("sudo tc qdisc replace dev %s root pfifo_fast; sudo tc qdisc del dev %s root; ",
+			  dev, dev);
 
-	return strstr(first, del) ? first : words("%s%s", first, del);
+	return words("%s%s", first, strstr(first, del) ? "" : del);
 }
 
 static void add_port(const struct qdisc_port *p, void *first)
 {
-	*(char **)first = without(*(char **)first, p->dev);
+	*(char **)first = without_qdiscs(*(char **)first, p->dev);
+}
+
+static void add_hold(const struct qdisc_hold *h, void *first)
+{
+	*(char **)first = without_qdiscs(*(char **)first, h->dev);
 }
 
 /* What an upgrade has installed, and nobody has loaded; bolt_ctl stays while another uses it. */
@@ -267,7 +280,6 @@ static void doctor_builds(void)
 	bool ctl = differs("bolt_ctl"), other;
 	char *list = words("%s", ctl ? " bolt_ctl" : ""), *first = words("%s", "");
 	char *names = words("-a");
-	struct qdisc_hold hold;
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
@@ -279,8 +291,8 @@ static void doctor_builds(void)
 	}
 	if (!*list)
 		return;
-	if (strstr(names, "sch_sfc") && !qdisc_each(add_port, &first) && qdisc_hold(&hold))
-		first = without(first, hold.dev);
+	if (strstr(names, "sch_sfc") && !qdisc_each(add_port, &first))
+		qdisc_each_hold(add_hold, &first);
 	found(D_FIX, "module",
 	      words("%s%s", replace_module(strcmp(names, "-a") ? names : "bolt_ctl", first),
 		    *first ? "   # then its qdiscs anew" : ""),

@@ -199,6 +199,8 @@ static void probe_all(unsigned int port, unsigned int *tried, char **lost, char 
 			continue;
 		before = datagrams();
 		(*tried)++;
+		/* of IPv4 it may be a label: "eth0:1" */
+		a->ifa_name[strcspn(a->ifa_name, ":")] = '\0';
 		in_vrf = vrf_of(a->ifa_name, vrf);
 		err = probe(a->ifa_addr, port, in_vrf ? vrf : NULL);
 		if (!err && moved(before))

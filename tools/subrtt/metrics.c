@@ -176,7 +176,7 @@ static void of_port(const struct qdisc_port *p, void *arg)
 	}
 }
 
-static void of_hold(const struct qdisc_hold *h)
+static void of_hold(const struct qdisc_hold *h, void *arg)
 {
 	static const struct {
 		const char *metric;
@@ -190,6 +190,7 @@ static void of_hold(const struct qdisc_hold *h)
 	unsigned int i;
 	__s64 v;
 
+	(void)arg;
 	of_place(labels, sizeof(labels), h->dev, h->handle, h->parent);
 	of_queue("hold", labels, &h->any);
 	for (i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
@@ -332,7 +333,7 @@ void metrics_write(FILE *out, enum metrics_format format, bool counters, bool fl
 	status = qdisc_each(of_port, NULL);
 	state("up", "of=\"ports\"", !status);
 	if (!status)
-		qdisc_each_hold(of_hold);
+		qdisc_each_hold(of_hold, NULL);
 	of_flows();
 	if (all.n)
 		qsort(all.v, all.n, sizeof(*all.v), by_metric);

@@ -325,12 +325,12 @@ bool qdisc_hold(struct qdisc_hold *h)
 	return q.n_holds;
 }
 
-void qdisc_each_hold(void (*fn)(const struct qdisc_hold *h))
+void qdisc_each_hold(void (*fn)(const struct qdisc_hold *h, void *arg), void *arg)
 {
 	unsigned int i;
 
 	for (i = 0; i < q.n_holds; i++)
-		fn(&q.hold[i]);
+		fn(&q.hold[i], arg);
 }
 
 /* Calls @fn for each port with sfc */
@@ -351,6 +351,7 @@ int qdisc_each(void (*fn)(const struct qdisc_port *port, void *arg), void *arg)
 			.n_bands = p->n_bands,
 			.udp_port = at_num(p->tb[TCA_SFC_PORT]),
 			.pfc = at_num(p->tb[TCA_SFC_PFC]),
+			.srcc = at_num(p->tb[TCA_SFC_SRCC]),
 			.bands = at_num(p->tb[TCA_SFC_BANDS]),
 			.rate = at_num(p->tb[TCA_SFC_RATE64]),
 			.link = at_num(p->tb[TCA_SFC_LINK64]),

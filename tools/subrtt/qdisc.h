@@ -45,6 +45,7 @@ struct qdisc_port {
 	uint32_t flags;
 	uint16_t udp_port;
 	uint8_t pfc;		/* priorities */
+	bool srcc;
 	uint8_t bands;
 	uint64_t rate, link;	/* 0: not given */
 	int ifindex;
@@ -75,6 +76,6 @@ struct qdisc_hold {
 
 /* Behind qdisc_each(), which has read them */
 bool qdisc_hold(struct qdisc_hold *h);
-void qdisc_each_hold(void (*fn)(const struct qdisc_hold *h));
+void qdisc_each_hold(void (*fn)(const struct qdisc_hold *h, void *arg), void *arg);
 
 #endif /* _SUBRTT_QDISC_H */
