@@ -241,6 +241,7 @@ test_supply_floor() {
 	v4 n=30 bflags=80
 	expect_ge "dropped" "$(qdisc "$R" r2 drops)" 20
 	expect_eq "supply" "$(qdisc "$R" r2 sm_token)" -10240
+	sniffed
 }
 
 # Without the option, and with one that is none
