@@ -45,13 +45,18 @@ flood() {
 	done
 }
 
-begin() {
-	local port
-	setup_pair
-	# nothing else leaves H1, which would be among the drops: no router or neighbour is asked for, no port reported
+# Nothing else leaves H1, which would be among the drops: no router or neighbour is asked for, no port reported
+alone() {
 	in_ns "$H1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv4.icmp_ratelimit=1000000000
 	ip -n "$H1" neigh replace "$A2" lladdr "$(mac "$H2" eth0)" dev eth0 nud permanent
 	ip -n "$H2" neigh replace "$A1" lladdr "$(mac "$H1" eth0)" dev eth0 nud permanent
+}
+
+# begin [alone]
+begin() {
+	local port
+	setup_pair
+	[ "${1:-}" != alone ] || alone
 	rm -f "$tmp/enough"
 	expect "sfc_hold" in_ns "$H1" tc qdisc replace dev eth0 root handle 1: sfc_hold "${BELIEVED[@]}"
 	defer touch "$tmp/enough"
@@ -99,7 +104,7 @@ toggle() {
 # Each packet that was sent came out, or was dropped and counted
 test_options() {
 	local n ok=0 sent
-	begin
+	begin alone
 	for ((n = 0; n < TIMES; n++)); do
 		toggle "$n" >"$tmp/change" 2>&1 && ok=$((ok + 1))
 		[ $((n % 5)) -lt 4 ] || expect "held" busywait holds
