@@ -57,7 +57,7 @@ static int bolt_rate_one_flow(struct net_device *dev, struct netdev_nested_priv 
  */
 static int bolt_rate_of(struct net_device *dev, struct netdev_nested_priv *priv)
 {
-	u32 mbps = bolt_rate_reported(dev), link = 0;
+	u32 link = 0;
 	struct netdev_nested_priv fastest = { .data = &link };
 
 	if (bolt_rate_invented(dev, NULL) ||
@@ -65,7 +65,7 @@ static int bolt_rate_of(struct net_device *dev, struct netdev_nested_priv *priv)
 		return 0;
 	bolt_rate_one_flow(dev, &fastest);
 	netdev_walk_all_lower_dev(dev, bolt_rate_one_flow, &fastest);
-	return min(mbps, link ?: mbps);
+	return min(bolt_rate_reported(dev), link ?: U32_MAX);
 }
 
 /* Read the speeds of all devices again: that of one may be that of another below it. */
