@@ -23,8 +23,9 @@
 #include "qdisc.h"
 
 #define SENDERS		"from some senders or devices only: every switch has to be among them"
-#define STATES		"by state, and not what this machine's own sfc sends, which is untracked"
-#define UNTRACKED	", and what this machine's own sfc sends, which is untracked"
+#define OWN		"what this machine's own sfc sends, which is untracked"
+#define STATES		"by state, and not " OWN
+#define UNTRACKED	", and " OWN
 static bool own_sfc;	/* its messages are not tracked */
 
 static void count_port(const struct qdisc_port *p, void *arg)
