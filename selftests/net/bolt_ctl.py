@@ -19,8 +19,6 @@ import subprocess
 import sys
 import time
 
-from lib_ynl import Family
-
 PORT = 12311
 TCP_CONGESTION, TCP_INFO, TCP_REPAIR, TCP_REPAIR_QUEUE, TCP_QUEUE_SEQ = 13, 11, 19, 20, 21
 TIME_WAIT = "06"		# in /proc/net/tcp
@@ -409,6 +407,7 @@ def idle_restart():
 
 def short_bdp():
     """What has less than so many initial windows left to send gives way less, at the least a fifth as much"""
+    from lib_ynl import Family      # and yaml, which those that import this file need not
     f = Flow(delay="10ms")
     f.h1.sysctl("bolt.debug.ai", 0)
     with f.h1:
