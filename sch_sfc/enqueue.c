@@ -105,10 +105,11 @@ static __always_inline void sfc_decide_packet(struct sfc_sched *q, unsigned int 
 
 	if (fast || !q->alg.paper || in->flags & BOLT_F_DATA)
 		sfc_count_demand(q, band, fast, in);
-	if (q->queue.port && sfc_wants_grant(in) && sfc_pru_counts(&q->alg, in))
+	if (q->queue.port && sfc_wants_grant(in) &&
+	    READ_ONCE(q->queue.port->pru_token) >= in->segs && sfc_pru_counts(&q->alg, in))
 		st->pru_token = sfc_port_pru_take(q, in->segs);
 	sfc_decide(&q->alg, st, in, out);
-	if (q->queue.port && out->pru_added) {				/* line 12 */
+	if (out->pru_added && q->queue.port) {				/* line 12 */
 		out->pru_added = sfc_port_pru_add(q, out->pru_added);
 		st->pru_token = 0;
 	}
@@ -389,12 +390,13 @@ static noinline int sfc_enqueue_special(struct sk_buff *skb, struct Qdisc *sch, 
 }
 
 /* Before a packet arrives: read the backlog elsewhere, and the clock of an idle shaper. */
-static noinline void sfc_refresh_backlog(struct Qdisc *sch, u64 now)
+static void sfc_refresh_backlog(struct Qdisc *sch, u64 now)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 
 	if (q->queue.port) {
-		sfc_port_publish(sch, sfc_backlog_here(sch));
+		if (sch->q.qlen || q->queue.published_bytes)
+			sfc_port_publish(sch, sfc_backlog_here(sch));
 		sfc_update_elsewhere(q);
 	}
 	if (q->ring.on)

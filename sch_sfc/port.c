@@ -77,8 +77,6 @@ u32 sfc_port_pru_take(struct sfc_sched *q, u32 pkts)
 	struct sfc_port *port = q->queue.port;
 	bool paid;
 
-	if (READ_ONCE(port->pru_token) < pkts)
-		return 0;
 	spin_lock(&port->lock);
 	paid = sfc_pru_take(&port->pru_token, pkts);
 	spin_unlock(&port->lock);

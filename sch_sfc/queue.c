@@ -237,7 +237,7 @@ static void sfc_shape(struct sfc_sched *q, const struct sk_buff *skb, u64 now)
  * May the head packet leave now?  Publishes the backlog to the port's other queues and asks the
  * shaper.  Returns ktime if it was read, 0 if not, or SFC_NOT_YET if the packet has to wait.
  */
-static noinline u64 sfc_departure_ns(struct Qdisc *sch)
+static u64 sfc_departure_ns(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
 	u64 now;
