@@ -203,7 +203,7 @@ static inline bool sfc_wants_grant(const struct sfc_alg_in *in)
 static inline enum sfc_grant sfc_pay_inc(const struct sfc_alg_cfg *cfg, struct sfc_alg_state *st,
 					 const struct sfc_alg_in *in, bool congested)
 {
-	if (sfc_pru_counts(cfg, in) && sfc_pru_take(&st->pru_token, in->segs))
+	if (st->pru_token && sfc_pru_counts(cfg, in) && sfc_pru_take(&st->pru_token, in->segs))
 		return SFC_GRANT_PRU;
 	if (!congested && cfg->sm && sfc_sm_take(&st->sm, in->segs * cfg->mtu))
 		return SFC_GRANT_SM;

@@ -23,8 +23,8 @@ static __always_inline bool sfc_parse_in_place(const struct sk_buff *skb, struct
 	const u8 *l3 = skb_network_header(skb), *th, *opt;
 	const struct ipv6hdr *ip6h = (const struct ipv6hdr *)l3;
 	const struct iphdr *iph = (const struct iphdr *)l3;
-	u32 off = l3 - skb->data, headlen = skb_headlen(skb);
-	u32 l3_len = sizeof(*iph), hlen, tot;
+	unsigned long off = l3 - skb->data, headlen = skb_headlen(skb);
+	unsigned long l3_len = sizeof(*iph), hlen, tot;
 
 	/* at the start, or right behind an Ethernet header that says so */
 	if (off + sizeof(*iph) + sizeof(struct tcphdr) > headlen ||
@@ -48,7 +48,7 @@ static __always_inline bool sfc_parse_in_place(const struct sk_buff *skb, struct
 		pkt->flow.dscp = ipv6_get_dsfield(ip6h) >> 2;
 	}
 	th = l3 + l3_len;
-	hlen = l3_len + (th[12] >> 4) * 4;
+	hlen = l3_len + (th[12] >> 2 & 0x3c);
 	if (off + hlen > headlen || hlen > tot || off + tot > skb->len)
 		return false;
 

@@ -67,8 +67,7 @@ static __always_inline struct sk_buff *sfc_band_remove(struct sfc_sched *q, unsi
 	if (skb) {
 		q->qos.band[band].memory -= sfc_skb_cb(skb)->memory;
 		sfc_qos_leave(&q->qos, band, qdisc_pkt_len(skb), !q->bands[band].qlen);
-		if (q->pfc)
-			q->pfc_watch[band].stuck_ns = 0;
+		q->pfc_watch[band].stuck_ns = 0;
 	}
 	return skb;
 }
