@@ -22,10 +22,8 @@ static bool sfc_forward_captured(struct net_device *dev)
 	const struct packet_type *ptype;
 	bool found = false;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(ptype, &dev->ptype_specific, list)
+	list_for_each_entry_rcu(ptype, &dev->ptype_specific, list, rcu_read_lock_bh_held())
 		found |= ptype->type == htons(ETH_P_IP);
-	rcu_read_unlock();
 	return found;
 }
 

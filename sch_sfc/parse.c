@@ -31,7 +31,7 @@
 static int sfc_parse_ip4(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4_len)
 {
 	const struct iphdr *iph;
-	struct iphdr buf;
+	struct iphdr buf __uninitialized;
 	u32 hlen, tot;
 
 	iph = skb_header_pointer(skb, pkt->l3_off, sizeof(buf), &buf);
@@ -56,7 +56,7 @@ static int sfc_parse_ip4(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4
 static int sfc_parse_ip6(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4_len)
 {
 	const struct ipv6hdr *ip6h;
-	struct ipv6hdr buf;
+	struct ipv6hdr buf __uninitialized;
 	u32 tot;
 	u8 next;
 	int off;
@@ -84,11 +84,11 @@ static int sfc_parse_ip6(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 *l4
 
 static void sfc_parse_tcp(const struct sk_buff *skb, struct sfc_pkt *pkt, u32 l4_len)
 {
-	u8 opts[BOLT_TCPOPT_SPACE];
+	u8 opts[BOLT_TCPOPT_SPACE] __uninitialized;
 	unsigned int off, hlen, opts_len;
 	const struct tcphdr *th;
 	struct bolt_opt opt;
-	struct tcphdr buf;
+	struct tcphdr buf __uninitialized;
 	const u8 *p;
 
 	th = skb_header_pointer(skb, pkt->l4_off, sizeof(buf), &buf);
@@ -149,7 +149,7 @@ static int sfc_find_l3(const struct sk_buff *skb, __be16 *type)
 	const struct vlan_hdr *tag;
 	const struct ethhdr *eth;
 	struct vlan_hdr tag_buf;
-	struct ethhdr buf;
+	struct ethhdr buf __uninitialized;
 
 	*type = skb->protocol;
 	if (skb->dev->type != ARPHRD_ETHER || !off)

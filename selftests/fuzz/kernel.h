@@ -19,6 +19,7 @@ typedef int16_t s16;
 #define U8_MAX			UINT8_MAX
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
+#define __uninitialized
 #define fallthrough		__attribute__((__fallthrough__))
 #define ARRAY_SIZE(x)		(sizeof(x) / sizeof((x)[0]))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
