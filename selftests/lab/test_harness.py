@@ -127,6 +127,29 @@ class Scenarios(unittest.TestCase):
                 one.end()
                 self.assertEqual(one.missed, missed)
 
+    def test_a_figure_counts_goals(self):
+        def load(*path):
+            return runpy.run_path(os.path.join(HERE, "..", *path))
+
+        with mock.patch.object(sys, "path", [os.path.join(HERE, "..", "scenarios"), *sys.path]):
+            messages = load("scenarios", "bolt_loads.py")["judge_messages"]
+        run = mock.Mock(r={"fct": {"count": 1, "ack": {"count": 1}, "unfinished": 0,
+                                   "bins": [{"above_bytes": 0, "max_bytes": 1000, "count": 1, "ack": {"p99": 1.5}}]},
+                           "flows": [{"id": 0, "bytes": 9, "slowdown_ack": 1.5, "slowdown_fair": 1, "slowdown_srpt": 1, "end_ns": 1, "end_ack_ns": 2}]})
+        run.drops.return_value = 0
+        judge = load("scenarios", "judge.py")["Judge"]({"a": 3})
+        with contextlib.redirect_stdout(io.StringIO()):
+            for _ in range(2):
+                messages(judge, run, 1)
+                judge.must(True, "nothing is sent again")
+                judge.sample("a", 3, 2, "3")
+            judge.judge_means()
+        self.assertEqual((judge.missed, load("..", "tools", "figures", "make")["verdict"]([{"said": judge.said, "ok": True}])),
+                         ([], "differs: 1 of 2 goals missed"))
+        with contextlib.redirect_stdout(io.StringIO()):
+            messages(judge, run, 2)
+        self.assertIn("1 of 2 messages are complete, 1 acknowledged", judge.missed)
+
 
 class Python(unittest.TestCase):
     @classmethod

@@ -64,23 +64,23 @@ def bin_name(b):
 def judge_messages(j, run, sent):
     """What the result says of its messages is whole and agrees with itself."""
     fct, flows = run.r["fct"], run.r["flows"]
-    j.must(fct["count"] == fct["ack"]["count"] == len(flows) == sent and not fct["unfinished"],
+    j.sane(fct["count"] == fct["ack"]["count"] == len(flows) == sent and not fct["unfinished"],
            f"{fct['count']} of {sent} messages are complete, {fct['ack']['count']} acknowledged")
     drops = run.drops()
-    j.must(not drops, f"{drops} packets dropped")
+    j.sane(not drops, f"{drops} packets dropped")
     for b in fct["bins"]:
         mine = [f["slowdown_ack"] or 0 for f in flows if b["above_bytes"] < f["bytes"] <= b["max_bytes"]]
         p99 = percentile(mine, 99)
-        j.must((len(mine), p99) == (b["count"], b["ack"]["p99"]),
+        j.sane((len(mine), p99) == (b["count"], b["ack"]["p99"]),
                f"messages up to {b['max_bytes']} bytes: {b['count']}, p99 {b['ack']['p99']:.2f} (by flows: {len(mine)}, {p99:.2f})")
-    j.must(sum(b["count"] for b in fct["bins"]) == sent, "every message is in one bin")
+    j.sane(sum(b["count"] for b in fct["bins"]) == sent, "every message is in one bin")
     bounds = [(f.get("slowdown_fair", 0), f.get("slowdown_srpt", 0)) for f in flows]
-    j.must(all(least >= 1 for of in bounds for least in of) and sum(of[1] for of in bounds) <= sum(of[0] for of in bounds),
+    j.sane(all(least >= 1 for of in bounds for least in of) and sum(of[1] for of in bounds) <= sum(of[0] for of in bounds),
            "each message has its bounds, and the shortest first has the lower mean")
     least = min(f["slowdown_ack"] or 0 for f in flows)
-    j.must(least >= 1, f"no message is faster than line rate allows: {least:.3f}")
+    j.sane(least >= 1, f"no message is faster than line rate allows: {least:.3f}")
     late = [f["id"] for f in flows if (f["end_ack_ns"] or 0) <= f["end_ns"]]
-    j.must(not late, f"every last ACK is later than the last byte: {len(late)} are not")
+    j.sane(not late, f"every last ACK is later than the last byte: {len(late)} are not")
 
 
 def sizes(run):
@@ -181,9 +181,9 @@ def line_rates(lab, j):
             port = run.link("sw-h0").link
             small += [f["slowdown"] for f in run.r["flows"] if f["bytes"] < LINE_SMALL]
             queues.append(port["queue_bytes"]["p99"] * 8e6 / port["rate_bps"])
-            j.must(port["drops"] == 0, f"{gbit} Gb/s, 63 senders: {port['utilization']:.1%} used, {port['drops']} dropped")
+            j.sane(port["drops"] == 0, f"{gbit} Gb/s, 63 senders: {port['utilization']:.1%} used, {port['drops']} dropped")
         queue[gbit], slow[gbit] = sum(queues) / len(queues), percentile(small, 99)
-        j.must(len(small) >= LINE_LEAST, f"... {len(small)} messages below {LINE_SMALL / 1e3} KB (at least {LINE_LEAST})")
+        j.sane(len(small) >= LINE_LEAST, f"... {len(small)} messages below {LINE_SMALL / 1e3} KB (at least {LINE_LEAST})")
         j.goal(f"queue {gbit}", queue[gbit], SRC_QUEUE_US,
                f"... P99 of the queue {queue[gbit]:.2f} us, mean of {len(queues)} runs (at most {SRC_QUEUE_US})")
         j.must(queue[gbit] <= LINE_MORE * queue[100], f"... of 100 Gb/s's {queue[gbit] / queue[100]:.2f} (at most {LINE_MORE})")
@@ -213,7 +213,7 @@ def src_share(lab, j, senders, *args):
     seconds = run.r["sim_ns"] / 1e9
     share = control["src_bytes"] * 8 / seconds / port["rate_bps"]
     p99_us = port["queue_bytes"]["p99"] * 8e6 / port["rate_bps"]
-    j.must(port["drops"] == 0, f"{senders} senders: {port['drops']} packets dropped")
+    j.sane(port["drops"] == 0, f"{senders} senders: {port['drops']} packets dropped")
     j.goal("queue", p99_us, SRC_QUEUE_US,
            f"{senders} senders: 99th percentile of the queue {p99_us:.2f} us (under {SRC_QUEUE_US})")
     if senders == 1:
@@ -234,7 +234,7 @@ def incast(lab, j):
     for seed in INCAST_SEEDS:
         run = lab.run("incast", "--cc", "bolt", "--seed", str(seed))[0]["bolt"]
         ends = [f["end_ns"] for f in run.r["flows"]]
-        j.must(len(ends) == 64 and None not in ends, f"{len(ends)} flows, all ended")
+        j.sane(len(ends) == 64 and None not in ends, f"{len(ends)} flows, all ended")
         drops = run.drops()
         j.must(drops == 0, f"{drops} packets dropped")
         j.must(sum(f["retransmits"] for f in run.r["flows"]) == 0, "no retransmission")
@@ -254,7 +254,7 @@ def large_incast(lab, j, degree):
     run = runs["bolt"]
     flows = run.r["flows"]
     last = max(f["end_ns"] or float("inf") for f in flows)
-    j.must(len(flows) == degree and last < float("inf"), f"{len(flows)} flows, all ended")
+    j.sane(len(flows) == degree and last < float("inf"), f"{len(flows)} flows, all ended")
     drops = run.drops()
     j.must(drops == 0, f"{drops} packets dropped")
     j.must(sum(f["retransmits"] for f in flows) == 0, "no retransmission")

@@ -110,7 +110,7 @@ def judge_shares(j, run, flows, start, end):
             worst, at = off, start
         start += width
         n += 1
-    j.must(n >= 10, f"{n} bins to judge shares by")
+    j.sane(n >= 10, f"{n} bins to judge shares by")
     j.sample("shares", worst, SHARE_POINTS,
            f"shares within {worst * 100:.1f} points of equal in {n} bins of {us(width)},"
            f" worst at {us(at)} (at most {SHARE_POINTS * 100:.0f})")

@@ -27,6 +27,13 @@ class Judge:
         if not ok:
             self.missed.append(text)
 
+    def sane(self, ok, text):
+        """As must(), of what a run needs to be judged at all: no goal, and not counted as one"""
+        if ok:
+            self.note(text)
+        else:
+            self.must(False, text)
+
     def sample(self, key, value, limit, text, least=False):
         """One run's value of a goal; judge_medians() or judge_means() holds that of all against it."""
         self.note(text, "sample")

@@ -168,7 +168,7 @@ def sfc_transport(lab, j):
             used = incast_used(run, port)
             j.must(used >= SFC_TRANSPORT_USED, f"{cc}, {name}: link {used:.2%} used while data remains"
                    f" (at least {SFC_TRANSPORT_USED:.0%})")
-            j.must(run.r["fct"]["unfinished"] == 0 and background["count"] >= 1000,
+            j.sane(run.r["fct"]["unfinished"] == 0 and background["count"] >= 1000,
                    f"{cc}, {name}: p99 of {background['count']} messages {us(got[name][1])}")
         times = got["without"][0] / got["with SFC"][0]
         j.must(times >= SFC_TRANSPORT_PEAK, f"{cc}: peak {times:.2f} times lower with SFC"
@@ -269,7 +269,7 @@ def sfc_fairness(lab, j):
     j.goal("join", abs(join["without"] - join["with SFC"]), SFC_FAIR_JOIN, f"groups that join get {join['with SFC']:.2f} of their share"
            f" in {us(SFC_FAIR_JOIN_NS)}, {join['without']:.2f} without (at most {SFC_FAIR_JOIN} apart)")
     pauses = got["with SFC"].r["control"]["pauses"]
-    j.must(pauses >= GROUPS * GROUP, f"{pauses} pauses: every group that joins makes some")
+    j.sane(pauses >= GROUPS * GROUP, f"{pauses} pauses: every group that joins makes some")
 
     run, port = sfc_run(lab, *SFC_SIGNALS["ingress and cache"], "--set", "incast.bytes=100MB", "--set", "drain=0us")
     j.goal("pauses", run.r["jain"], SFC_FAIR_PAUSES, f"63 senders without congestion control: Jain {run.r['jain']:.4f}"
