@@ -47,7 +47,7 @@ class Model(unittest.TestCase):
             self.within(got["queue"], 10e3, 31e3)
 
     def test_messages(self):
-        """The lab: 1.21/4.17 over all, and 153 KB"""
+        """The lab, 24 seeds: 1.25/5.36 over all, and 154 KB"""
         words = self.words("mix", "mtu=5000", "links=2", "messages=5000")
         p50, p99 = map(float, words[words.index("all") + 1].split("/"))
         self.within(p50, 1.1, 1.3)
