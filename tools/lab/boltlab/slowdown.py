@@ -115,7 +115,7 @@ def svg(found, title):
             written = x(top)
             text.append(f'<text x="{written:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{plots.size_text(top)}</text>')
     text.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 10}" text-anchor="middle">message size, up to</text>'
-                f'<text transform="translate(16 {HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">slowdown, times the transfer alone</text>')
+                f'<text transform="translate(16 {HEIGHT / 2:.0f}) rotate(-90)" text-anchor="middle">slowdown, times base RTT + bytes at line rate</text>')
     for n, ((cc, rows), (number, _)) in enumerate(zip(sized, plots.styles([cc for cc, _ in sized]))):
         colour = BOUNDS[cc][1] if cc in BOUNDS else plots.COLOURS[number]
         for m, (p, dash) in enumerate(PERCENTILES):
