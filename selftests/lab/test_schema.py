@@ -287,6 +287,11 @@ class Documented(unittest.TestCase):
             for f in dataclasses.fields(cls):
                 self.assertIn(f"``{schema.toml_name(f.name)}``", text, f"{cls.__name__}.{f.name}")
 
+    def test_swift_beside_bolt_has_the_simulators_target(self):
+        for name in ("fct-star", "fct-fabric", "incast", "large-incast", "line-rates"):
+            (_, s), = schema.load(context.TREE / f"tools/lab/scenarios/{name}.toml", cc=["swift"])
+            self.assertEqual((s.switch.qdisc, s.topology.rtt + int(s.host.sysctl.get("net.bolt.swift_base_ns", 10000))), ("pfifo", 10000), name)
+
 
 if __name__ == "__main__":
     unittest.main()
