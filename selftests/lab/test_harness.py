@@ -127,6 +127,13 @@ class Scenarios(unittest.TestCase):
                 one.end()
                 self.assertEqual(one.missed, missed)
 
+    def test_a_figure_has_its_own_checks_alone(self):
+        with mock.patch.object(sys, "path", [os.path.join(HERE, "..", "scenarios"), *sys.path]):
+            chosen = runpy.run_path(os.path.join(HERE, "..", "scenarios", "check_results"))["chosen_by"]
+        figures = runpy.run_path(os.path.join(HERE, "..", "..", "tools", "figures", "make"))["load"]()
+        for name, figure in figures.items():
+            self.assertCountEqual(chosen(figure["checks"], "whole"), figure["checks"], name)
+
     def test_a_figure_counts_goals(self):
         def load(*path):
             return runpy.run_path(os.path.join(HERE, "..", *path))

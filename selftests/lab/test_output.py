@@ -250,6 +250,7 @@ class Neighbours(Case):
         result = subprocess.run([context.TREE / "tools/figures/make", "--out", self.top / "new", "bolt-10"], capture_output=True, text=True,
                                 env=os.environ | {"PATH": str(self.top)}, check=False)
         self.assertEqual((result.returncode, result.stderr), (1, "figures: sphinx-build is missing; install python3-sphinx and furo\n"))
+        self.assertIn("/check_results --whole ", (self.top / "new/figures.json").read_text())
         self.assertFalse((self.top / "ran").exists())
 
 
