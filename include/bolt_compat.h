@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The only file with tests of the kernel version, force-included by Kbuild.  The code is written
- * for the newest supported kernel (7.3); what an older one lacks is defined here.
+ * The only file with tests of the kernel version, force-included by Kbuild, which says what the
+ * kernel has (BOLT_HAS_...).  The code is written for the newest supported kernel (7.3); what an
+ * older one lacks is defined here.
  */
 #ifndef _BOLT_COMPAT_H
 #define _BOLT_COMPAT_H
@@ -108,7 +109,7 @@
  * 6.15 added a lock per device, held during the operations of drivers that request it, and during
  * events.  Reading the speed of a bond or a VLAN locks the lower devices: not during events.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#if BOLT_HAS_netdev_lock_ops
 #include <net/netdev_lock.h>
 #else
 #define netdev_lock_ops(dev)	((void)(dev))
