@@ -125,16 +125,19 @@
 
 /*
  * Since 6.19, packets that other CPUs send while one CPU holds a qdisc's lock are collected, and
- * that CPU enqueues them all before it dequeues any.  Each packet has its number of segments in
- * skb->cb, and that has moved the reason of a drop to where skb_gso_segment() writes.
+ * that CPU enqueues them all before it dequeues any.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
-#define BOLT_QDISC_BATCHES		1
+#define BOLT_QDISC_BATCHES		BOLT_HAS_defer_list
+
+/*
+ * 6.19 and some older kernels have each packet's number of segments in skb->cb, and that has moved
+ * the reason of a drop to where skb_gso_segment() writes.
+ */
+#if BOLT_HAS_pkt_segs
 #define bolt_set_one_segment(skb)	(qdisc_skb_cb(skb)->pkt_segs = 1)
 #define bolt_drop_reason(skb)		(tc_skb_cb(skb)->drop_reason)
 #define bolt_set_drop_reason(skb, r)	(tc_skb_cb(skb)->drop_reason = (r))
 #else
-#define BOLT_QDISC_BATCHES		0
 #define bolt_set_one_segment(skb)	((void)(skb))
 #define bolt_drop_reason(skb)		0
 #define bolt_set_drop_reason(skb, r)	((void)(skb), (void)(r))
