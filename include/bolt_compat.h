@@ -67,11 +67,11 @@
 #endif
 
 /*
- * Where the receive window ends.  7.2 or an earlier version began to accept what is within the
- * largest window that was offered; before, what is within the present one.  That shrinks while
- * rcv_nxt advances, so read rcv_nxt last.
+ * Where the receive window ends.  Since 7.1 TCP accepts what is within the largest window that was
+ * offered; before, what is within the present one.  That shrinks while rcv_nxt advances, so read
+ * rcv_nxt last.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+#if BOLT_HAS_rcv_mwnd_seq
 #define bolt_rcv_end(tp)	READ_ONCE((tp)->rcv_mwnd_seq)
 #else
 #define bolt_rcv_end(tp)	({ u32 _wnd = READ_ONCE((tp)->rcv_wnd); \
@@ -143,8 +143,8 @@
 #define bolt_set_drop_reason(skb, r)	((void)(skb), (void)(r))
 #endif
 
-/* 7.2 gave the drops of a qdisc reasons of their own */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+/* 7.1 gave the drops of a qdisc reasons of their own */
+#if BOLT_HAS_QDISC_DROP_OVERLIMIT
 #define bolt_drop_overlimit(skb, sch, to_free)	\
 	qdisc_drop_reason(skb, sch, to_free, QDISC_DROP_OVERLIMIT)
 #else

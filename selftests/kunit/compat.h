@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What KUnit of Linux 6.1 lacks, as if the tests were for 6.12; and TCP before 7.2. */
+/* What KUnit of Linux 6.1 lacks, as if the tests were for 6.12; and TCP before 7.1. */
 #ifndef _BOLT_KUNIT_COMPAT_H
 #define _BOLT_KUNIT_COMPAT_H
 
@@ -15,9 +15,10 @@
 	KUNIT_ARRAY_PARAM(name, array, name##_desc)
 #endif
 
-/* 7.2: TCP accepts what is within the largest window that it has offered */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
-#define bolt_kunit_offered(tp, end)	((tp)->rcv_mwnd_seq = (end))
+/* 7.1: TCP accepts what is within the largest window that it has offered */
+#if BOLT_KUNIT_MAX_WINDOW
+#define bolt_kunit_offered(tp, end)	\
+	((tp)->rcv_mwnd_seq = (end), (tp)->rcv_nxt + tcp_max_receive_window(tp))
 #else
 #define bolt_kunit_offered(tp, end)	((tp)->rcv_nxt + (tp)->rcv_wnd)
 #endif

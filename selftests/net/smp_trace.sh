@@ -187,7 +187,7 @@ test_drops() {
 	expect "sfc" in_ns "$R" tc qdisc add dev r2 root handle 7: sfc rate 1mbit limit 5000b nobolt
 	setup_tracing
 	for event in skb/kfree_skb qdisc/qdisc_drop; do
-		# qdisc_drop: since Linux 7.2
+		# qdisc_drop: since Linux 7.1
 		[ ! -e "$tracing/events/$event" ] || echo 1 >"$tracing/events/$event/enable"
 	done
 	in_ns "$H1" "$BOLT_PROGRAMS/bolt_burst" "$A2" len=20000 gso=1000 || fail "bolt_burst"
