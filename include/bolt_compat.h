@@ -116,6 +116,11 @@
 #define netdev_unlock_ops(dev)	((void)(dev))
 #endif
 
+/* Since 7.2 __ethtool_get_link_ksettings() takes this lock, and this is for those who hold it */
+#if !BOLT_HAS_netif_get_link_ksettings
+#define netif_get_link_ksettings	__ethtool_get_link_ksettings
+#endif
+
 /* 6.18 removed the table of sockets from the arguments: it is the namespace's */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
 #define bolt_lookup(how, net, ...)	how(net, __VA_ARGS__)

@@ -205,15 +205,13 @@ const char *sfc_config_check(const struct sfc_config *cfg, const struct net_devi
 
 /*
  * Bytes/s of the device by its own account, 0 when it has none.  RTNL and, since 6.15, the device's
- * own lock, which __ethtool_get_link_ksettings() takes in some kernels.  May sleep.
+ * own lock.  May sleep.
  */
 static u64 sfc_link_speed(struct net_device *dev)
 {
-	struct ethtool_link_ksettings k = { };
+	struct ethtool_link_ksettings k;
 
-	if (!dev->ethtool_ops->get_link_ksettings || !netif_device_present(dev) ||
-	    dev->ethtool_ops->get_link_ksettings(dev, &k) ||
-	    k.base.speed == (u32)SPEED_UNKNOWN)
+	if (netif_get_link_ksettings(dev, &k) || k.base.speed == (u32)SPEED_UNKNOWN)
 		return 0;
 	return min_t(u64, (u64)k.base.speed * 125000, TC_SFC_RATE_MAX);
 }

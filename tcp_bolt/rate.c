@@ -32,11 +32,13 @@ static int bolt_rate_invented(struct net_device *dev, struct netdev_nested_priv 
 /* Reported Mbit/s, 0: unknown */
 static u32 bolt_rate_reported(struct net_device *dev)
 {
-	struct ethtool_link_ksettings ks = {};
+	struct ethtool_link_ksettings ks;
+	int err;
 
-	if (__ethtool_get_link_ksettings(dev, &ks) || ks.base.speed == (u32)SPEED_UNKNOWN)
-		return 0;
-	return ks.base.speed;
+	netdev_lock_ops(dev);
+	err = netif_get_link_ksettings(dev, &ks);
+	netdev_unlock_ops(dev);
+	return err || ks.base.speed == (u32)SPEED_UNKNOWN ? 0 : ks.base.speed;
 }
 
 /* What one flow can have: a link, or the bond that spreads it over its links */
