@@ -190,7 +190,7 @@ test_ecn_marked() {
 
 # accurate_ecn: for all hosts from here on; false, and that is right, on a kernel without it
 accurate_ecn() {
-	if [ -e /proc/sys/net/ipv4/tcp_ecn_option ]; then
+	if in_ns "$H1" sysctl -qw net.ipv4.tcp_ecn=3 2>/dev/null; then
 		sysctls net.ipv4.tcp_ecn=3
 	else
 		expect_fail "accurate ECN" "Invalid argument" in_ns "$H1" sysctl -w net.ipv4.tcp_ecn=3
