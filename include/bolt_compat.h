@@ -16,6 +16,12 @@
 #error "this kernel is not supported: Linux 6.1 to 7.3 are"
 #endif
 
+/* Without these a module does not link, or cannot be loaded */
+#if !defined(CONFIG_NETFILTER) || !IS_ENABLED(CONFIG_NET_UDP_TUNNEL) || \
+	!defined(CONFIG_PROC_FS) || !defined(CONFIG_SYSCTL)
+#error "the kernel needs CONFIG_NETFILTER, CONFIG_NET_UDP_TUNNEL, CONFIG_PROC_FS and CONFIG_SYSCTL"
+#endif
+
 /* 6.12 moved get_unaligned_*() and hex2bin() */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 #include <linux/unaligned.h>
@@ -75,6 +81,7 @@
 #define bolt_rcv_end(tp)	READ_ONCE((tp)->rcv_mwnd_seq)
 #else
 #define bolt_rcv_end(tp)	({ u32 _wnd = READ_ONCE((tp)->rcv_wnd); \
+				   smp_rmb(); /* rcv_nxt last */ \
 				   _wnd + READ_ONCE((tp)->rcv_nxt); })
 #endif
 

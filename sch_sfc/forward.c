@@ -30,10 +30,8 @@ static bool sfc_forward_captured(struct net_device *dev)
 /* Would netfilter, a capture, a bridge, XDP, a VRF or tc see what comes in through @dev? */
 static bool sfc_forward_observed(struct net_device *dev)
 {
-#ifdef CONFIG_NETFILTER
 	if (rcu_access_pointer(dev_net(dev)->nf.hooks_ipv4[NF_INET_PRE_ROUTING]))
 		return true;
-#endif
 #ifdef CONFIG_NETFILTER_INGRESS
 	if (rcu_access_pointer(dev->nf_hooks_ingress))
 		return true;
