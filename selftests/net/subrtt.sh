@@ -350,7 +350,7 @@ genl_id() {
 #	H1 ---- R, 1 Mbit/s, pauses ---- H2
 setup_switch() {
 	setup_router
-	in_ns "$H1" sysctl -qw net.bolt.sfc=1 net.bolt.max_pause_us=1000000 net.bolt.base_rtt_ns=100000
+	in_ns "$H1" sysctl -qw net.bolt.sfc=1 net.bolt.max_pause_us=1000000 net.bolt.base_rtt_ns=100000 net.bolt.watchdog_interval_us=60000000
 	expect "sfc" in_ns "$R" tc qdisc add dev r2 root sfc rate 1mbit pause qth 6000b qtg 3000b \
 		switch_id 77 maxpause 1s
 	# time stands still on the way, else: an SRC would be back at once
@@ -423,6 +423,10 @@ test_signals() {
 		wait "$n" || fail "a transfer failed"
 	done
 	rm "$tmp/go"
+	# the watchdog's interval of what was paused goes on
+	expect_ge "paused sockets" "$(bolt_stat "$H1" PausesNow)" 1
+	ctl -n "$H1" exporter --once
+	expect_eq "none without a congestion control" "$(grep -c 'congestion=""' "$tmp/out")" 0
 	expect "the queue drains" busywait qdisc_is "$R" r2 qlen 0
 	in_ns "$H1" bash -c 'echo >/dev/udp/127.0.0.1/12311'
 	expect "pauses end" busywait flows_are 0 --paused

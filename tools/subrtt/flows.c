@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <linux/bolt_netlink.h>
 #include <net/if.h>
+#include <netinet/tcp.h>
 #include <netlink/genl/ctrl.h>
 #include <netlink/genl/genl.h>
 #include <netlink/netlink.h>
@@ -238,7 +239,8 @@ int flows_each(void (*fn)(const struct flow_gist *g, void *arg), void *arg)
 	if (!status && flows.n)
 		status = diag_read(&socks, DIAG_STATES_CONNECTED, true);
 	for (i = 0; i < flows.n && !status; i++) {
-		if (parse(flows.msg[i], tb))
+		/* a closed socket is no connection */
+		if (parse(flows.msg[i], tb) || at_num(tb[BOLT_A_FLOW_STATE]) == TCP_CLOSE)
 			continue;
 		gist_of(&g, tb, diag_find(&socks, at_num(tb[BOLT_A_FLOW_COOKIE])));
 		fn(&g, arg);
