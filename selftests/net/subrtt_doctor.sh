@@ -548,7 +548,17 @@ test_peers() {
 	busywait test -z "$(in_ns "$H1" ss -Htan state established)"
 	doctor host
 	only
-	finds peers note '^1 of 1 connections so far ran without the option'
+	finds peers note '^1 of 1 connections so far ran without the option \(0 lost it later\)'
+	# of swift, and one whose peer changes its congestion control in the midst of data
+	server "$H2" cc cubic listen "$A2" 5001 recv-eof
+	client "$H1" cc swift connect "$A2" 5001 send 1000
+	server_done
+	in_ns "$H2" tc qdisc add dev eth0 root netem delay 20ms limit 10000
+	server "$H1" cc swift listen "$A1" 5001 recv 1000 send 1000000 outq recv-eof
+	client "$H2" cc swift connect "$A1" 5001 send 1000 outq cc cubic recv 1000000
+	server_done
+	doctor host
+	finds peers note '^3 of 3 connections so far ran without the option \(1 lost it later\)'
 }
 
 test_devices() {

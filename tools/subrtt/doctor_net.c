@@ -285,7 +285,7 @@ void doctor_refused(void)
 
 void doctor_peers(void)
 {
-	uint64_t negotiated = 0, fallback = 0, late = 0;
+	uint64_t negotiated = 0, fallback = 0, plain = 0, late = 0, all;
 	unsigned int i, with = 0;
 	struct diag_table t;
 	bool counted;
@@ -300,7 +300,11 @@ void doctor_peers(void)
 	diag_free(&t);
 	counted = stats_one("Negotiated", &negotiated);
 	stats_one("Fallback", &fallback);
+	stats_one("SwiftPlain", &plain);
 	stats_one("FallbackLate", &late);
+	fallback += plain;
+	/* those that lost it later are among both */
+	all = negotiated + fallback - late;
 	if (!counted)
 		found(D_UNKNOWN, "peers", NULL,
 		      "%u connections with bolt or swift now; how many ran without the option is unknown: CAP_NET_ADMIN is needed",
@@ -308,7 +312,7 @@ void doctor_peers(void)
 	else if (fallback)
 		found(D_NOTE, "peers", NULL,
 		      "%llu of %llu connections so far ran without the option (%llu lost it later)",
-		      (unsigned long long)fallback, (unsigned long long)(negotiated + fallback),
+		      (unsigned long long)fallback, (unsigned long long)all,
 		      (unsigned long long)late);
 	else
 		found(D_OK, "peers", NULL, "%u connections with bolt or swift now, %llu so far",
