@@ -411,7 +411,7 @@ test_signals() {
 	expect "paused, as text ($(<"$tmp/out"))" busywait same_text cubic pause \
 		switch=switch_id asked=asked_ns pauses=begun granted=granted_ns
 	ctl -n "$H1" exporter --once --flows
-	expect "its pauses" grep -qE '^subrtt_flow_pauses_total\{.*congestion="cubic".* [1-9]' "$tmp/out"
+	expect "its pauses" grep -qE '^subrtt_flow_pauses\{.*congestion="cubic".* [1-9]' "$tmp/out"
 	expect "is paused" grep -qE '^subrtt_flow_is_paused\{.*congestion="cubic".* 1$' "$tmp/out"
 	expect "an SRC" busywait src_heard_of
 	expect_eq "last SRC ($(<"$tmp/out"))" "$(json '.[0].last_src |

@@ -240,7 +240,8 @@ static void each_flow(const struct flow_gist *g)
 		 g->remote, quoted(g->cc), (unsigned long long)g->cookie);
 	count("flow_acked_bytes", labels, g->acked);
 	count("flow_retransmits", labels, g->retransmits);
-	count("flow_pauses", labels, g->pauses);
+	/* forgotten once the watchdog's interval is over */
+	state("flow_pauses", labels, g->pauses);
 	state("flow_window_packets", labels, g->window / 4294967296.0);
 	state("flow_srtt_seconds", labels, g->srtt_ns / 1e9);
 	state("flow_min_rtt_seconds", labels, g->min_rtt_ns / 1e9);
