@@ -28,13 +28,18 @@
 /* When to try again for which there was no memory */
 #define SFC_PFC_RETRY_NS	(20 * NSEC_PER_USEC)
 
-/* Returns false if there is no frame to send.  Context: @lock held */
-static bool sfc_pfc_next_frame(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64 now, u64 *again_ns)
+/*
+ * Returns false if there is no frame to send.  @sent: what to count once it is.
+ * Context: @lock held
+ */
+static bool sfc_pfc_next_frame(struct sfc_pfc *pfc, struct sfc_pfc_frame *f,
+			       struct sfc_pfc_stats *sent, u64 now, u64 *again_ns)
 {
 	int prio, quanta;
 	u64 again;
 
 	*f = (struct sfc_pfc_frame){ };
+	*sent = (struct sfc_pfc_stats){ };
 	*again_ns = U64_MAX;
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++) {
 		struct sfc_xoff *t = &pfc->tx[prio];
@@ -53,11 +58,11 @@ static bool sfc_pfc_next_frame(struct sfc_pfc *pfc, struct sfc_pfc_frame *f, u64
 		f->vector |= BIT(prio);
 		f->quanta[prio] = quanta;
 		if (!quanta)
-			pfc->stats.xon++;
+			sent->xon++;
 		else if (was)
-			pfc->stats.refresh++;
+			sent->refresh++;
 		else
-			pfc->stats.xoff++;
+			sent->xoff++;
 	}
 	return f->vector;
 }
@@ -83,6 +88,7 @@ static void sfc_pfc_task(struct tasklet_struct *t)
 	struct sfc_pfc *pfc = from_tasklet(pfc, t, task);
 	u64 now, again_ns = U64_MAX;
 	struct sk_buff *skb = NULL;
+	struct sfc_pfc_stats sent;
 	struct net_device *dev;
 	struct sfc_pfc_frame f;
 	unsigned int room;
@@ -96,7 +102,7 @@ static void sfc_pfc_task(struct tasklet_struct *t)
 		skb = alloc_skb(room + SFC_PFC_FRAME + dev->needed_tailroom, GFP_ATOMIC);
 		if (skb) {
 			skb_reserve(skb, room);
-			news = sfc_pfc_next_frame(pfc, &f, now, &again_ns);
+			news = sfc_pfc_next_frame(pfc, &f, &sent, now, &again_ns);
 		} else {
 			again_ns = now + SFC_PFC_RETRY_NS;
 		}
@@ -107,12 +113,17 @@ static void sfc_pfc_task(struct tasklet_struct *t)
 	spin_unlock(&pfc->lock);
 	if (!news) {
 		consume_skb(skb);
-	} else if (!sfc_pfc_xmit(skb, dev, &f)) {
-		/* sfc_pfc_end() waits for this tasklet, so the device exists */
-		spin_lock(&pfc->lock);
-		pfc->stats.failed++;
-		spin_unlock(&pfc->lock);
+		return;
 	}
+	/* sfc_pfc_end() waits for this tasklet, so the device exists */
+	if (!sfc_pfc_xmit(skb, dev, &f))
+		sent = (struct sfc_pfc_stats){ .failed = 1 };
+	spin_lock(&pfc->lock);
+	pfc->stats.xoff += sent.xoff;
+	pfc->stats.refresh += sent.refresh;
+	pfc->stats.xon += sent.xon;
+	pfc->stats.failed += sent.failed;
+	spin_unlock(&pfc->lock);
 }
 
 static enum hrtimer_restart sfc_pfc_timer(struct hrtimer *timer)

@@ -236,6 +236,23 @@ def exact():
     r.close()
 
 
+def not_sent():
+    """A frame for which the port has no room is none that was sent"""
+    r = Router(f"rate 10kbit limit 8000b {PFC}", f"rate 10mbit {PFC}")
+    with r.r, socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
+        for _ in range(200):
+            try:
+                raw.sendto(ipv4(40, 6, 0, "192.0.2.1") + bare_ack()[20:], ("192.0.2.1", 0))
+            except OSError as e:    # it is told of the drop
+                expect(str(e), e.errno, errno.ENOBUFS)
+    expect_that("no room", r.stats("r1")["drop_high"], r.stats("r1"))
+    r.send(4)
+    r.drained()
+    r.counters("none", "r1", pfc_xoff=0, pfc_refresh=0, pfc_xon=0)
+    expect_that("tried", r.stats("r1")["pfc_failed"] >= 2, r.stats("r1"))
+    r.close()
+
+
 def priorities():
     """Each has an account of its own; those without PFC are in one, and are told nothing"""
     r = Router("pfc prio 0x28 xoff 4000b", f"rate 10mbit {PFC}")
@@ -962,7 +979,7 @@ def buffer():
     r.close()
 
 
-TESTS = [wire, exact, priorities, vlan, index, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
+TESTS = [wire, exact, not_sent, priorities, vlan, index, heeds, fifo, bts_when_paused, refused, watchdog, watchdog_with_acks,
          watchdog_of_band, watchdog_of_queue, watchdog_after_nopfc, expired, sfc_p, sfc_p_far, sfc_p_replayed, options, devices, group, changed, unchanged, gone,
          unload, buffer, large_buffer, shaped, together,
          last_configured, changed_last, link_of_the_last, refused_by_the_kernel]
