@@ -107,9 +107,10 @@ void sfc_srcc_arrival(struct Qdisc *sch, const struct sk_buff *skb, const struct
 	if (queue <= q->stats.srcc_qth) {
 		if (!last_ns || now - last_ns > cfg->window_ns / SFC_SRCC_STAMPS)
 			WRITE_ONCE(ingress->uncongested_ns[prio], now);
-	} else if (!sfc_srcc_is_recent(last_ns, cfg, now)) {
-		q->stats.cnm_unshared++;
 	} else if (pkt->flow.proto == IPPROTO_TCP) {
-		sfc_send_cnm(sch, skb, pkt, f, queue, now);
+		if (sfc_srcc_is_recent(last_ns, cfg, now))
+			sfc_send_cnm(sch, skb, pkt, f, queue, now);
+		else
+			q->stats.cnm_unshared++;
 	}
 }

@@ -92,6 +92,9 @@ def shared():
     r.send(1)
     r.data(1, sport=1004, tos=0)
     expect("UDP, and lossy", r.sent(), (2, 0, 2))
+    time.sleep(.002)
+    r.send(1)
+    expect("nor is UDP for want of uncongested packets", r.sent(), (2, 0, 2))
     expect("at the other port", r.sent("d3"), (0, 0, 0))
     r.close()
 
