@@ -30,6 +30,8 @@ static void sfc_reset(struct Qdisc *sch)
 	q->high_ahead = 0;
 	q->wait = SFC_WAIT_NOTHING;
 	q->stats.backlog_peak = 0;
+	q->stats.srcc_flows = 0;
+	q->stats.srcc_qth = 0;
 }
 
 static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)

@@ -15,7 +15,7 @@ import sys
 import time
 
 import bolt_ctl
-from bolt_ctl import expect, expect_that, poll
+from bolt_ctl import expect, expect_that, poll, sh
 from sfc_pfc import SIZE, Router, ipv4
 
 FAR, OTHER = "198.51.100.1", "203.0.113.1"
@@ -123,7 +123,13 @@ def rates():
     r.counters("flows", "r2", srcc_flows=5)
     # they share the link with those of another priority
     r.data(1, sport=2000, tos=0)
-    r.counters("of all priorities", "r2", srcc_flows=6)
+    r.counters("of all priorities", "r2", srcc_flows=6, srcc_qth=2 * SIZE)
+    sh(f"ip -n {r.r.name} link set r2 down; ip -n {r.r.name} link set r2 up")
+    r.counters("reset", "r2", srcc_flows=0, srcc_qth=0)
+    r.data(1, dst=OTHER)
+    r.counters("another port", "d3", srcc_flows=1, srcc_qth=2 * SIZE)
+    r.change("d3", "srcc off")
+    r.counters("off", "d3", srcc_flows=0, srcc_qth=0)
     r.close()
 
 

@@ -224,7 +224,7 @@ struct tc_sfc_xstats {
 	__u64	drop_memory;	/* of drop_data and drop_high: memory_limit */
 
 	/* SRCC */
-	__u64	srcc_flows;	/* to this port, by the newest packet of data */
+	__u64	srcc_flows;	/* to this port, by the newest packet of data; 0: off */
 	__u64	srcc_qth;	/* bytes: the threshold of that packet */
 	__u64	cnm_sent;	/* handed to the stack */
 	__u64	cnm_suppressed;	/* not sent: the flow knows that rate */
