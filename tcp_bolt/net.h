@@ -78,8 +78,8 @@
 	X(SwiftLimits)		/* ACKs of bolt sockets with Swift's window smaller */ \
 	X(SwiftTcpRtt)		/* ACKs for which only TCP's RTT was available */ \
 	X(SwiftDec)		/* decreases of the fabric window for delay */	\
-	X(LossDec)		/* windows cut on fast recovery */		\
-	X(RtoDec)		/* windows cut on retransmission timeout */	\
+	X(LossDec)		/* episodes of fast recovery or ECE */		\
+	X(RtoDec)		/* retransmission timeouts that are congestion */ \
 	X(NoMem)		/* allocations that failed */
 
 #define BOLT_MIB_ENUM(name)	BOLT_MIB_##name,

@@ -158,7 +158,7 @@ static inline u64 swift_less_q32(u64 cwnd_q32, u32 share_q16)
 	return cwnd_q32 - mul_u64_u32_shr(cwnd_q32, share_q16, 16);
 }
 
-/* Lines 4-14 for one window.  Returns true if it was decreased. */
+/* Lines 4-14 for one window.  Returns true if it was decreased for @delay_ns. */
 static inline bool swift_win_ack(struct swift_win *w, const struct swift_bounds *b,
 				 const struct swift_ack *a, u32 delay_ns, u32 target_ns)
 {
@@ -171,7 +171,7 @@ static inline bool swift_win_ack(struct swift_win *w, const struct swift_bounds 
 		cwnd = swift_less_q32(cwnd, swift_decrease_q16(delay_ns, target_ns));
 	}
 	swift_win_set(w, b, a->now_ns, cwnd);
-	return w->cwnd_q32 < prev;
+	return max(cwnd, w->cwnd_q32) < prev;
 }
 
 static inline void swift_start(struct swift *s, u32 packets)
@@ -204,7 +204,7 @@ static inline u32 swift_assumed_ns(const struct swift *s, const struct swift_con
 	return min(s->endpoint_ns, target_ns - target_ns / 8);
 }
 
-/* On receiving an ACK.  Returns true if the fabric window was decreased. */
+/* On receiving an ACK.  Returns true if the fabric window was decreased for its delay. */
 static inline bool swift_on_ack(struct swift *s, const struct swift_conf *c,
 				const struct swift_bounds *b, const struct swift_ack *a)
 {

@@ -256,6 +256,10 @@ static void swift_bounds_test(struct kunit *test)
 	b.max_q32 = BOLT_ONE;
 	swift_on_ack(&s, &plain, &b, &more);
 	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, 8 * BOLT_ONE);
+	/* what the largest window takes is no decrease for delay */
+	b.min_q32 = BOLT_ONE;
+	KUNIT_EXPECT_FALSE(test, swift_on_ack(&s, &plain, &b, &more));
+	KUNIT_EXPECT_EQ(test, s.fabric.cwnd_q32, BOLT_ONE);
 }
 
 /* --- multiplicative decrease (lines 12-14) --- */
