@@ -42,11 +42,11 @@ static void sfc_hold_pause(struct sfc_hold *h, struct sfc_hold_flow *f,
 		h->stats.pauses++;
 		fallthrough;
 	case BOLT_PAUSE_REPLACED:
-		/* wraps to a subtraction if the new end is earlier */
-		h->stats.pause_ns += f->clock.until_ns - old_ns;
 		h->stats.clamped += f->clock.until_ns - now < pause_ns;
 		break;
 	}
+	/* wraps to a subtraction if the new end is earlier */
+	h->stats.pause_ns += max(f->clock.until_ns, now) - old_ns;
 	/* run the timer now: the pause may have become shorter, or ended */
 	if (f->clock.until_ns < old_ns && f->held.qlen) {
 		h->next_ns = now;

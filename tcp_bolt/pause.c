@@ -235,7 +235,7 @@ enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const st
 				  u64 now_ns)
 {
 	struct bolt_pause *p = &f->pause;
-	u64 old_ns = max(p->clock.until_ns, now_ns), left_ns;
+	u64 old_ns = max(p->clock.until_ns, now_ns), left_ns, added_ns;
 	struct bolt_pause_conf conf;
 	enum bolt_pause_what what;
 	struct bolt_net *bn = f->bn;
@@ -244,9 +244,14 @@ enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const st
 		bolt_pause_trace_end(sk, p);
 	bolt_pause_conf(bn, &conf);
 	what = bolt_pause_set(&p->clock, &conf, now_ns, m->pause_ns);
+	/* both wrap to a subtraction if the new end is earlier */
+	added_ns = max(p->clock.until_ns, now_ns) - old_ns;
+	BOLT_ADD_STATS(bn, PausedNs, added_ns);
+	p->granted_ns += added_ns;
 	if (what == BOLT_PAUSE_TRIPPED) {
 		BOLT_INC_STATS(bn, WatchdogTrips);
 		trace_bolt_watchdog(sk, m, 0);
+		bolt_pause_apply(sk, f);
 	}
 	if (what == BOLT_PAUSE_TRIPPED || what == BOLT_PAUSE_IGNORED)
 		return BOLT_MIB_BtsIgnored;
@@ -255,9 +260,6 @@ enum bolt_mib_item bolt_bts_apply(struct sock *sk, struct bolt_flow *f, const st
 	BOLT_INC_STATS(bn, BtsRx);
 	if (left_ns < m->pause_ns)
 		BOLT_INC_STATS(bn, BtsClamped);
-	/* both wrap to a subtraction if the new end is earlier */
-	BOLT_ADD_STATS(bn, PausedNs, p->clock.until_ns - old_ns);
-	p->granted_ns += p->clock.until_ns - old_ns;
 	p->asked_ns = m->pause_ns;
 	p->switch_id = m->switch_id;
 	p->from_cache = m->flags & BOLT_CTL_F_FROM_CACHE;

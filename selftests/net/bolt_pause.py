@@ -89,6 +89,23 @@ def replacing():
     replaced("cubic", None)
 
 
+def tripped():
+    """A BTS that trips the watchdog during a pause, as where its share has been lowered, ends that"""
+    h = Host(delay="20ms", window=4000000)
+    h.stream("cubic")
+    h.running(20)
+    quotes = h.sent(0)[-2:]
+    came = h.bts(9 * MS, quotes[0])
+    until(came + 5 * MS)
+    h.h1.sysctl("bolt.watchdog_pct", 1)
+    again = h.bts(9 * MS, quotes[1])
+    expect("trips", h.stat("WatchdogTrips"), 1)
+    expect("data at once", h.first_data(again).when - again <= MS // 2, True)
+    expect("PausedNs", abs(h.stat("PausedNs") - (again - came)) <= SLACK, True)
+    h.streamed()
+    h.close()
+
+
 def clamped():
     """The longest pause is net.bolt.max_pause_us"""
     h = Host()
@@ -171,7 +188,7 @@ def delayed():
         h.close()
 
 
-TESTS = [every_cc, over_pfifo, over_fq, ipv6, bursts, replacing, clamped, connected_again,
+TESTS = [every_cc, over_pfifo, over_fq, ipv6, bursts, replacing, tripped, clamped, connected_again,
          one_flow_only, delayed]
 
 

@@ -655,6 +655,22 @@ def watchdog():
     h.close()
 
 
+def tripped():
+    """... during a pause, as where its share has been lowered: that ends, and what it will not last is taken back"""
+    h = Port()
+    h.send()
+    quote = h.left()[-1]
+    came = h.bts(9 * MS, quote)
+    h.send(2)
+    time.sleep(.005)
+    h.change("share 1")
+    again = h.bts(9 * MS, quote)
+    h.held_until("tripped", again, 2, after=came)
+    h.counters("counters", bts=2, pauses=1, trips=1, ignored=1)
+    expect("granted", abs(h.stat("pause_ns") - (again - came)) <= SLACK, True)
+    h.close()
+
+
 def full():
     """As many flows as there is room for, and some that find none: those pass, as without sfc_hold"""
     h = Port("maxpause 1s", "share 100", "limit 10mb")
@@ -1016,7 +1032,7 @@ def end_to_end():
 TESTS = [exact, exact_ipv6, replaced, without_packets, shorter_beside_longer, clamped, nobody_else, behind_many, in_turn,
          vrf, fragments, segmented, queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte,
          forged, without_key, segments, stale,
-         watchdog, off, another_child, changed, below, two_ports, taken, shared, goes, end_to_end]
+         watchdog, tripped, off, another_child, changed, below, two_ports, taken, shared, goes, end_to_end]
 
 
 if __name__ == "__main__":
