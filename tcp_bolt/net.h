@@ -27,7 +27,7 @@
 	X(FallbackLate)		/* of those: the option vanished from ACKs */	\
 	X(NoHooks)		/* bolt and swift sockets begun with net.bolt.hooks=0 */ \
 	X(OptTx)		/* packets sent with the option; a TSO burst is one */ \
-	X(OptRx)		/* packets received with the option, as segments */ \
+	X(OptRx)		/* segments with the option, after the accepted one */ \
 	X(OptBad)		/* our ExID, but a length that does not exist */ \
 	X(OptUnexpected)	/* on a socket that did not negotiate it */	\
 	X(OptWindow)		/* on a segment outside the window, or an RST: ignored */ \
@@ -73,7 +73,7 @@
 	X(PausedNs)		/* time for which flows were paused, ns */	\
 	X(PausePassed)		/* retransmits during a pause */		\
 	X(CnmRx)		/* CNM accepted */				\
-	X(CnmTx)		/* data packets that a CNM's rate left a gap behind */ \
+	X(CnmTx)		/* data packets, or bursts, that a CNM's rate left a gap behind */ \
 	X(SwiftPlain)		/* connections of swift sockets without the option */ \
 	X(SwiftLimits)		/* ACKs of bolt sockets with Swift's window smaller */ \
 	X(SwiftTcpRtt)		/* ACKs for which only TCP's RTT was available */ \

@@ -266,7 +266,7 @@ struct tc_sfc_hold_xstats {
 	__u64	held;		/* packets held */
 	__u64	released;	/* ... and released at the end of a pause */
 
-	/* BTS refused */
+	/* BTS refused; the first two by every sfc_hold of the namespace with that port */
 	__u64	refused;	/* no valid tag, TTL, or quote of another host's packet */
 	__u64	oversize;	/* request more than a second */
 	__u64	stale;		/* the flow sent nothing by this port within a second; with
