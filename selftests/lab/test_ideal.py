@@ -195,7 +195,7 @@ class Shown(unittest.TestCase):
     def test_bounds_by_size(self):
         fct = stats.fct(self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0)))
         self.assertEqual([(b["fair"]["p99"], b["of_fair"]["p99"], b["srpt"]["p50"]) for b in fct["bins"]], [(2, 1.5, 1), (8, 0.5, 1)])
-        self.assertEqual(fct["of_fair"], {"p50": 1.5, "p99": 0.5})
+        self.assertEqual(fct["of_fair"], {"p50": 1.5, "p99": 0.5, "unfinished": 0})
 
     def test_none_where_one_message_has_none(self):
         flows = self.flows((500, 3.0, 2.0), (5_000, 4.0, 8.0))
@@ -212,7 +212,7 @@ class Shown(unittest.TestCase):
         self.assertNotIn("levels", stats.fct(flows))
         flows[1]["slowdown_levels"] = 5.0
         fct = stats.fct(flows)
-        self.assertEqual((fct["bins"][1]["levels"]["p99"], fct["of_levels"]), (5, {"p50": 2.0, "p99": 0.8}))
+        self.assertEqual((fct["bins"][1]["levels"]["p99"], fct["of_levels"]), (5, {"p50": 2.0, "p99": 0.8, "unfinished": 0}))
         self.assertEqual([line.split()[-2:] for line in sizes.table(fct).splitlines()[2:]], [["2.00", "2.00"], ["0.80", "0.80"], ["2.00", "0.80"]])
         # another congestion control of the same result may have none
         result = make_result(Path(tempfile.mkdtemp(prefix="lab-test-")))

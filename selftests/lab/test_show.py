@@ -242,6 +242,15 @@ class Slowdown(unittest.TestCase):
             "| utilization | | 75.1 % | 90.0 % |", "| drops | | 2 | 1 |", "| retransmits | | 127 | 120 |",
             "", "Queue and utilization are those of port a-b."])
 
+    def test_bounds_are_of_the_messages_that_did_not_end_as_well(self):
+        done = {"kind": "workload", "finite": True, "bytes": 500, "size_bytes": 500, "fct_ns": 10, "slowdown": 2.0, "slowdown_ack": 2.0}
+        lost = dict.fromkeys(("fct_ns", "slowdown", "slowdown_ack"))
+        for ends in ([{}, lost], [lost, {}]):
+            flows = [done | end | {"slowdown_fair": fair} for end, fair in zip(ends, (1.5, 3.0))]
+            (cc, rows, _), (bound, of, _) = slowdown.curves({"runs": [self.result["runs"][0] | {"fct": stats.fct(flows)}]})
+            self.assertEqual((cc, rows[0][2], bound, of[0][2]), ("bolt", {"p50": 2.0, "p99": None}, "fair sharing", {"p50": 1.5, "p99": 3.0}))
+            self.assertIn("<polyline", slowdown.svg([(cc, rows, 1)], ""))
+
     def test_of_several_kinds_the_sizes_are_of_the_workload(self):
         for e in self.result["spread"]:
             e["fct"]["kinds"] = {"incast": entry("", (0, 1000, (7, 8)))["fct"] | {"count": 3}, "workload": e["fct"] | {"unfinished": 0}}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two results side by side, figure by figure; of several seeds the median and the range, which a difference has to leave to mean anything."""
 
+import math
+
 from . import plots, report, runner, sizes, stats, units, window
 
 # what is compared: key of a row of plots.headline(), its name, how it is written
@@ -29,7 +31,7 @@ def slowdowns(r):
         of += [(f"{name}, {sizes.bounds(b['above_bytes'], b['max_bytes'])}", (kind, b["above_bytes"], b["max_bytes"] in r["bins_bytes"] and b["max_bytes"]), b)
                for b in fct["bins"] if len(fct["bins"]) > 1] + ([(name, kind, fct)] if kinds else [])
     for name, what, b in [*of, ("slowdown, all kinds" if kinds else "slowdown", None, r["fct"])]:
-        found |= {(what, p): (f"{name}, {shown}", b[p]) for p, shown in stats.PERCENTILES.items() if b.get(p) is not None}
+        found |= {(what, p): (f"{name}, {shown}", b[p]) for p, shown in stats.PERCENTILES.items() if b.get(p) is not None or p in b and b.get("unfinished")}
     return found
 
 
@@ -53,13 +55,13 @@ def pairs(a, b):
 
 
 def written(write, values):
-    """(text, (median, least, greatest)) of what is known of it; (text, text) of names."""
+    """(text, (median, least, greatest)), where None is infinite; (text, text) of names."""
     if any(isinstance(v, str) for v in values):
         return (", ".join(dict.fromkeys(v or "-" for v in values)),) * 2
-    known = stats.spread([v for v in values if v is not None])
-    if not known:
+    of = stats.spread([math.inf if v is None else v for v in values])
+    if not of or of["median"] == math.inf:
         return "-", None
-    median, least, most = known["median"], known["min"], known["max"]
+    median, least, most = of["median"], of["min"], of["max"]
     return write(median) + (f" ({write(least)} to {write(most)})" if least < most else ""), (median, least, most)
 
 

@@ -25,7 +25,7 @@ def medians(named):
 
 
 def middle(values):
-    return (stats.spread(values) or {"median": None})["median"]
+    return None if None in values else stats.spread(values)["median"]
 
 
 def others(rows, key, write, best):

@@ -2,6 +2,7 @@
 """Plots beside result.json: one picture per view as PNG, SVG and PDF, all congestion controls in one frame."""
 
 import importlib.util
+import math
 import os
 import sys
 
@@ -301,6 +302,7 @@ def numbered(axis, write):
 
 
 def draw_slowdowns(axes, title, lines):
+    lines = [(label, [b for b in bins if b[p] and b[p]["median"] < math.inf], p, colour, style) for label, bins, p, colour, style in lines]
     for label, bins, p, colour, style in lines:
         sizes = [b["max_bytes"]["median"] for b in bins]
         axes.plot(sizes, [b[p]["median"] for b in bins], **({"marker": "o", "color": COLOURS[colour], "label": label} | style))

@@ -84,8 +84,10 @@ def buffers(qdiscs):
 
 def round_trips(flows, s):
     """Of messages of one packet: what is sent on an idle connection leaves at once."""
-    found = sorted(f["end_ack_ns"] - f["start_ns"] for f in flows if f["finite"] and f["end_ack_ns"] is not None and f["bytes"] <= segment(s))
-    return {"count": len(found), "p50": stats.percentile(found, 0.5), "p99": stats.percentile(found, 0.99)}
+    sent = [f for f in flows if f["finite"] and f["size_bytes"] <= segment(s)]
+    done = sorted(f["end_ack_ns"] - f["start_ns"] for f in sent if f["end_ack_ns"] is not None)
+    ordered = done + [None] * (len(sent) - len(done))
+    return {"count": len(done), "unfinished": len(sent) - len(done), "p50": stats.percentile(ordered, 0.5), "p99": stats.percentile(ordered, 0.99)}
 
 
 def makespan(flows, s, net):

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import itertools
 import json
+import math
 import os
 import shlex
 import shutil
@@ -134,15 +135,24 @@ def load(path, cc, sets, seeds, idle=False, text=None):
     return result
 
 
+def written(value):
+    """JSON has no infinity."""
+    if isinstance(value, list):
+        return [written(v) for v in value]
+    if isinstance(value, dict):
+        return None if value.get("min") == math.inf else {k: written(v) for k, v in value.items()}
+    return None if value == math.inf else value
+
+
 def spreads(runs):
     """Per congestion control, the least, middle and greatest of its seeds."""
     result = []
     for cc in dict.fromkeys(r["cc"] for r in runs):
         mine = [r for r in runs if r["cc"] == cc]
         ports = [next((p for p in r["links"] if p["name"] == plots.queue_port(r)), {}) for r in mine]
-        result.append({"cc": cc, "seeds": [r["seed"] for r in mine]} | stats.spread([
+        result.append({"cc": cc, "seeds": [r["seed"] for r in mine]} | written(stats.spread([
             {k: r[k] for k in ("jain", "fct")} | {k: p.get(k) for k in ("utilization", "drops", "queue_bytes")}
-            for r, p in zip(mine, ports)]))
+            for r, p in zip(mine, ports)])))
     return result
 
 

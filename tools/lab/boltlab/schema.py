@@ -364,7 +364,7 @@ class Scenario:
     name: str = key(text, doc="as shown in results")
     about: str = key(text, "", "one line for `lab list`")
     duration: int = key(run_duration, doc="measured virtual time, after everything is connected and warm")
-    drain: int = key(small_time, 100 * 10**6, "how long after it transfers may still complete (not measured)")
+    drain: int = key(small_time, 500 * 10**6, "how long after it transfers may still complete (not measured)")
     sample: int = key(sample_time, None, "interval of the time series; absent: 100ns, with programs a hundred-thousandth of the duration if that is longer")
     patience: int = key(wall_time, 20 * 10**9, "wall time that programs may compute while virtual time stands still")
     sample_ports: list = key(links, [], "ports whose queue is measured, such as \"sw-h0\"; absent: every switch port, in a large network the first 64 on the way of traffic")

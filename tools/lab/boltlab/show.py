@@ -86,7 +86,7 @@ def fairness(result):
 
 def round_trips(result):
     """Where enough messages of one packet were sent to have a 99th percentile."""
-    return [f"  {plots.run_name(result, r)}: round trips of messages of one packet: p50 {report.us(t['p50'] / 1000)}, p99 {report.us(t['p99'] / 1000)}"
+    return [f"  {plots.run_name(result, r)}: round trips of messages of one packet: p50 {report.us(plots.kilo(t, 'p50'))}, p99 {report.us(plots.kilo(t, 'p99'))}"
             for r in result["runs"] if (t := r["fct"].get("rtt_ns")) and t["count"] >= 100]
 
 

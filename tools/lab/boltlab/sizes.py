@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Slowdown by message size as text: one table per congestion control."""
 
+import math
+
 from . import stats, units
 
 PLACES = (("to last byte", lambda f: f), ("to last ACK", lambda f: f["ack"]), ("of fair share", lambda f: f.get("of_fair")),
@@ -58,14 +60,12 @@ def entries(result):
 
 
 def makespan(flows):
-    return None if any(f["end_ns"] is None for f in flows) else max(f["end_ns"] for f in flows) - min(f["start_ns"] for f in flows)
+    return math.inf if any(f["end_ns"] is None for f in flows) else max(f["end_ns"] for f in flows) - min(f["start_ns"] for f in flows)
 
 
 def in_time(found):
     """Of one run, or of several seeds."""
-    if found is None:
-        return "-"
-    least, middle, most = (units.format_time(found[k]) for k in ("min", "median", "max"))
+    least, middle, most = ("-" if found[k] == math.inf else units.format_time(found[k]) for k in ("min", "median", "max"))
     return middle if least == most else f"{middle} ({least}-{most})"
 
 

@@ -95,11 +95,11 @@ def scale(low, high, begin, end):
 
 def svg(found, title):
     title = report.esc(title)
-    sized = [(cc, [(top, of) for _, top, of in rows if top and None not in of.values()]) for cc, rows, _ in found]
+    sized = [(cc, [(top, of) for _, top, of in rows if top and any(of.values())]) for cc, rows, _ in found]
     if not any(rows for _, rows in sized):
         raise RunError("no message ended, so there is nothing to draw")
     tops = sorted({top for _, rows in sized for top, _ in rows})
-    most = max(of["p99"] for _, rows in sized for _, of in rows)
+    most = max(v for _, rows in sized for _, of in rows for v in of.values() if v)
     x = scale(tops[0], max(tops[-1], 2 * tops[0]), LEFT, WIDTH - RIGHT)
     y = scale(1, max(1.2 * most, 2), HEIGHT - BOTTOM, TOP)
     text = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12" role="img">',
@@ -119,7 +119,7 @@ def svg(found, title):
     for n, ((cc, rows), (number, _)) in enumerate(zip(sized, plots.styles([cc for cc, _ in sized]))):
         colour = BOUNDS[cc][1] if cc in BOUNDS else plots.COLOURS[number]
         for m, (p, dash) in enumerate(PERCENTILES):
-            points = " ".join(f"{x(top):.1f},{y(max(of[p], 1)):.1f}" for top, of in rows)
+            points = " ".join(f"{x(top):.1f},{y(max(of[p], 1)):.1f}" for top, of in rows if of[p])
             at = TOP + 18 * (len(PERCENTILES) * n + m) + 10
             text.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
                         f'<path d="M{WIDTH - RIGHT + 12} {at}h26" stroke="{colour}" stroke-width="2"{dash}/>'

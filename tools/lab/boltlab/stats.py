@@ -75,49 +75,48 @@ def rounded(value, digits=6):
     return None if value is None else round(value, digits)
 
 
-def summary(values):
-    ordered = sorted(values)
-    return {"mean": rounded(mean(ordered)), "p50": rounded(percentile(ordered, 0.5)),
+def summary(values, unfinished=0):
+    """`unfinished` more are infinite, and so is what is None because of them."""
+    ordered = sorted(values) + [None] * unfinished
+    return {"mean": None if unfinished else rounded(mean(ordered)), "p50": rounded(percentile(ordered, 0.5)),
             "p95": rounded(percentile(ordered, 0.95)), "p99": rounded(percentile(ordered, 0.99)),
             "p999": rounded(percentile(ordered, 0.999)) if len(ordered) >= FEWEST_P999 else None}
 
 
-def to_the_ack(flows):
-    """Slowdowns until the last ACK was at the sender."""
-    done = [f["slowdown_ack"] for f in flows if f["slowdown_ack"] is not None]
-    return {"count": len(done)} | summary(done)
+def counted(flows, key):
+    """`count` of those that have it, how many have not, as they did not end, and summary() of all."""
+    done = [f[key] for f in flows if f[key] is not None]
+    return {"count": len(done), "unfinished": len(flows) - len(done)} | summary(done, len(flows) - len(done))
 
 
-def bounds(flows, ack):
-    """Slowdowns of the same messages under each of BOUNDS that is known of all, and what `ack` is of COMPARED."""
-    done = [f for f in flows if f["slowdown_ack"] is not None]
-    found = {name: summary([f[f"slowdown_{name}"] for f in done]) for name in BOUNDS if done and all(f"slowdown_{name}" in f for f in done)}
-    return found | {f"of_{name}": {p: rounded(ack[p] / found[name][p]) for p in ("p50", "p99")} for name in COMPARED if name in found}
+def slowdowns(flows):
+    """To the last byte at the receiver; under "ack" to the last ACK at the sender, beside each of BOUNDS that is known of all, and what "ack" is of COMPARED."""
+    ack = counted(flows, "slowdown_ack")
+    found = {name: summary([f[f"slowdown_{name}"] for f in flows]) for name in BOUNDS if flows and all(f"slowdown_{name}" in f for f in flows)}
+    return counted(flows, "slowdown") | {"ack": ack} | found | {
+        f"of_{name}": {p: ack[p] and rounded(ack[p] / found[name][p]) for p in ("p50", "p99")} | {"unfinished": ack["unfinished"]} for name in COMPARED if name in found}
+
+
+def size(f):
+    """An earlier lab did not note that of a message that did not end: it is in no bin."""
+    return f["bytes"] if f["fct_ns"] is not None else f.get("size_bytes", 0)
 
 
 def fct(flows, edges=BIN_EDGES):
-    """Slowdowns of complete transfers, overall and by size up to each of `edges`, and times in ns beside them.
-
-    To the last byte at the receiving application; under "ack" to the last ACK at the sender, and its bounds beside it.
-    """
-    done = [f for f in flows if f["fct_ns"] is not None]
-    result = {"count": len(done), "unfinished": sum(1 for f in flows if f["fct_ns"] is None and f["finite"])}
-    result |= summary([f["slowdown"] for f in done])
-    result |= {f"{k}_ns": v for k, v in summary([f["fct_ns"] for f in done]).items()}
-    result["ack"] = to_the_ack(done)
-    result |= bounds(done, result["ack"])
+    """Slowdowns of messages, overall and by size up to each of `edges`, and times in ns beside them; one that did not end takes for ever."""
+    flows = [f for f in flows if f["finite"]]
+    times = counted(flows, "fct_ns")
+    result = slowdowns(flows) | {f"{k}_ns": v for k, v in times.items() if k not in ("count", "unfinished")}
     bins = []
     low = 0
     for edge in (*edges, None):
-        inside = [f for f in done if f["bytes"] > low and (edge is None or f["bytes"] <= edge)]
+        inside = [f for f in flows if size(f) > low and (edge is None or size(f) <= edge)]
         if inside:
-            entry = {"above_bytes": low, "max_bytes": edge or max(f["bytes"] for f in done), "count": len(inside)}
-            ack = to_the_ack(inside)
-            bins.append(entry | summary([f["slowdown"] for f in inside]) | {"ack": ack} | bounds(inside, ack))
+            bins.append({"above_bytes": low, "max_bytes": edge or max(map(size, inside))} | slowdowns(inside))
         if edge is not None:
             low = edge
     result["bins"] = bins
-    kinds = sorted({f["kind"] for f in done})
+    kinds = sorted({f["kind"] for f in flows})
     if len(kinds) > 1:
         result["kinds"] = {k: fct([f for f in flows if f["kind"] == k], edges) for k in kinds}
     return result
@@ -168,13 +167,13 @@ def jain_epochs(flows, epoch, settle, duration, others=()):
 def spread(values):
     """Of the same number in the runs that have it; of dicts and lists of them item by item, where all of them have the item.
 
-    Bins of sizes are matched by their lower end: the largest message differs from seed to seed.
+    Bins of sizes are matched by their lower end: the largest message differs from seed to seed.  What is None as messages did not end is infinite.
     """
     values = [v for v in values if v is not None]
     if not values:
         return None
     if all(isinstance(v, dict) for v in values):
-        return {k: spread([v[k] for v in values]) for k in values[0] if all(k in v for v in values)}
+        return {k: spread([math.inf if v[k] is None and v.get("unfinished") else v[k] for v in values]) for k in values[0] if all(k in v for v in values)}
     if all(isinstance(v, list) for v in values):
         lists = [{item["above_bytes"]: item for item in v} for v in values]
         return [{"above_bytes": low} | {k: v for k, v in spread([one[low] for one in lists]).items() if k != "above_bytes"}
