@@ -242,6 +242,10 @@ class Slowdown(unittest.TestCase):
             "| utilization | | 75.1 % | 90.0 % |", "| drops | | 2 | 1 |", "| retransmits | | 127 | 120 |",
             "", "Queue and utilization are those of port a-b."])
 
+    def test_the_largest_messages_have_a_row_where_the_largest_did_not_end_with_all(self):
+        self.result["spread"][1] = entry("swift", (0, 1000, (2, 4)), (1000, 6000, (5, 6)))
+        self.assertIn("| 1 KB - 7 KB | 5 | 1.2 / 3.0 | 5.0 / 6.0 |", slowdown.markdown(self.result).splitlines())
+
     def test_bounds_are_of_the_messages_that_did_not_end_as_well(self):
         done = {"kind": "workload", "finite": True, "bytes": 500, "size_bytes": 500, "fct_ns": 10, "slowdown": 2.0, "slowdown_ack": 2.0}
         lost = dict.fromkeys(("fct_ns", "slowdown", "slowdown_ack"))

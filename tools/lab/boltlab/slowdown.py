@@ -40,11 +40,15 @@ def figures(rows):
 
 def fcts(result):
     """[(a congestion control's entry, [(name, what it says of these messages)])]: of several seeds their spread; sizes are those of the workload."""
-    found = []
-    for entry in result.get("spread") or result["runs"]:
+    found, entries = [], result.get("spread") or result["runs"]
+    tops = {}       # of seeds, and of an earlier lab's runs, the largest messages differ
+    for b in (b for entry in entries for b in plots.size_bins(entry)):
+        tops[b["above_bytes"]] = max(sizes.highest(b), tops.get(b["above_bytes"], 0))
+    for entry in entries:
         kinds = entry["fct"].get("kinds", {})
         main = kinds.get("workload", entry["fct"])
-        found.append((entry, [*sizes.rows(main), *((f"{kind}, all", f) for kind, f in kinds.items() if "workload" in kinds and f is not main)]))
+        found.append((entry, [*((sizes.bounds(b["above_bytes"], tops[b["above_bytes"]]), b) for b in main["bins"]), ("all", main),
+                              *((f"{kind}, all", f) for kind, f in kinds.items() if "workload" in kinds and f is not main)]))
     return found
 
 
