@@ -165,6 +165,25 @@ class Ideal(unittest.TestCase):
         self.assertEqual(topology.ideal_ns(9 * 1448 + 1, net.path("s0", "r0"), 1500, 4), 4000 + -(-(12112 + 9 * 121120 + 12112 + 536) // 100))
 
 
+class Watched(unittest.TestCase):
+    FABRIC = ('name = "fabric"\nduration = "%s"\ncc = ["reno"]\n[topology]\nkind = "leaf-spine"\nleaves = 4\nspines = 8\nhosts_per_leaf = 8\n'
+              '[workload]\ncdf = "websearch"\nload = 0.4\nmessages = 5000\n')
+
+    def names(self, duration, *sets):
+        return [p.name for p in plan.watched(*context.one(self.FABRIC % duration, sets=sets))]
+
+    def test_every_equal_cost_way_of_the_traffic(self):
+        names = self.names("2ms", "sample=1us")
+        self.assertEqual((len(names), len(set(names))), (96, 96))
+        one = self.names("2ms", "sample=100ns", "topology.hosts_per_leaf=32", "workload.to=h127")
+        self.assertEqual((one[0], set(one[1:9]), {name[3:] for name in one[9:]}), ("l3-h127", {f"p{i}-l3" for i in range(8)}, {f"p{i}" for i in range(8)}))
+
+    def test_where_samples_are_many_those_of_receivers_first(self):
+        names = self.names("100ms", "sample=500ns")
+        self.assertEqual((len(names), {name[:4] for name in names[:32]}), (64, {f"l{n}-h" for n in range(4)}))
+        self.assertTrue(all("p" in name for name in names[32:]))
+
+
 class Plans(unittest.TestCase):
     def test_rerouted_flow_is_pinned_and_then_moved(self):
         s, net, load = context.one(sets=["topology.paths=2", "event.0.at=500us", "event.0.do=reroute", "event.0.flow=1"])

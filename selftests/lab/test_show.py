@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 import context
-from boltlab import build, plots, report, runner, show, slowdown, stats
+from boltlab import build, compare, plots, report, runner, show, slowdown, stats
 from boltlab.guest import RunError
 from test_report import make_result, make_run
 
@@ -97,6 +97,16 @@ class Port(unittest.TestCase):
         page = (self.out / "report.html").read_text()
         self.assertIn("<th>longest queue of any port</th>", page)
         self.assertIn("<td>9.00 MB at a-h0</td>", page)
+
+    def test_a_longer_queue_where_not_all_ports_are_sampled(self):
+        result = fabric(self.out)
+        for r in result["runs"]:
+            r["queues"] = {"ports": 128, "sampled": 64}
+        rows = plots.headline(result)
+        few = "longest queue of any sampled port (64 of 128)"
+        self.assertIn(few, show.ports(rows)[0])
+        self.assertIn(f"| {few} | |", slowdown.markdown(result))
+        self.assertIn(few, [name for name, *_ in compare.figures(result)["bolt"].values()])
 
     def test_of_seeds(self):
         result = fabric(self.out)

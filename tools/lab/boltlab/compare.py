@@ -9,7 +9,7 @@ from . import plots, report, runner, sizes, stats, units, window
 FIGURES = (
     ("port", "port", str),
     ("peak_kb", "max queue", report.kb),
-    ("longest_kb", "longest queue of any port", report.kb),
+    ("longest_kb", "", report.kb),
     ("p50_kb", "p50 queue", report.kb),
     ("p99_kb", "p99 queue", report.kb),
     ("utilization", "utilization", report.percent),
@@ -38,10 +38,11 @@ def slowdowns(r):
 def figures(result):
     """{congestion control: {key: (name, how it is written, [value of each seed])}}."""
     by_cc = {}
-    for r, row in zip(result["runs"], plots.headline(result)):
+    all_rows = plots.headline(result)
+    for r, row in zip(result["runs"], all_rows):
         mine = by_cc.setdefault(r["cc"], {})
         for key, name, write in FIGURES:
-            mine.setdefault(key, (name, write, []))[2].append(row[key])
+            mine.setdefault(key, (name or plots.longest(all_rows), write, []))[2].append(row[key])
         for key, (name, value) in slowdowns(r).items():
             mine.setdefault(key, (name, report.times, []))[2].append(value)
     return by_cc

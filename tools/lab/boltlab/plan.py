@@ -6,7 +6,7 @@ See tools/lab/guest/main.c for the directives.
 
 import itertools
 
-from . import explain, faults, programs, topology, units
+from . import explain, faults, ideal, programs, topology, units
 from .lablink import SAMPLE_BYTES
 
 MEMORY_FOR_SOCKETS = 512 * 10**6
@@ -17,7 +17,8 @@ FOREVER_NS = 10 * 365 * 86400 * 10**9
 SLOW_LEAD_NS = 10**9        # where work takes time everybody has to be there by then
 PINNED_TABLE = 1000         # + event index: tables that hold one default route
 CAPTURE_IN_MEMORY_MB = 256
-MAX_WATCHED = 64
+FEWEST_WATCHED = 64         # in a large network: so many, or what WATCHED_BYTES of samples allow
+WATCHED_BYTES = 32 * 10**6
 SAMPLES_MOST = 512 * 2**20  # samples_max_mb of lablink.ko
 SAMPLES_USUAL_MB = 128      # as of captures
 TXQLEN = 30000              # the kernel refuses more than 32767
@@ -105,10 +106,13 @@ def memory(s, net, traffic):
 
 def samples(s, net, traffic):
     """(bytes, rows, ports, flows) of what is sampled."""
-    ports = len(watched(s, net, traffic))
-    flows = sum(p.connections for p in traffic.pairs if p.sample_id >= 0)
-    rows = s.duration // s.sample + 1
+    ports, (rows, flows) = len(watched(s, net, traffic)), sampled(s, traffic)
     return SAMPLE_BYTES * rows * (ports + flows), rows, ports, flows
+
+
+def sampled(s, traffic):
+    """(rows, flows) of the samples."""
+    return s.duration // s.sample + 1, sum(p.connections for p in traffic.pairs if p.sample_id >= 0)
 
 
 def check_samples(s, net, traffic, bad):
@@ -121,19 +125,18 @@ def check_samples(s, net, traffic, bad):
 
 
 def watched(s, net, traffic):
-    """Those asked for, or every switch port; in a large network those on the way of the first senders and receivers' ports."""
+    """Those asked for, or every switch port; in a large network those on any way of the traffic, as many as are cheap, the receivers' first."""
     if s.sample_ports:
         return [p for link in net.links for p in link if p.name in s.sample_ports]
     ports = [p for sw in net.switches for p in net.ports[sw]]
-    if len(ports) <= MAX_WATCHED:
+    rows, flows = sampled(s, traffic)
+    most = max(FEWEST_WATCHED, WATCHED_BYTES // (SAMPLE_BYTES * rows) - flows)
+    if len(ports) <= most:
         return ports
-    used, seen = [], set()
-    for pair in talking(s, net, traffic):
-        for port in reversed(net.path(*pair)[1:]):
-            if port.name not in seen and len(used) < MAX_WATCHED:
-                seen.add(port.name)
-                used.append(port)
-    return used
+    ways = [[names for names, _ in ideal.path_links(net, *pair)[:0:-1]] for pair in dict.fromkeys(talking(s, net, traffic))]
+    used = dict.fromkeys(name for hops in itertools.zip_longest(*ways, fillvalue=()) for names in hops for name in names)
+    named = {p.name: p for p in ports}
+    return [named[name] for name in used][:most]
 
 
 def talking(s, net, traffic):

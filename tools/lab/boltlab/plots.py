@@ -375,6 +375,12 @@ def elsewhere(rows):
     return any(r["longest_port"] != r["port"] for r in rows)
 
 
+def longest(rows):
+    """What the longest queue is of: of any port that sent something, or not of all of them."""
+    few = next((f"sampled port ({q['sampled']} of {q['ports']})" for r in rows if (q := r["queues"]) and q["sampled"] < q["ports"]), "port")
+    return f"longest queue of any {few}"
+
+
 def where(rows):
     """Which port queue and utilization are of, in words; nothing where there is none."""
     of = {}
@@ -415,6 +421,7 @@ def headline(result):
             "peak_us": drain_us(q["max"], port["rate_bps"]) if q else None,
             "longest_kb": longest and longest["queue_bytes"]["max"] / 1000,
             "longest_port": longest["name"] if longest else name,
+            "queues": r.get("queues"),
             "p50_kb": q["p50"] / 1000 if q else None,
             "p99_kb": q["p99"] / 1000 if q else None,
             "busy_p50_kb": kilo(q, "busy_p50"),

@@ -126,7 +126,7 @@ def summary(runs):
     columns = ["run", "max queue", "max queue / link rate", "p50 queue", "p99 queue",
                "utilization", "drops", "ECN marks", "retransmits", "Jain's index"]
     if elsewhere:
-        columns += ["longest queue of any port"]
+        columns += [plots.longest(rows)]
     if finite:
         columns += ["FCT slowdown p50", "p99", "makespan / ideal", "unfinished"]
     body = []

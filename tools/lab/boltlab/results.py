@@ -33,6 +33,7 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
     data = carried(net, link)
     waited = backlog.by_port(s, net, started, flows, link.queues)
     links = [port_entry(port, link, qdiscs, s, series, place, data) | {"backlogged": waited.get(port.name)} for port in interesting(net, link)]
+    queues = [e["queue_bytes"] for e, p in zip(links, interesting(net, link)) if p.node not in net.host_set and data[p.node, p.dev]]
     busiest = max(links, key=lambda e: e["utilization"], default=None)
     for f in flows:
         name = f"flow-{f['id']}.csv"
@@ -56,6 +57,7 @@ def compute(cc, s, net, traffic, raw, out, wall_s, used):
         "events": [{"at_ns": e.at, "do": e.do, "flow": e.flow, "command": e.command} for e in s.event],
         "faults": faults.read(s, link.faults),
         "links": links,
+        "queues": {"ports": len(queues), "sampled": len(queues) - queues.count(None)},
         "flows": flows,
         "programs": programs.read(raw, s),
         "bins_bytes": s.bins,

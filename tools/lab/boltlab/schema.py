@@ -367,7 +367,7 @@ class Scenario:
     drain: int = key(small_time, 500 * 10**6, "how long after it transfers may still complete (not measured)")
     sample: int = key(sample_time, None, "interval of the time series; absent: 100ns, with programs a hundred-thousandth of the duration if that is longer")
     patience: int = key(wall_time, 20 * 10**9, "wall time that programs may compute while virtual time stands still")
-    sample_ports: list = key(links, [], "ports whose queue is measured, such as \"sw-h0\"; absent: every switch port, in a large network the first 64 on the way of traffic")
+    sample_ports: list = key(links, [], "ports whose queue is measured, such as \"sw-h0\"; absent: every switch port, in a large network those on the way of traffic, so many as 32 MB of samples hold and at least 64")
     epochs: list = key(times, [], "for each, Jain's index of the flows over any stretch so long, where no flow came or went")
     settle: int = key(small_time, 10**6, "epochs begin so long after a flow has come or gone")
     bins: list = key(sizes, list(stats.BIN_EDGES), "upper ends of the bins that completion times are reported in; larger messages have a bin of their own")

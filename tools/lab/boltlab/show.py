@@ -47,7 +47,7 @@ def ports(rows):
     said = plots.where(rows)
     if not plots.elsewhere(rows):
         return [f"  {said}."] if said else []
-    lines = [["", "port", "longest queue of any port"], *([r["label"], r["port"] or "-", report.longest(r)] for r in rows)]
+    lines = [["", "port", plots.longest(rows)], *([r["label"], r["port"] or "-", report.longest(r)] for r in rows)]
     return [f"  {said if len({r['port'] for r in rows}) == 1 else 'Queue and utilization are those of the busiest port'}; elsewhere a queue was longer:\n"
             + units.columns(lines, left=3, indent=4)]
 

@@ -17,7 +17,7 @@ LABEL = 56              # of a size on the axis, its width at most
 PERCENTILES = (("p99", ""), ("p50", ' stroke-dasharray="5 4"'))
 BOUNDS = {"fair sharing": ("fair", "#777777"), "levels": ("levels", "#999999"), "shortest first": ("srpt", "#bbbbbb")}    # key, colour
 # a row's name, its key in plots.headline(), how it is written
-FIGURES = (("max queue", "peak_kb", "{:.0f} KB".format), ("longest queue of any port", "longest_kb", "{:.0f} KB".format), ("p50 queue while busy", "busy_p50_kb", "{:.0f} KB".format),
+FIGURES = (("max queue", "peak_kb", "{:.0f} KB".format), ("", "longest_kb", "{:.0f} KB".format), ("p50 queue while busy", "busy_p50_kb", "{:.0f} KB".format),
            ("p99 queue while busy", "busy_p99_kb", "{:.0f} KB".format), ("utilization", "utilization", report.percent),
            ("drops", "drops", "{:.0f}".format), ("retransmits", "retransmits", "{:.0f}".format))
 TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
@@ -34,7 +34,7 @@ def most(value):
 def figures(rows):
     """[(name, {congestion control: median of its seeds})]: of one port, but drops and retransmits of all ports and flows."""
     seeds = {(cc, key): [r[key] for r in rows if r["cc"] == cc and r[key] is not None] for cc in {r["cc"] for r in rows} for _, key, _ in FIGURES}
-    return [(name, {cc: write(statistics.median(values)) for (cc, k), values in seeds.items() if k == key and values})
+    return [(name or plots.longest(rows), {cc: write(statistics.median(values)) for (cc, k), values in seeds.items() if k == key and values})
             for name, key, write in FIGURES if key != "longest_kb" or plots.elsewhere(rows)]
 
 
