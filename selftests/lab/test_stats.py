@@ -153,7 +153,13 @@ class Control(unittest.TestCase):
     def test_what_was_put_off_is_no_refusal(self):
         raw = Path(tempfile.mkdtemp(prefix="lab-test-"))
         (raw / "bolt.txt").write_text("ns h0\nCtlRx 9\nCtlDeferred 7\nCtlTime 2\nCtlSeq 0\n")
-        self.assertEqual(results.control(raw, {}, types.SimpleNamespace(ip=4))["rejected"], {"Time": 2})
+        self.assertEqual(results.control(raw, {}, types.SimpleNamespace(ip=4, host_set=set()))["rejected"], {"Time": 2})
+
+    def test_what_a_host_sends_itself_is_on_no_link(self):
+        sent = {("sw", "h0"): {"src_sent": 1, "bts_sent": 2, "pfc_xoff": 4}, ("h0", "eth0"): {"src_sent": 8, "bts_sent": 16, "pfc_xoff": 32}}
+        found = results.control(Path(tempfile.mkdtemp(prefix="lab-test-")), sent, types.SimpleNamespace(ip=4, host_set={"h0"}))
+        self.assertEqual([found[k] for k in ("src_packets", "src_bytes", "bts_packets")], [1, results.SRC_BYTES[4], 2])
+        self.assertEqual((found["at_hosts"], found["pfc"]["xoff"]), ({"src_packets": 8, "bts_packets": 16, "cnm_packets": 0}, 36))
 
 
 class Measured(unittest.TestCase):

@@ -261,10 +261,13 @@ def counters(path):
 
 
 def control(raw, qdiscs, net):
-    """Control messages sent by switches, and what hosts made of them."""
+    """Control messages sent by switches, and what hosts made of them; a host's own port delivers what it sends locally."""
     host = counters(raw / "bolt.txt")
 
     def switch(counter):
+        return sum(q.get(counter, 0) for (node, _), q in qdiscs.items() if node not in net.host_set)
+
+    def ports(counter):
         return sum(q.get(counter, 0) for q in qdiscs.values())
 
     # the host's refusals are its Ctl* counters, one for each reason; what was put off is no refusal
@@ -275,7 +278,8 @@ def control(raw, qdiscs, net):
         "bts_packets": switch("bts_sent"), "bts_bytes": switch("bts_sent") * BTS_BYTES[net.ip],
         "cached_bts": switch("bts_cached"), "suppressed": switch("bts_suppressed"),
         "cnm_packets": switch("cnm_sent"),
-        "pfc": {k: switch(f"pfc_{k}") for k in ("xoff", "refresh", "xon", "heard", "ignored", "trips")},
+        "at_hosts": {f"{k}_packets": ports(f"{k}_sent") - switch(f"{k}_sent") for k in ("src", "bts", "cnm")},
+        "pfc": {k: ports(f"pfc_{k}") for k in ("xoff", "refresh", "xon", "heard", "ignored", "trips")},
         "sfc_p": switch("sfcp_asked"),
         "pauses": host.get("Pauses", 0), "pause_ns": host.get("PausedNs", 0),
         "rejected": rejected,
