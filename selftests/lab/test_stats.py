@@ -136,6 +136,11 @@ class Window(unittest.TestCase):
         self.run["flows"][0]["stopped_ns"] = 1000
         self.assertEqual([self.cut(500, end)["jain"] for end in (1000, 1500)], [0.8, None])
 
+    def test_no_shares_where_one_that_was_there_has_no_series(self):
+        self.run["flows"].append(flow(10**6, start=1000, finite=False) | {"id": 3, "series": None, "retransmits": 0})
+        self.assertEqual([self.cut(500, end)["jain"] for end in (900, 1500)], [0.8, 0.8])     # it came later
+        self.assertIsNone(self.cut(1000, 1500)["jain"])
+
     def test_drops_and_retransmits_are_those_of_the_whole_run(self):
         (row,) = plots.headline({"runs": [self.cut(0, 1000)]})
         self.assertEqual((row["drops"], row["retransmits"]), (79, 1120))

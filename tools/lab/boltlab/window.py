@@ -72,12 +72,13 @@ def queue_figures(queue, sent):
 
 
 def jain(r, directory, begin, end):
-    """Of the flows with a series that were there all the time."""
+    """Of the flows that were there all the time; None where one of them has no series."""
+    there = [f["series"] for f in r["flows"] if f["start_ns"] <= begin and (stats.ended(f) is None or stats.ended(f) >= end)]
+    if len(there) < 2 or None in there:
+        return None
     rates = []
-    for f in r["flows"]:
-        gone = stats.ended(f)
-        if f["series"] and f["start_ns"] <= begin and (gone is None or gone >= end):
-            series = results.read_series(directory / f["series"])
-            first, last = inside(series["time_ns"], begin, end)
-            rates.append(series["acked_bytes"][last] - series["acked_bytes"][first])
-    return stats.rounded(stats.jain(rates)) if len(rates) > 1 else None
+    for name in there:
+        series = results.read_series(directory / name)
+        first, last = inside(series["time_ns"], begin, end)
+        rates.append(series["acked_bytes"][last] - series["acked_bytes"][first])
+    return stats.rounded(stats.jain(rates))
