@@ -110,6 +110,8 @@ def pfc_storm(lab, j):
         watchdog = f"watchdog {stuck}ms ignore {ignore}ms" if ignore else "watchdog off"
         run = lab.run("pfc-storm", "--set", f"switch.qdisc=sfc nobolt pfc prio 0x01 xoff 200kb {watchdog}")[0]["reno"]
         pfc, drops = run.r["control"]["pfc"], run.drops()
+        queue = run.link("b-r0").link["queue_bytes"]
+        j.must(queue["busy_mean"] < queue["mean"], f"{watchdog}: mean queue {queue['mean'] / 1e3:.0f} KB, while busy {queue['busy_mean'] / 1e3:.0f} KB: what waits for a paused line is not part of that")
         period = (stuck + ignore) * 1e6
         end = STORM_FROM_NS + period * ((run.r["sim_ns"] - STORM_FROM_NS) // period)
         for i in (1, 2):

@@ -48,6 +48,7 @@ struct lab_window lab_window = { .next_row_ns = U64_MAX, .edge_ns = U64_MAX };
 struct lab_bin {
 	u64 ns;
 	u64 byte_ns;
+	u64 busy_ps;	/* of ns: PFC or a shaper have a queue wait for an idle line */
 };
 
 /*
@@ -150,10 +151,13 @@ static unsigned int lab_bin_of(u32 bytes)
 static void lab_observe_watch(struct lab_watch *w, u64 now, u32 bytes)
 {
 	struct lab_bin *bin = &w->bin[lab_bin_of(bytes)];
-	u64 ns = now - w->since_ns;
+	u64 ns = now - w->since_ns, since_ps = w->since_ns * LAB_PS_PER_NS;
+	u64 until_ps = min(now * LAB_PS_PER_NS, w->link->busy_until_ps);
 
 	bin->ns += ns;
 	bin->byte_ns += bytes * ns;
+	if (until_ps > since_ps)
+		bin->busy_ps += until_ps - since_ps;
 	if (bytes > w->max)
 		w->max = bytes;
 	w->since_ns = now;
@@ -569,16 +573,20 @@ static struct lab_counters lab_counters_shown(struct lablink *l, u64 now)
 	return c;
 }
 
-/* The value below which the queue was for so much of the time, less @idle_ns without a queue. */
-static u32 lab_percentile(const struct lab_watch *w, u64 total_ns, u64 idle_ns,
-			  unsigned int percent)
+static u64 lab_weight(const struct lab_bin *bin, bool busy)
 {
-	u64 sum = 0, want = idle_ns + div_u64((total_ns - idle_ns) * percent + 99, 100);
+	return busy ? bin->busy_ps : bin->ns;
+}
+
+/* The value below which the queue was for so much of the @total, all of the time or the busy. */
+static u32 lab_percentile(const struct lab_watch *w, u64 total, bool busy, unsigned int percent)
+{
+	u64 sum = 0, want = div_u64(total * percent + 99, 100);
 	unsigned int i;
 
 	for (i = 0; i < LAB_BINS; i++) {
-		sum += w->bin[i].ns;
-		if (w->bin[i].ns && sum >= want)
+		sum += lab_weight(&w->bin[i], busy);
+		if (lab_weight(&w->bin[i], busy) && sum >= want)
 			return div64_u64(w->bin[i].byte_ns, w->bin[i].ns);
 	}
 	return 0;
@@ -611,7 +619,7 @@ void lab_show_global(struct seq_file *m)
 void lab_show_link(struct seq_file *m, struct lablink *l)
 {
 	u32 max = 0, p50 = 0, p99 = 0, busy_p50 = 0, busy_p99 = 0, rest = 0;
-	u64 now, ns = 0, byte_ns = 0, mean = 0, busy_mean = 0;
+	u64 now, ns = 0, byte_ns = 0, busy_ps = 0, busy_byte_ns = 0, mean = 0, busy_mean = 0, left;
 	struct lab_counters c;
 	struct lab_watch *w;
 	unsigned long flags;
@@ -625,25 +633,27 @@ void lab_show_link(struct seq_file *m, struct lablink *l)
 	w = rtnl_dereference(l->watch);
 	if (w) {
 		for (i = 0; i < LAB_BINS; i++) {
-			ns += w->bin[i].ns;
-			byte_ns += w->bin[i].byte_ns;
+			const struct lab_bin *bin = &w->bin[i];
+
+			if (!bin->ns)
+				continue;
+			ns += bin->ns;
+			byte_ns += bin->byte_ns;
+			busy_ps += bin->busy_ps;
+			busy_byte_ns += mul_u64_u64_div_u64(bin->byte_ns, bin->busy_ps,
+							    bin->ns * LAB_PS_PER_NS);
 		}
 		max = w->max;
-		p50 = lab_percentile(w, ns, 0, 50);
-		p99 = lab_percentile(w, ns, 0, 99);
+		p50 = lab_percentile(w, ns, false, 50);
+		p99 = lab_percentile(w, ns, false, 99);
+		busy_p50 = lab_percentile(w, busy_ps, true, 50);
+		busy_p99 = lab_percentile(w, busy_ps, true, 99);
 		if (ns) {
-			u64 left, busy_ns, idle_ns;
-
 			mean = div64_u64_rem(byte_ns, ns, &left);
 			rest = div64_u64(left * 1000, ns);
-			/* nothing waits while the line is idle: that much of bin 0 */
-			busy_ns = min(div_u64(c.tx_busy_ps, LAB_PS_PER_NS), ns);
-			idle_ns = min(ns - busy_ns, w->bin[0].ns);
-			busy_p50 = lab_percentile(w, ns, idle_ns, 50);
-			busy_p99 = lab_percentile(w, ns, idle_ns, 99);
-			if (ns > idle_ns)
-				busy_mean = div64_u64(byte_ns, ns - idle_ns);
 		}
+		if (busy_ps >= LAB_PS_PER_NS)
+			busy_mean = div64_u64(busy_byte_ns, div_u64(busy_ps, LAB_PS_PER_NS));
 	}
 	raw_spin_unlock_irqrestore(&lab_lock, flags);
 
