@@ -67,6 +67,13 @@ class Compare(unittest.TestCase):
         rows = self.rows("bolt")
         self.assertEqual((rows["port"], rows["longest queue of any port"]), (("a-b", "a-c", "another"), ("10.0 KB", "50.0 KB", "+400.0 %")))
 
+    def test_what_does_not_end_is_above_all(self):
+        for result, p99 in ((self.a, (2.0, 4.0, None)), (self.b, (3.0, None, None))):
+            result["runs"] = [copy.deepcopy(result["runs"][1]) | {"seed": seed} for seed in range(3)]
+            for r, value in zip(result["runs"], p99):
+                r["fct"].update(p99=value, unfinished=int(value is None))
+        self.assertEqual(self.rows("bolt, 3 and 3 seeds: median (least to greatest)")["slowdown, all kinds, p99"], ("4.00 x (2.00 x to inf x)", "-", "-"))
+
     def test_slowdown_by_message_size(self):
         for result, p99 in ((self.a, 2.0), (self.b, 3.0)):
             bins = [{"above_bytes": low, "max_bytes": high, "count": 5, "p50": 1.0, "p99": p99} for low, high in ((0, 1000), (1000, 7000))]

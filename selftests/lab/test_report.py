@@ -224,6 +224,13 @@ class Drawn(unittest.TestCase):
         self.assertEqual((round(low, 6), round(high, 6)), (min(b["p99"] for b in bins), round(6 * max(b["p99"] for b in bins), 6)))
         self.assertIn("median and range of 3 seeds", axes.get_title())
         self.check("slowdown")
+        for r, lost in zip(result["runs"], (0, 1, 2)):      # bins from the largest on
+            for b in r["fct"]["bins"][len(bins) - lost:]:
+                b.update(p99=None, unfinished=1)
+        self.draw(plots.slowdowns, result, self.out, self.pyplot)
+        axes, = self.drawn["slowdown"].axes
+        self.assertEqual([len(line.get_xdata()) for line in axes.lines], [len(bins) - 1, *[len(bins)] * 7])
+        self.check("slowdown")
 
     def test_rates_of_several_directories(self):
         named = []
