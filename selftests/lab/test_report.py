@@ -75,6 +75,15 @@ class Exact(unittest.TestCase):
 
 
 class Tables(unittest.TestCase):
+    def test_what_did_not_end_is_said_where_it_is_most(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        result = make_result(out, samples=30)
+        for r in result["runs"]:
+            r["flows"] = [f | {"fct_ns": None, "slowdown": None, "slowdown_ack": None} for f in r["flows"]]
+            r["fct"] = stats.fct(r["flows"])
+        report.write([("test", result, out)], out)
+        self.assertIn("<th>unfinished</th>", (out / "report.html").read_text())
+
     def test_what_is_a_table_itself_has_rows_or_columns(self):
         out = Path(tempfile.mkdtemp(prefix="lab-test-"))
         result = make_result(out, samples=30)

@@ -122,7 +122,7 @@ def bar(runs, timed, unit):
 
 def summary(runs):
     rows = [row for name, result in unique_results(runs) for row in plots.headline(result)]
-    finite, elsewhere = any(r["fct_p50"] is not None for r in rows), plots.elsewhere(rows)
+    finite, elsewhere = any(r["fct_p50"] is not None or r["unfinished"] for r in rows), plots.elsewhere(rows)
     columns = ["run", "max queue", "max queue / link rate", "p50 queue", "p99 queue",
                "utilization", "drops", "ECN marks", "retransmits", "Jain's index"]
     if elsewhere:
