@@ -250,7 +250,7 @@ def control_tables(runs):
     controls = [r.entry["control"] for r in runs]
     columns, of = ["", *(r.label for r in runs)], [None, *range(len(runs))]
     shown = [flat({k: v for k, v in c.items() if k not in ("rejected", "host")}) for c in controls]
-    rows = [[k.replace("_", " "), *(c[k] for c in shown)] for k in shown[0]]
+    rows = [[k.replace("_", " "), *(c.get(k, "-") for c in shown)] for k in dict.fromkeys(k for c in shown for k in c)]
     rows.append(["refused", *(", ".join(f"{k} {v}" for k, v in c["rejected"].items()) or "0" for c in controls)])
     names = sorted({k for c in controls for k, v in c["host"].items() if v})
     text = "<h2>Control messages</h2>" + table(columns, rows, column_runs=of)

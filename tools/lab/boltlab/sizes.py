@@ -79,7 +79,7 @@ def one_size(result):
                 continue
             of_runs = [[f for f in one["flows"] if f["kind"] == kind and f["finite"]] for one in result["runs"] if one is r or "seeds" in r and one["cc"] == r["cc"]]
             lines = found.setdefault(f"  {kind}{seeds}: slowdown to last byte", [["", "messages", "up to", "p50", "p99", "makespan"]])
-            lines.append([r["cc"], count(fct["count"]), units.format_size(max(f["bytes"] for flows in of_runs for f in flows)), number(fct["p50"]), number(fct["p99"]),
+            lines.append([r["cc"], count(fct["count"]), units.format_size(max(stats.size(f) or f["bytes"] for flows in of_runs for f in flows)), number(fct["p50"]), number(fct["p99"]),
                           in_time(stats.spread([makespan(flows) for flows in of_runs]))])
     return [f"{head}\n{units.columns(lines, indent=4)}" for head, lines in found.items()]
 
