@@ -419,6 +419,10 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	if (alg->paper != q->alg.paper)
 		q->qos.band[0].state = (struct sfc_alg_state){ };
 	q->cfg = *cfg;
+	if (!cfg->srcc) {
+		q->stats.srcc_flows = 0;
+		q->stats.srcc_qth = 0;
+	}
 	q->narrow = sfc_config_narrow(cfg, qdisc_dev(sch));
 	q->ecn = cfg->ecn ?: SFC_QUEUE_NEVER;
 	sfc_forget_notified(q);

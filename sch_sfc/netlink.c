@@ -271,10 +271,6 @@ int sfc_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		st.pru_token = q->qos.band[0].state.pru_token;
 	}
 	st.memory_used = q->memory_used;
-	if (!q->cfg.srcc) {
-		st.srcc_flows = 0;
-		st.srcc_qth = 0;
-	}
 	sfc_port_stats(sch, &st);
 	sfc_buffer_stats(q, &st);
 	st.tagged = q->cfg.has_tagkey;

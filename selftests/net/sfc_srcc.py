@@ -130,6 +130,8 @@ def rates():
     r.counters("another port", "d3", srcc_flows=1, srcc_qth=2 * SIZE)
     r.change("d3", "srcc off")
     r.counters("off", "d3", srcc_flows=0, srcc_qth=0)
+    r.change("d3", f"srcc {2 * SIZE}b")
+    r.counters("on again", "d3", srcc_flows=0, srcc_qth=0)
     r.close()
 
 
