@@ -74,6 +74,11 @@ class Compare(unittest.TestCase):
                 r["fct"].update(p99=value, unfinished=int(value is None))
         self.assertEqual(self.rows("bolt, 3 and 3 seeds: median (least to greatest)")["slowdown, all kinds, p99"], ("4.00 x (2.00 x to inf x)", "-", "-"))
 
+    def test_what_is_not_known_is_not_infinite(self):
+        for result in (self.a, self.b):
+            result["runs"] = [copy.deepcopy(result["runs"][1]) | {"seed": seed, "of_whole_run": {}, "jain": jain} for seed, jain in enumerate((0.98, 0.99, None))]
+        self.assertEqual(self.rows("bolt, 3 and 3 seeds: median (least to greatest)")["Jain's index"][0], "0.985 (0.980 to 0.990)")
+
     def test_slowdown_by_message_size(self):
         for result, p99 in ((self.a, 2.0), (self.b, 3.0)):
             bins = [{"above_bytes": low, "max_bytes": high, "count": 5, "p50": 1.0, "p99": p99} for low, high in ((0, 1000), (1000, 7000))]

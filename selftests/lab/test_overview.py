@@ -53,6 +53,13 @@ class Sentence(unittest.TestCase):
         self.result["runs"] = [run | {"seed": n, "links": [run["links"][0] | {"queue_bytes": run["links"][0]["queue_bytes"] | {"p99": n * 1000}}]} for n in (1, 2, 30)]
         self.assertIn("a p99 queue of 2.0 KB", self.said())
 
+    def test_of_seeds_that_did_not_all_end(self):
+        run = self.result["runs"][1]
+        self.result["runs"] = [run | {"seed": n, "fct": run["fct"] | {"p99": p99}, "flows": [f | {"finite": f["finite"] or p99 is None} for f in run["flows"]]}
+                               for n, p99 in enumerate((2.0, 3.0, None))]
+        self.assertIn("and 3.00 x (p99)", self.said())
+        self.assertTrue(self.said().endswith("; not finished: bolt 1."), self.said())
+
 
 class Sketch(unittest.TestCase):
     def sketch(self, text, bottleneck):

@@ -84,6 +84,16 @@ class Tables(unittest.TestCase):
         report.write([("test", result, out)], out)
         self.assertIn("<th>unfinished</th>", (out / "report.html").read_text())
 
+    def test_control_messages_of_an_earlier_lab_beside_todays(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        old = make_result(out, samples=30)
+        new = copy.deepcopy(old)
+        for run in new["runs"]:
+            run["control"]["at_hosts"] = {"src_packets": 5}
+        for named in ((new, old), (old, new)):
+            report.write([(str(n), result, out) for n, result in enumerate(named)], out)
+            self.assertRegex((out / "report.html").read_text(), "<td>at hosts src packets</td>.*>5</td>")
+
     def test_what_is_a_table_itself_has_rows_or_columns(self):
         out = Path(tempfile.mkdtemp(prefix="lab-test-"))
         result = make_result(out, samples=30)
@@ -239,6 +249,8 @@ class Drawn(unittest.TestCase):
         self.draw(plots.slowdowns, result, self.out, self.pyplot)
         axes, = self.drawn["slowdown"].axes
         self.assertEqual([len(line.get_xdata()) for line in axes.lines], [len(bins) - 1, *[len(bins)] * 7])
+        shaded = axes.collections[0].get_paths()[0].get_extents()
+        self.assertEqual((shaded.x0, shaded.x1), tuple(axes.lines[0].get_xdata()[[0, -1]]))     # the last of them has a seed without an end
         self.check("slowdown")
 
     def test_rates_of_several_directories(self):

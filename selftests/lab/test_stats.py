@@ -276,6 +276,10 @@ class Fct(unittest.TestCase):
         self.assertIsNone(runner.spreads(seeds[3:])[0]["fct"]["p50"])
         json.dumps(of_four, allow_nan=False)
 
+    def test_too_few_for_a_p999_are_not_infinite(self):
+        seeds = [{"p999": 11.0, "count": 1005, "unfinished": 0}, *[{"p999": None, "count": 995, "unfinished": 1}] * 2]
+        self.assertEqual(stats.spread(seeds)["p999"], {"median": 11.0, "min": 11.0, "max": 11.0})
+
     def test_sizes_on_an_edge_belong_below_it(self):
         self.assertEqual(stats.fct([flow(1000, 10, slowdown=1.0)])["bins"][0]["max_bytes"], 1000)
 

@@ -221,6 +221,18 @@ class Tables(unittest.TestCase):
         self.assertEqual({(r["port"], r["queue_longest_bytes"], r["queue_longest_port"]) for r in self.rows(tables.CASES)}, {("a-b", str(1000 * n), "a-b") for n in range(1, 5)})
         self.assertNotIn("port", {r["figure"] for r in self.rows(tables.SUMMARY)})
 
+    def test_a_mean_of_what_did_not_end_is_empty(self):
+        for case in self.cases[1:]:
+            path = self.out / "cases" / case["name"] / "result.json"
+            result = json.loads(path.read_text())
+            result["runs"][0]["fct"].update(p99=None if case is self.cases[1] else 2.0, unfinished=int(case is self.cases[1]))
+            path.write_text(json.dumps(result))
+        said = self.write()
+        self.assertEqual([r["slowdown_p99"] for r in self.rows(tables.CASES)][1:], ["", "2", "2"])
+        found = [(r["seeds"], r["mean"], r["ci95"]) for r in self.rows(tables.SUMMARY) if r["figure"] == "slowdown_p99"]
+        self.assertEqual(found, [("2", "", ""), ("2", "2", "0")])
+        self.assertRegex(said, r"(?m)^.* 1gbit .* -( |$)")
+
     def test_every_column_is_of_its_figure(self):
         result = make_result(self.out)
         run = result["runs"][1]
@@ -234,13 +246,13 @@ class Tables(unittest.TestCase):
         found = tables.measures(result)
         n = len(done)
         self.assertEqual((found["finished"], found["unfinished"], found["fct_max_ns"], found["fct_p50_ns"]), (n, 1, 1000 + n, 1000 + n // 2 + n % 2))
-        self.assertEqual([found[f"slowdown_{k}"] for k in ("mean", "p50", "p99")], [None, *(run["fct"][k] for k in ("p50", "p99"))])
+        self.assertEqual([found[f"slowdown_{k}"] for k in ("mean", "p50", "p99")], [math.inf, *(run["fct"][k] for k in ("p50", "p99"))])
         self.assertEqual([found[f"slowdown_ack_{k}"] - found[f"slowdown_{k}"] for k in ("p50", "p95", "p99")], [198] * 3)
         above = [run["fct"]["bins"][i]["p50"] for i in (0, 1)]
         self.assertEqual([found[f"slowdown_p50_above_{b}_bytes"] for b in (0, 1000)], above)
         self.assertNotEqual(*above)
         kinds = run["fct"]["kinds"]
-        self.assertEqual([found[f"slowdown_p99_of_{kind}"] for kind in ("flow", "incast")], [kinds[kind]["p99"] for kind in ("flow", "incast")])
+        self.assertEqual([found[f"slowdown_p99_of_{kind}"] for kind in ("flow", "incast")], [math.inf, kinds["incast"]["p99"]])
         self.assertEqual((found["program_0_ns"], found["program_1_ns"]), (7000, None))
 
     def test_results_of_something_else_are_refused(self):

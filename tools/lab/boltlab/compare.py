@@ -31,7 +31,7 @@ def slowdowns(r):
         of += [(f"{name}, {sizes.bounds(b['above_bytes'], b['max_bytes'])}", (kind, b["above_bytes"], b["max_bytes"] in r["bins_bytes"] and b["max_bytes"]), b)
                for b in fct["bins"] if len(fct["bins"]) > 1] + ([(name, kind, fct)] if kinds else [])
     for name, what, b in [*of, ("slowdown, all kinds" if kinds else "slowdown", None, r["fct"])]:
-        found |= {(what, p): (f"{name}, {shown}", b[p]) for p, shown in stats.PERCENTILES.items() if b.get(p) is not None or p in b and b.get("unfinished")}
+        found |= {(what, p): (f"{name}, {shown}", value) for p, shown in stats.PERCENTILES.items() if p in b and (value := stats.value(b, p)) is not None}
     return found
 
 
@@ -56,10 +56,10 @@ def pairs(a, b):
 
 
 def written(write, values):
-    """(text, (median, least, greatest)), where None is infinite; (text, text) of names."""
+    """(text, (median, least, greatest)) of what is known of it; (text, text) of names."""
     if any(isinstance(v, str) for v in values):
         return (", ".join(dict.fromkeys(v or "-" for v in values)),) * 2
-    of = stats.spread([math.inf if v is None else v for v in values])
+    of = stats.spread(values)
     if not of or of["median"] == math.inf:
         return "-", None
     median, least, most = of["median"], of["min"], of["max"]

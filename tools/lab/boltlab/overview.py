@@ -2,6 +2,7 @@
 """What a report begins with: what came of it in one sentence, and a sketch of the network."""
 
 import html
+import math
 
 from . import plots, report, stats, units
 
@@ -14,18 +15,19 @@ WIDTH, ROW, EDGE = 760, 78, 26
 # ---- the sentence ----
 
 def medians(named):
-    """[(name, {figure: median over the seeds})] by directory and congestion control."""
+    """[(name, {figure: median over the seeds, `unfinished` the most})] by directory and congestion control."""
     found = {}
     for directory, result, _ in named:
         for r, row in zip(result["runs"], plots.headline(result)):
             name = f"{directory}: {row['cc']}" if len(named) > 1 else row["cc"]
             found.setdefault(name, []).append(row | {"count": r["fct"]["count"]})
-    return [(name, {k: middle([row[k] for row in rows]) for k in ("fct_p50", "fct_p99", "p99_kb", "utilization", "drops", "unfinished", "count")})
-            for name, rows in found.items()]
+    return [(name, {k: middle([row[k] for row in rows]) for k in ("fct_p50", "fct_p99", "p99_kb", "utilization", "drops", "count")}
+             | {"unfinished": max(row["unfinished"] for row in rows)}) for name, rows in found.items()]
 
 
 def middle(values):
-    return None if None in values else stats.spread(values)["median"]
+    found = stats.spread([math.inf if v is None else v for v in values])["median"]
+    return None if found == math.inf else found
 
 
 def others(rows, key, write, best):

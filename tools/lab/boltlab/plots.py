@@ -303,10 +303,12 @@ def numbered(axis, write):
 
 def draw_slowdowns(axes, title, lines):
     lines = [(label, [b for b in bins if b[p] and b[p]["median"] < math.inf], p, colour, style) for label, bins, p, colour, style in lines]
+    # a range without an end goes beyond all others
+    top = 2 * max((v for _, bins, p, _, _ in lines for b in bins for v in b[p].values() if v < math.inf), default=1)
     for label, bins, p, colour, style in lines:
         sizes = [b["max_bytes"]["median"] for b in bins]
         axes.plot(sizes, [b[p]["median"] for b in bins], **({"marker": "o", "color": COLOURS[colour], "label": label} | style))
-        axes.fill_between(sizes, [b[p]["min"] for b in bins], [b[p]["max"] for b in bins], color=COLOURS[colour], alpha=0.12, linewidth=0)
+        axes.fill_between(sizes, [b[p]["min"] for b in bins], [min(b[p]["max"], top) for b in bins], color=COLOURS[colour], alpha=0.12, linewidth=0)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_title(title, fontsize=11)

@@ -83,6 +83,13 @@ def summary(values, unfinished=0):
             "p999": rounded(percentile(ordered, 0.999)) if len(ordered) >= FEWEST_P999 else None}
 
 
+def value(of, key):
+    """`key` of what counted() has made; infinite where it is None as messages did not end, None where it is not known."""
+    found = of.get(key)
+    few = key.startswith("p999") and of.get("count", 0) + of.get("unfinished", 0) < FEWEST_P999
+    return math.inf if found is None and of.get("unfinished") and not few else found
+
+
 def counted(flows, key):
     """`count` of those that have it, how many have not, as they did not end, and summary() of all."""
     done = [f[key] for f in flows if f[key] is not None]
@@ -173,7 +180,7 @@ def spread(values):
     if not values:
         return None
     if all(isinstance(v, dict) for v in values):
-        return {k: spread([math.inf if v[k] is None and v.get("unfinished") else v[k] for v in values]) for k in values[0] if all(k in v for v in values)}
+        return {k: spread([value(v, k) for v in values]) for k in values[0] if all(k in v for v in values)}
     if all(isinstance(v, list) for v in values):
         lists = [{item["above_bytes"]: item for item in v} for v in values]
         return [{"above_bytes": low} | {k: v for k, v in spread([one[low] for one in lists]).items() if k != "above_bytes"}

@@ -2,6 +2,7 @@
 """What came of a sweep: a table of its cases as CSV, and of each group of seeds the mean with its confidence."""
 
 import csv
+import math
 
 from . import compare, plots, runner, stats, units
 from .build import RunError, progress
@@ -15,7 +16,7 @@ SHOWN = (*(key for key, *_ in compare.FIGURES if key != "port"), (None, "p50"), 
 
 
 def measures(result):
-    """{column: number} of a result with one run. Units are in the names; what was not measured is None."""
+    """{column: number} of a result with one run. Units are in the names; what was not measured is None, what did not end infinite."""
     r, = result["runs"]
     row, = plots.headline(result)
     port = next((p for p in r["links"] if p["name"] == row["port"]), {})
@@ -24,15 +25,15 @@ def measures(result):
     found |= {"port": row["port"], "queue_longest_bytes": row["longest_kb"] and round(row["longest_kb"] * 1000), "queue_longest_port": row["longest_port"]}
     found |= {"utilization": row["utilization"]} | {k: row[k] for k in ("drops", "marks", "retransmits", "unfinished", "jain")}
     found |= {"finished": fct["count"], "fct_max_ns": None if row["max_fct_us"] is None else round(row["max_fct_us"] * 1000)}
-    found |= {f"fct_{k}_ns": fct.get(f"{k}_ns") for k in SUMMED}
-    found |= {f"slowdown_{k}": fct[k] for k in SUMMED}
-    found |= {f"slowdown_ack_{k}": ack.get(k) for k in SUMMED}
-    found |= {k: fct.get(k) for k in ("makespan_ns", "makespan_over_ideal")}
+    found |= {f"fct_{k}_ns": stats.value(fct, f"{k}_ns") for k in SUMMED}
+    found |= {f"slowdown_{k}": stats.value(fct, k) for k in SUMMED}
+    found |= {f"slowdown_ack_{k}": stats.value(ack, k) for k in SUMMED}
+    found |= {k: stats.value(fct, k) for k in ("makespan_ns", "makespan_over_ideal")}
     found |= {k: r["control"].get(k) for k in ("src_packets", "bts_packets", "pauses", "pause_ns")}
     for b in fct["bins"] if len(fct["bins"]) > 1 else ():
-        found |= {f"slowdown_{k}_above_{b['above_bytes']}_bytes": b[k] for k in stats.PERCENTILES}
+        found |= {f"slowdown_{k}_above_{b['above_bytes']}_bytes": stats.value(b, k) for k in stats.PERCENTILES}
     for kind, of in fct.get("kinds", {}).items():
-        found |= {f"slowdown_{k}_of_{kind}": of[k] for k in stats.PERCENTILES}
+        found |= {f"slowdown_{k}_of_{kind}": stats.value(of, k) for k in stats.PERCENTILES}
     for i, p in enumerate(r.get("programs", ())):
         ended = None not in (p["start_ns"], p["end_ns"])
         found[f"program_{i}_ns"] = p["end_ns"] - p["start_ns"] if ended else None
@@ -50,10 +51,10 @@ def of_case(case, out, is_of, sources):
 
 
 def interval(values):
-    """(number, mean, half of the 95 % confidence interval or None) of what is known, by Student's t."""
+    """(number, mean or None, half of the 95 % confidence interval or None) of what is known, by Student's t."""
     known = [v for v in values if v is not None]
-    if not known:
-        return 0, None, None
+    if not known or math.inf in known:
+        return len(known), None, None
     mean = stats.mean(known)
     if len(known) < 2:
         return 1, mean, None
@@ -76,7 +77,7 @@ def columns(rows):
 
 def number(value):
     """Short, and exact enough for any figure of a result."""
-    return "" if value is None else f"{value:.10g}" if isinstance(value, float) else value
+    return "" if value in (None, math.inf) else f"{value:.10g}" if isinstance(value, float) else value
 
 
 def write_csv(path, heads, lines):
@@ -96,8 +97,8 @@ def summary(cases, keys, measured):
 
 
 def written(write, values):
-    n, mean, half = interval(values)
-    if not n:
+    _, mean, half = interval(values)
+    if mean is None:
         return "-"
 
     def text(v):
