@@ -74,6 +74,17 @@ class Compare(unittest.TestCase):
                 r["fct"].update(p99=value, unfinished=int(value is None))
         self.assertEqual(self.rows("bolt, 3 and 3 seeds: median (least to greatest)")["slowdown, all kinds, p99"], ("4.00 x (2.00 x to inf x)", "-", "-"))
 
+    def test_the_longest_time_is_of_all_messages(self):
+        for r in self.a["runs"] + self.b["runs"]:
+            r["flows"] = [f | {"fct_ns": 5000} for f in r["flows"] if f["fct_ns"] is not None]
+        late = self.b["runs"][0]["flows"][0]
+        late.update(fct_ns=None, end_ns=None, slowdown=None)
+        rows = self.rows("cubic")
+        self.assertEqual((rows["max FCT"], rows["unfinished"]), (("5.0 us", "-", "-"), ("0", "1", "+1")))
+        # an endless flow is no message
+        late.update(finite=False)
+        self.assertEqual(self.rows("cubic")["max FCT"], ("5.0 us", "5.0 us", "none"))
+
     def test_what_is_not_known_is_not_infinite(self):
         for result in (self.a, self.b):
             result["runs"] = [copy.deepcopy(result["runs"][1]) | {"seed": seed, "of_whole_run": {}, "jain": jain} for seed, jain in enumerate((0.98, 0.99, None))]

@@ -245,7 +245,7 @@ class Tables(unittest.TestCase):
         run["programs"] = [{"start_ns": 3000, "end_ns": 10_000}, {"start_ns": 3000, "end_ns": None}]
         found = tables.measures(result)
         n = len(done)
-        self.assertEqual((found["finished"], found["unfinished"], found["fct_max_ns"], found["fct_p50_ns"]), (n, 1, 1000 + n, 1000 + n // 2 + n % 2))
+        self.assertEqual((found["finished"], found["unfinished"], found["fct_max_ns"], found["fct_p50_ns"]), (n, 1, math.inf, 1000 + n // 2 + n % 2))
         self.assertEqual([found[f"slowdown_{k}"] for k in ("mean", "p50", "p99")], [math.inf, *(run["fct"][k] for k in ("p50", "p99"))])
         self.assertEqual([found[f"slowdown_ack_{k}"] - found[f"slowdown_{k}"] for k in ("p50", "p95", "p99")], [198] * 3)
         above = [run["fct"]["bins"][i]["p50"] for i in (0, 1)]
@@ -254,6 +254,10 @@ class Tables(unittest.TestCase):
         kinds = run["fct"]["kinds"]
         self.assertEqual([found[f"slowdown_p99_of_{kind}"] for kind in ("flow", "incast")], [math.inf, kinds["incast"]["p99"]])
         self.assertEqual((found["program_0_ns"], found["program_1_ns"]), (7000, None))
+        run["flows"] = done
+        self.assertEqual((tables.measures(result)["unfinished"], tables.measures(result)["fct_max_ns"]), (0, 1000 + n))
+        run["flows"] = []
+        self.assertIsNone(tables.measures(result)["fct_max_ns"])
 
     def test_results_of_something_else_are_refused(self):
         self.text += b"#"

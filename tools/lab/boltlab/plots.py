@@ -413,7 +413,6 @@ def headline(result):
         port = next((p for p in r["links"] if p["name"] == name), None)
         q = port and port["queue_bytes"]
         longest = max((p for p in r["links"] if p["queue_bytes"]), key=lambda p: (p["queue_bytes"]["max"], p["name"] == name), default=None)
-        done = [f for f in r["flows"] if f["slowdown"] is not None]
         finite, endless = ([f for f in r["flows"] if f["finite"] is whole] for whole in (True, False))
         rows.append({
             "cc": r["cc"],
@@ -432,9 +431,9 @@ def headline(result):
             "idle_backlogged": ((port or {}).get("backlogged") or {}).get("idle"),
             "fct_p50": r["fct"]["p50"],
             "fct_p99": r["fct"]["p99"],
-            "max_fct_us": max((f["fct_ns"] / 1000 for f in done), default=None),
+            "max_fct_us": max((math.inf if f["fct_ns"] is None else f["fct_ns"] / 1000 for f in finite), default=None),
             "last_over_ideal": r["fct"].get("makespan_over_ideal"),
-            "unfinished": len(finite) - len(done),
+            "unfinished": sum(f["fct_ns"] is None for f in finite),
             **results.sums(r),
             "marks": sum(p["marks"] for p in r["links"]),
             "jain": r["jain"],

@@ -26,7 +26,7 @@ def columns(rows):
     ]
     if any(r["jain_endless"] is not None for r in rows):
         shown.append((("Jain's", "index"), lambda r: plots.cell(r["jain_endless"], 3)))
-    if any(r["max_fct_us"] is not None or r["unfinished"] for r in rows):
+    if any(r["max_fct_us"] is not None for r in rows):
         shown.append((("max", "FCT"), lambda r: f"{r['unfinished']} unfinished" if r["unfinished"] else report.us(r["max_fct_us"])))
     if any(r["last_over_ideal"] is not None for r in rows):
         shown.append((("makespan", "/ ideal"), lambda r: report.times(r["last_over_ideal"])))

@@ -24,7 +24,7 @@ def measures(result):
     found = {f"queue_{k}_bytes": queue.get(k) for k in ("max", "mean", "p50", "p99", "busy_p50", "busy_p99")}
     found |= {"port": row["port"], "queue_longest_bytes": row["longest_kb"] and round(row["longest_kb"] * 1000), "queue_longest_port": row["longest_port"]}
     found |= {"utilization": row["utilization"]} | {k: row[k] for k in ("drops", "marks", "retransmits", "unfinished", "jain")}
-    found |= {"finished": fct["count"], "fct_max_ns": None if row["max_fct_us"] is None else round(row["max_fct_us"] * 1000)}
+    found |= {"finished": fct["count"], "fct_max_ns": row["max_fct_us"] if row["max_fct_us"] in (None, math.inf) else round(row["max_fct_us"] * 1000)}
     found |= {f"fct_{k}_ns": stats.value(fct, f"{k}_ns") for k in SUMMED}
     found |= {f"slowdown_{k}": stats.value(fct, k) for k in SUMMED}
     found |= {f"slowdown_ack_{k}": stats.value(ack, k) for k in SUMMED}
