@@ -244,9 +244,19 @@ class Measured(unittest.TestCase):
         (found,) = results.read_qdiscs(raw, s, net).values()
         self.assertEqual((found["kind"], found["drops"], found["ecn_mark"], found["qlen"]), ("pfifo", 1 + 2 + 16 + 32 + 64, 3, 128))
         self.assertEqual(results.read_qdiscs(raw, context.one()[0], net)["a", "b"]["drops"], 64)
-        (raw / "tc-a.json").write_text('[{"kind":"hfsc","options":{default 0x1 }}]')       # as tc 6.1.0 writes it
+        (raw / "tc-a.json").write_text('[{"kind":"hfsc"} x]')
         with self.assertRaisesRegex(RunError, "^tc's JSON of a cannot be read"):
             results.read_qdiscs(raw, s, net)
+
+    def test_options_that_are_no_json(self):
+        raw = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        s, net, _ = context.one()
+        # as tc 6.1.0 writes them: hfsc's own, and those of a qdisc that it does not know
+        port = '{"kind":"x","handle":"1:","dev":"%s","root":true,"options":{%s},"drops":%d}'
+        (raw / "tc-a.json").write_text("[" + ",".join(port % of for of in (
+            ("b", "default 0x1 ", 1), ("s0", "[Unknown qdisc, optlen=32] ", 2), ("s1", '"buffer":3,"nested":{"limit":4}', 5))) + "]")
+        found = {dev: (q["drops"], q["options"]) for (_, dev), q in results.read_qdiscs(raw, s, net).items()}
+        self.assertEqual(found, {"b": (1, {}), "s0": (2, {}), "s1": (5, {"buffer": 3, "nested": {"limit": 4}})})
 
 
 class Fct(unittest.TestCase):

@@ -4,6 +4,7 @@
 import dataclasses
 import functools
 import json
+import re
 from array import array
 from collections import Counter
 from pathlib import Path
@@ -17,6 +18,7 @@ from .traffic import segment, wire_bytes
 SRC_BYTES = {4: 14 + 20 + 8 + 20 + 28, 6: 14 + 40 + 8 + 20 + 48}
 BTS_BYTES = {ip: src + 4 for ip, src in SRC_BYTES.items()}
 LEVELS = ("backlog", "qlen", "buffer_used", "buffer_peak")      # of a qdisc, beside counters
+OPTIONS = re.compile(r'"options":(\{[^{}]*\})')                # of tc's JSON, none of which are nested
 MARK_KEYS = ("marked", "ecn_mark", "ce_mark", "ecn_marked")
 
 
@@ -237,10 +239,19 @@ def read_qdiscs(raw, s, net):
     return {key: q | {k: q.get(k, 0) + v for k, v in gone[key].items()} for key, q in result.items()}
 
 
-def read_json(path, node):
-    """What tc said; not all that it prints as JSON is JSON."""
+def is_json(text):
     try:
-        return json.loads(path.read_text() or "[]")
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_json(path, node):
+    """What tc said; options that are no JSON, as those of hfsc and of a qdisc that tc does not know, are left out."""
+    text = OPTIONS.sub(lambda m: m[0] if is_json(m[1]) else '"options":{}', path.read_text() or "[]")
+    try:
+        return json.loads(text)
     except ValueError as e:
         raise RunError(f"tc's JSON of {node} cannot be read: {e}") from None
 
