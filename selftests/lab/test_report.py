@@ -373,8 +373,24 @@ class Styles(unittest.TestCase):
         self.assertEqual(plots.styles(["dctcp", "bolt"]), [(2, 0), (0, 0)])
         self.assertEqual(plots.styles(["bolt", "dctcp", "bolt"]), [(0, 0), (2, 0), (0, 1)])
 
-    def test_others_share_a_colour(self):
-        self.assertEqual(plots.styles(["vegas", "bolt", "westwood"]), [(6, 0), (0, 0), (6, 1)])
+    def test_others_have_colours_of_their_own(self):
+        self.assertEqual(plots.styles(["vegas", "bolt", "westwood", "vegas"]), [(6, 0), (0, 0), (7, 0), (6, 1)])
+        # then those of the ones that are not there
+        self.assertEqual(plots.styles(["swift", "a", "b", "c", "bolt", "d"]), [(1, 0), (6, 0), (7, 0), (2, 0), (0, 0), (3, 0)])
+        self.assertEqual(len({colour for colour, _ in plots.styles(list("abcdefgh"))}), 8)
+        self.assertEqual([one for one in plots.styles(list("abcdefghi"))[::8]], [(6, 0), (6, 1)])
+
+    def test_slowdowns_of_two_others_are_told_apart(self):
+        out = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        result = make_result(out, samples=30)
+        for r, cc in zip(result["runs"], ("mine", "other")):
+            r["cc"] = cc
+        drawn = []
+        with mock.patch.object(plots, "save", lambda figure, *_: drawn.append(figure)):
+            plots.slowdowns(result, out, plots.pictures())
+        lines = drawn[0].axes[0].lines
+        self.assertEqual([line.get_label() for line in lines], ["mine, p99", "mine, p50", "other, p99", "other, p50"])
+        self.assertEqual(len({(line.get_color(), line.get_linestyle()) for line in lines}), 4)
 
     def test_of_one_congestion_control_by_run(self):
         self.assertEqual(plots.styles(["bolt"] * 8), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0)])

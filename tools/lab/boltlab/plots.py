@@ -2,6 +2,7 @@
 """Plots beside result.json: one picture per view as PNG, SVG and PDF, all congestion controls in one frame."""
 
 import importlib.util
+import itertools
 import math
 import os
 import sys
@@ -16,7 +17,7 @@ WIDTH_IN, HEIGHT_IN = 9, 4.2        # of a frame with a legend of two rows
 AXES_PT = 550                       # the width that words in a frame may count on
 CDF_POINTS = 1000
 DASHES = ("-", "--", ":", "-.")
-# A congestion control has the same colour in every picture and report; what is not named here shares one
+# These have the same colour in every picture and report; others have what is left
 COLOUR_OF = {cc: i for i, cc in enumerate(("bolt", "swift", "dctcp", "cubic", "bbr", "reno"))}
 FORMATS = ("png", "svg", "pdf")
 PICTURES = tuple(f"{view}.{f}" for view in ("queue", "link", "rate", "window", "slowdown", "cdf") for f in FORMATS)    # all that are ever made
@@ -32,7 +33,11 @@ def styles(ccs):
     the same for all, by run."""
     if len(set(ccs)) == 1:
         return [(i % len(COLOURS), i // len(COLOURS) % len(DASHES)) for i in range(len(ccs))]
-    colours = [COLOUR_OF.get(cc, len(COLOUR_OF)) for cc in ccs]
+    taken = {COLOUR_OF[cc] for cc in ccs if cc in COLOUR_OF}
+    free = [c for c in (*range(len(COLOUR_OF), len(COLOURS)), *range(len(COLOUR_OF))) if c not in taken]
+    others = (cc for cc in dict.fromkeys(ccs) if cc not in COLOUR_OF)
+    colour_of = COLOUR_OF | dict(zip(others, itertools.cycle(free)))
+    colours = [colour_of[cc] for cc in ccs]
     return [(c, colours[:i].count(c) % len(DASHES)) for i, c in enumerate(colours)]
 
 
