@@ -18,6 +18,32 @@ def star(*messages, extra=()):
     return context.one(text, extra)
 
 
+class Overload(unittest.TestCase):
+    """What is offered to links between switches."""
+
+    def said(self, topology, load, more=""):
+        s, net, _ = context.one(f'name = "test"\nduration = "100us"\n[topology]\n{topology}\n[workload]\ncdf = "websearch"\nload = {load}\n{more}', seed=4)
+        return ideal.overload(s, net)
+
+    def test_a_core_that_is_narrower_than_its_hosts(self):
+        # 12 of a host's 15 others are behind another leaf, so each leaf is offered 4 * 0.8 * 12 / 15 of a host's link, and has two
+        leaf_spine = 'kind = "leaf-spine"\nleaves = 4'
+        self.assertEqual(self.said(leaf_spine, 0.8), "l0-p0 and l0-p1: offered 128 % of the rate between switches: queues grow as long as messages arrive (load, core_rate)")
+        self.assertIsNone(self.said(leaf_spine, 0.6))
+        self.assertIn("offered 192 %", self.said(leaf_spine + '\ncore_rate = "50gbit"', 0.6))
+
+    def test_one_receiver_and_the_core(self):
+        self.assertIsNone(self.said('kind = "dumbbell"\nsenders = 8', 0.9, 'to = "r0"\n'))
+        self.assertEqual(self.said('kind = "dumbbell"\nsenders = 8', 0.8), "a-b: offered 640 % of the rate between switches: queues grow as long as messages arrive (load, core_rate)")
+        self.assertIn("a-b: offered 120 %", self.said('kind = "dumbbell"\ncore_rate = "75gbit"', 0.9, 'to = "r0"\n'))
+
+    def test_an_incast_beside_it_counts(self):
+        incast = '[incast]\ndegree = 2\nbytes = "10KB"\nload = 0.2\n'
+        self.assertIsNone(self.said('kind = "leaf-spine"', 0.8))
+        self.assertIn("offered 114 %", self.said('kind = "leaf-spine"', 0.8, incast))
+        self.assertIsNone(self.said('kind = "leaf-spine"', 0.8, incast.replace("load = 0.2", 'to = "h0"')))
+
+
 class Ends(unittest.TestCase):
     """When the last byte has been sent, in ns of one link."""
 

@@ -14,7 +14,7 @@ import itertools
 import re
 
 from .topology import FRAME_BYTES, expand_qdisc
-from .traffic import segment, wire_bytes
+from .traffic import link_rate, segment, senders_to, wire_bytes
 
 USUAL_LEVELS = tuple(2048 << 2 * n for n in range(7))       # of sfc, without sizes
 TC_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)b?", re.IGNORECASE)
@@ -48,6 +48,28 @@ def shared_links(net, pairs):
     wide = {name for name, of in ends.items() if any(rates[name] >= sum(rate for _, rate in links) for links in of)}
     return ({pair: [name for name, _ in path if name not in wide] for pair, path in paths.items()},
             {name: rate for path in paths.values() for name, rate in path if name not in wide})
+
+
+def overload(s, net):
+    """A line where links between switches are offered more than their rate, of which the load of hosts' links says nothing; else None."""
+    offered, rates, edges = {}, {}, {}
+    for h in net.hosts:
+        edges.setdefault(net.ports[h][0].peer, []).append(h)
+    for g in (s.workload, s.incast):
+        if g is None or g.trace is not None or g.load is None:
+            continue
+        for senders, receivers in itertools.permutations(edges.values(), 2):
+            # each receiver is offered the load, by any of its senders alike
+            to = len([h for h in receivers if g.to in (None, h)])
+            of = senders_to(s, net, receivers[0])
+            share = len(set(of) & set(senders)) / len(of)
+            for link, rate in path_links(net, senders[0], receivers[0])[1:-1] if to and share else ():
+                rates[link] = rate
+                offered[link] = offered.get(link, 0) + g.load * link_rate(net, g.to) / 8e9 * to * share
+    link = max(offered, key=lambda one: offered[one] / rates[one], default=None)
+    if link is None or offered[link] <= rates[link]:
+        return None
+    return f"{' and '.join(link)}: offered {100 * offered[link] / rates[link]:.0f} % of the rate between switches: queues grow as long as messages arrive (load, core_rate)"
 
 
 class FairShares:

@@ -15,7 +15,7 @@ import tempfile
 import time
 import traceback
 
-from . import ask, backends, build, explain, guest, modules, native, plan, plots, programs, results, schema, stats, topology, traffic
+from . import ask, backends, build, explain, guest, ideal, modules, native, plan, plots, programs, results, schema, stats, topology, traffic
 from .build import progress
 from .guest import RunError
 from .output import Output
@@ -168,6 +168,9 @@ def run_one(backend, built, cc, s, out, kernel, keep_raw, cpus):
     progress(f"{s.name}: {s.directory}: {topology.describe(s, net)}; {len(load.messages)} transfers{running}")
     for k, started, wanted in load.cut:
         progress(f"{s.name}: {s.directory}: {k}: {started} of {wanted} messages start within the duration")
+    overload = ideal.overload(s, net)
+    if overload:
+        progress(f"{s.name}: {s.directory}: {overload}")
     if p.warning:
         progress(f"{s.name}: {s.directory}: {p.warning}")
     try:
