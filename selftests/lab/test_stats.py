@@ -198,6 +198,11 @@ class Measured(unittest.TestCase):
         alone = sum(serial) + min(f["ideal_ns"] - one for f, one in zip(flows, serial))
         self.assertNotAlmostEqual(*(f["ideal_ns"] - one for f, one in zip(flows, serial)), delta=50)
         self.assertEqual(results.makespan(flows, s, net), {"makespan_ns": 30000, "makespan_over_ideal": round(30000 / alone, 6)})
+        # both cross a core of half the rate; one of twice the rate is no limit
+        for core, slower in (("50gbit", 2), ("200gbit", 1)):
+            s, net, flows = self.flows([f"topology.core_rate={core}"])
+            ideal = slower * sum(serial) + min(f["ideal_ns"] - slower * one for f, one in zip(flows, serial))
+            self.assertEqual(results.makespan(flows, s, net)["makespan_over_ideal"], round(30000 / ideal, 6))
         none = {"makespan_ns": None, "makespan_over_ideal": None}
         self.assertEqual([results.makespan([flows[0] | other, flows[1]], s, net) for other in ({"to": "r1"}, {"end_ns": None})], [none] * 2)
 
