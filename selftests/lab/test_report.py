@@ -49,7 +49,7 @@ def make_run(out, cc, factor, samples=SAMPLES):
     return {"cc": cc, "sim_ns": SAMPLE_NS * (samples - 1), "base_rtt_ns": 8000, "wall_s": 1.25, "data_packets": 1000, "trace_hash": "00ff",
             "max_lateness_ns": 0, "softnet_drops": 0, "switch_qdisc": "sfc <&>", "host_qdisc": "pfifo", "bottleneck": "a-b",
             "events": [{"at_ns": 150_000, "do": "set", "flow": None, "command": "tc </script> change"}],
-            "links": [port, idle], "flows": flows, "fct": stats.fct(flows) | {"makespan_ns": None, "makespan_over_ideal": None}, "jain": 0.5, "bins_bytes": [7000],
+            "links": [port, idle], "flows": flows, "fct": stats.fct(flows) | {"makespan_ns": None, "makespan_over_ideal": None}, "jain": 0.5, "bins_bytes": list(stats.BIN_EDGES),
             "captures": [{"link": "a-b", "file": f"{cc}/capture-a-b.pcapng", "packets": 10, "dropped": factor, "lost": 0}],
             "control": {"src_packets": 7 * factor, "src_bytes": 630, "rejected": {"Old": 2}, "host": {"SrcRx": 7, "Zero": 0}}}
 

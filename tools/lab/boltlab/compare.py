@@ -23,13 +23,15 @@ SAME = ("scenario", "backend", "time", "slow", "kernel")
 
 
 def slowdowns(r):
-    """{(what it is of, percentile): (name, value)} of a run, by kind and message size, of each of several kinds, and of all; the last bin ends with the largest message."""
+    """{(what it is of, percentile): (name, value)} of a run, by kind and message size, of each of several kinds, and of all; the last bin has no end, as largest messages differ."""
     found, of = {}, []
     kinds = r["fct"].get("kinds")
     for kind, fct in (kinds or {next((f["kind"] for f in r["flows"] if f["finite"]), ""): r["fct"]}).items():
         name = f"slowdown, {kind}" if kinds else "slowdown"
-        of += [(f"{name}, {sizes.bounds(b['above_bytes'], b['max_bytes'])}", (kind, b["above_bytes"], b["max_bytes"] in r["bins_bytes"] and b["max_bytes"]), b)
-               for b in fct["bins"] if len(fct["bins"]) > 1] + ([(name, kind, fct)] if kinds else [])
+        for b in fct["bins"] if len(fct["bins"]) > 1 else ():
+            low, high = b["above_bytes"], b["max_bytes"] in r["bins_bytes"] and b["max_bytes"]
+            of.append((f"{name}, {sizes.bounds(low, high) if high else f'> {units.format_size(low)}'}", (kind, low, high), b))
+        of += [(name, kind, fct)] if kinds else []
     for name, what, b in [*of, ("slowdown, all kinds" if kinds else "slowdown", None, r["fct"])]:
         found |= {(what, p): (f"{name}, {shown}", value) for p, shown in stats.PERCENTILES.items() if p in b and (value := stats.value(b, p)) is not None}
     return found
