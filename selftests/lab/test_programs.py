@@ -109,7 +109,7 @@ class Ends(unittest.TestCase):
     def test_one_line_each(self):
         for word, changes in (("exit status 1, not 0", {"status": 1}), ("not started", {"start_ns": None}), ("SIGSEGV", {"status": None, "signal": "SIGSEGV"}),
                               ("went into the background", {"left": 2}), ("more than 256 MB", {"status": None, "signal": "SIGXFSZ"}),
-                              ("20 s of wall time", {"status": None, "signal": "SIGILL"}), ("20 s of wall time", {"ended_by": "lab"}), ("memory", {"status": None, "signal": "SIGKILL"})):
+                              ("20 s of processor time", {"status": None, "signal": "SIGILL"}), ("20 s of processor time", {"ended_by": "lab"}), ("memory", {"status": None, "signal": "SIGKILL"})):
             self.assertIn(word, self.why(**changes))
         self.assertIn("had not ended", self.why(1, ended_by="run"))
 
@@ -205,6 +205,20 @@ class Stall(unittest.TestCase):
             watch._look_on()
         self.assertTrue(watch.over.is_set())
         self.assertEqual([stall.lasting(v) for v in (1, 119, 120, 7200, 172800)], ["1 s", "119 s", "2 min", "2 h", "2 days"])
+
+    def test_patience_is_of_processor_time(self):
+        """A loaded machine, on which a program computes for a tenth of the time, is no reason to end it"""
+        s = context.one(TEXT)[0]
+        watch, looks, ended = stall.Watch(s, 0, None, None), [], []
+        tick = os.sysconf("SC_CLK_TCK")
+        watch.patience_s = 20
+        with mock.patch.multiple(stall, LOOK_S=0, kernel_of=lambda *_: 1, symbol=lambda *_: 0, virtual_time=lambda *_: looks.append(0) or 7), \
+                mock.patch.object(stall.time, "monotonic", lambda: 5 * len(looks)), \
+                mock.patch.multiple(watch, _loaded=lambda: None, _tell=lambda *_: None, _reason=lambda *_: (None, None), _snapshot=lambda _: {1: len(looks) * tick // 2, 2: 0 if len(looks) < 3 else len(looks) * tick // 2},
+                                    _end_one=lambda _, before: ended.append((len(looks), before[1])) or watch.over.set()):
+            watch._look_on()
+        # kernel and program: 0.5 s for each look, the program from the third on
+        self.assertEqual(ended, [(21, tick // 2)])
 
     def test_a_command_is_ended_as_well(self):
         """Though its number is no program's of the scenario"""

@@ -201,7 +201,7 @@ def failure(s, p, e):
     if e["start_ns"] is None:
         return "was not started: the run had ended"
     if e["ended_by"] == "lab" or e["signal"] == STUCK.name:
-        return (f"was ended ({STUCK.name}): it computed or polled for {s.patience / 1e9:g} s of wall time without waiting; {remedy(s, p)}, or raise patience")
+        return (f"was ended ({STUCK.name}): it computed or polled for {s.patience / 1e9:g} s of processor time without waiting; {remedy(s, p)}, or raise patience")
     if e["ended_by"] == "run":
         return "had not ended when the run did; a longer duration, or no ends_run" if p.ends_run else None
     if e["left"]:

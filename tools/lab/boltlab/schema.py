@@ -366,7 +366,7 @@ class Scenario:
     duration: int = key(run_duration, doc="measured virtual time, after everything is connected and warm")
     drain: int = key(small_time, 500 * 10**6, "how long after it transfers may still complete (not measured)")
     sample: int = key(sample_time, None, "interval of the time series; absent: 100ns, with programs a hundred-thousandth of the duration if that is longer")
-    patience: int = key(wall_time, 20 * 10**9, "wall time that programs may compute while virtual time stands still")
+    patience: int = key(wall_time, 20 * 10**9, "processor time that programs or the kernel may use while virtual time stands still")
     sample_ports: list = key(links, [], "ports whose queue is measured, such as \"sw-h0\"; absent: every switch port, in a large network those on the way of traffic, so many as 32 MB of samples hold and at least 64")
     epochs: list = key(times, [], "for each, Jain's index of the flows over any stretch so long, where no flow came or went")
     settle: int = key(small_time, 10**6, "epochs begin so long after a flow has come or gone")

@@ -4,6 +4,8 @@
 The guest cannot: its clock stands, so nothing in it would run. From outside, its virtual time is a variable of the kernel's
 process, and the program a process of this machine that the kernel traces: the one that takes the CPU. A signal that
 the kernel takes for a fault of the program ends it inside, and the others go on.
+
+A loaded machine is slow, so what counts is the processor time that the guest has used while its virtual time stood still.
 """
 
 import os
@@ -140,10 +142,7 @@ class Onlooker:
 
 
 class Kernel(Onlooker):
-    """Ends a run without programs whose kernel never does: `why` says so then.
-
-    A loaded machine is slow, so what counts is the processor time that the kernel has used while its virtual time stood still, and virtual time.
-    """
+    """Ends a run without programs whose kernel never does: `why` says so then."""
 
     def __init__(self, s, own, *where):
         super().__init__(*where)
@@ -177,7 +176,7 @@ class Kernel(Onlooker):
 
 
 class Watch(Onlooker):
-    """After `patience` of standstill one program of the scenario `s`, which has their names, is ended."""
+    """After `patience` of processor time in a standstill one program of the scenario `s`, which has their names, is ended."""
 
     def __init__(self, s, *where):
         super().__init__(*where)
@@ -187,8 +186,8 @@ class Watch(Onlooker):
         progress(f"cannot see whether programs keep time from passing: {why}")
 
     def _looks(self, address):
-        seen, since, spent = None, time.monotonic(), {}
-        told, told_at, told_spent, loaded = None, since, {}, False
+        seen, spent = None, {}
+        told, told_at, told_spent, loaded = None, time.monotonic(), {}, False
         while True:
             kernel = kernel_of(self.starter, self.kdir)
             if kernel is None:
@@ -203,12 +202,14 @@ class Watch(Onlooker):
             if self._stands():
                 seen = None         # patience begins when it goes on
             elif seen is None or now - seen >= STILL_NS:
-                seen, since, spent = now, time.monotonic(), self._snapshot(kernel)
-            elif time.monotonic() - since >= self.patience_s:
-                if self._end_one(kernel, spent):
-                    seen = None
-                else:
-                    since, spent = time.monotonic(), self._snapshot(kernel)
+                seen, spent = now, self._snapshot(kernel)
+            else:
+                there = self._snapshot(kernel)
+                if sum(ticks - spent.get(pid, 0) for pid, ticks in there.items()) >= self.patience_s * os.sysconf("SC_CLK_TCK"):
+                    if self._end_one(kernel, spent):
+                        seen = None
+                    else:
+                        spent = there
             yield LOOK_S
 
     def _stands(self):
