@@ -150,7 +150,7 @@ connect_and_look() {
 }
 
 sfc_as_well() {
-	local where="Source Flow Control is off until"
+	local where="Source Flow Control is off by default"
 	sudo_lines "$R" "$where" 'dev eth[19] '
 	sudo_lines "$H1" "$where" 'dev eth0 |net\.bolt'
 	expect_eq "SFC at the host" "$(in_ns "$H1" sysctl -n net.bolt.sfc)" 1
