@@ -135,20 +135,20 @@ static void check_pfc(const struct qdisc_port *p)
 		return;
 	if (has_master(p->dev, lag, name)) {
 		found(D_NOTE, "pfc", NULL,
-		      "%s is a link of a bond or a team, and what comes in by it is the master's: pfc neither asks its neighbour to pause nor hears it",
+		      "%s is a link of a bond or a team, which gets its packets: give pfc to that device, as here it neither sends nor obeys PAUSE frames",
 		      p->dev);
 		return;
 	}
 	if (has_master(p->dev, vrf, name))
 		found(D_NOTE, "pfc", NULL,
-		      "%s is in a VRF: what came in by it has no ingress, so pfc does not ask its neighbour to pause",
+		      "%s is in a VRF, so the ingress of its packets is unknown: pfc does not ask its neighbour to pause",
 		      p->dev);
 	if (is_bridge_port(p->dev))
 		found(D_FIX, "pfc", words("sudo ip link set %s nomaster", p->dev),
-		      "%s is a port of a bridge, which drops PAUSE frames: pfc hears none", p->dev);
+		      "%s is a port of a bridge, which drops PAUSE frames: pfc receives none", p->dev);
 	else if (ethtool(p->dev, &pause))
 		found(D_NOTE, "pfc", NULL,
-		      "%s: the NIC may answer PAUSE frames itself: then pfc hears none, and need not",
+		      "%s: the NIC may answer PAUSE frames itself: then pfc receives none, and needs none",
 		      p->dev);
 }
 
@@ -335,7 +335,7 @@ void doctor_devices(void)
 	found(D_OK, "qdisc", NULL, "%u ports with sfc", ports);
 	if (apart)
 		found(D_NOTE, "qdisc", NULL,
-		      "several sfc on one device, which are one port only below mq and without bands: each that has neither link nor rate assumes the full speed");
+		      "several sfc on one device are one port only below mq and without bands: elsewhere each without link or rate assumes the full speed");
 	/* a bridge needs no routing */
 	if (ports - same - bridged > 1 && !forwards())
 		found(D_NOTE, "sysctl", "sudo sysctl -w net.ipv4.ip_forward=1",

@@ -275,20 +275,21 @@ const struct bc_cmd cmd_exporter = {
 	.what = "ports, connections and counters for Prometheus, over HTTP",
 	.usage = "[--listen [ADDRESS:]PORT] [--counters] [--flows] [--once]",
 	.help =
-"What qdisc and flows show, as OpenMetrics at http://ADDRESS:PORT/metrics, until SIGTERM: the\n"
-"counters of each port, band and sfc_hold; of connections how many there are by congestion\n"
-"control, how many of them are paused or without the option, and the sums of their windows.  What\n"
-"cannot be read is 0 in subrtt_up.\n"
+"Serves what qdisc and flows show, as OpenMetrics at http://ADDRESS:PORT/metrics, until SIGTERM:\n"
+"the counters of each port, band and sfc_hold; for each congestion control the number of\n"
+"connections, of paused ones and of those without the option, and the sum of their windows.\n"
+"subrtt_up is 0 for each part that cannot be read.\n"
 "\n"
-"  -l, --listen [ADDRESS:]PORT   in the namespace that it shows (" DEFAULT_LISTEN ")\n"
-"      --counters                those of stats, too, which need CAP_NET_ADMIN: who may ask sees\n"
-"                                which control messages are believed, so let nobody else\n"
-"      --flows                   each connection, too: as many series as there are\n"
-"      --once                    to stdout, and end, in Prometheus's text format, which is what the\n"
-"                                textfile collector of node_exporter reads\n"
+"  -l, --listen [ADDRESS:]PORT   listen in the namespace that is shown (" DEFAULT_LISTEN ")\n"
+"      --counters                also serve the counters of stats, which needs CAP_NET_ADMIN.\n"
+"                                They show which control messages are believed, so admit trusted\n"
+"                                clients only\n"
+"      --flows                   also serve each connection, as a series of its own\n"
+"      --once                    print once to stdout in Prometheus's text format, for the textfile\n"
+"                                collector of node_exporter\n"
 "\n"
 "Examples:\n"
-"  subrtt exporter                             for a Prometheus on this machine\n"
-"  subrtt exporter -l 0.0.0.0:9823             for any: let a packet filter choose who may ask\n"
+"  subrtt exporter                             for Prometheus on this machine\n"
+"  subrtt exporter -l 0.0.0.0:9823             for any machine that the packet filters admit\n"
 "  sudo subrtt exporter --counters --once | grep subrtt_host\n",
 };

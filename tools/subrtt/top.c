@@ -499,19 +499,20 @@ const struct bc_cmd cmd_top = {
 	.what = "connections and ports by what they carry, live",
 	.usage = "[--delay SECONDS] [--count N] [--batch]",
 	.help =
-"Ports with sfc, and connections as subrtt flows has them, those that carry most first; each\n"
-"second, until q or ^C.  Of a port: what it sent, the share of its link, bytes that wait now and at\n"
-"most since the last change, and in the interval drops, SRC, BTS and ECN marks.  Of a connection:\n"
-"what was acknowledged, window in packets, round trip, retransmissions in the interval.\n"
+"Shows ports with sfc, and the connections that subrtt flows shows, every second until q or ^C;\n"
+"those with the highest rate come first.  Of a port: bytes sent, utilization of its link, queue now\n"
+"and its peak since the last change, and drops, SRC, BTS and ECN marks in the interval.  Of a\n"
+"connection: bytes acknowledged, window in packets, RTT, and retransmissions in the interval.\n"
 "\n"
-"  -d, --delay SECONDS   between two looks (1)\n"
-"  -c, --count N         end after so many\n"
-"  -b, --batch           one below the other, all lines; so it is where stdout is no terminal\n"
+"  -d, --delay SECONDS   interval (1)\n"
+"  -c, --count N         end after N intervals\n"
+"  -b, --batch           print all lines of each interval below the previous ones; the default if\n"
+"                        stdout is not a terminal\n"
 "\n"
-"With JSON a line for each look.\n"
+"JSON is one line for each interval.\n"
 "\n"
 "Examples:\n"
 "  subrtt top                              on a host or router\n"
-"  subrtt -n r1 top -d 0.2                 of a namespace, five times a second\n"
+"  subrtt -n r1 top -d 0.2                 in a namespace, five times a second\n"
 "  subrtt -j top -c 10 | jq '[.flows[].rate_bps] | add'\n",
 };

@@ -80,20 +80,20 @@ static void explain(void)
 		"default   band of packets that neither a filter, levels nor dscp assigns (1)\n"
 		"dscp      bands by DSCP, such as 46:1,8-15:2; replaces the previous map (none)\n"
 		"srcprob   per cent of each band's SRC that are sent (100 each)\n"
-		"levels    a band for each: by what the message has sent before, powers of two (none;\n"
-		"          without sizes: 2kb 8kb 32kb 128kb 512kb 2mb 8mb)\n"
+		"levels    bands by how much of its message was sent before a packet, powers of two\n"
+		"          (none; without sizes: 2kb 8kb 32kb 128kb 512kb 2mb 8mb)\n"
 		"buffer    buffer that the ports of the namespace share (off)\n"
-		"alpha     times the free part of that buffer that this port may hold (1)\n"
+		"alpha     this port may hold alpha times the free part of that buffer (1)\n"
 		"pfc       PFC for these priorities, such as 0x08 for 3: the first three bits of the DSCP (off)\n"
 		"xoff      pause the neighbour when more bytes of one priority from it wait\n"
 		"xon       let it resume below (auto: half of xoff)\n"
 		"watchdog  ignore pauses after they stopped a band this long (200ms)\n"
 		"ignore    how long they are ignored (200ms)\n"
 		"sfc-p     convert BTS for the host at this port to PAUSE frames to its NIC (off)\n"
-		"srcc      SRCC: name senders a rate before they cause pauses: above a queue of so many\n"
-		"          bytes, or by equation 6, or by how fast the queue grows (off)\n"
-		"srcc_delay delay of a link, for the latter two (auto: rtt / 8)\n"
-		"srcc_window how long a flow and an ingress count after a packet (auto: 3 rtt)\n"
+		"srcc      SRCC: limit the rate of senders before PFC pauses them, above this queue: BYTES,\n"
+		"          by equation 6 (equation), or by the growth of the queue (measured) (off)\n"
+		"srcc_delay delay of a link, for equation and measured (auto: rtt / 8)\n"
+		"srcc_window time for which a flow and an ingress count as in use after a packet (auto: 3 rtt)\n"
 		"switch_id number that identifies this port in control messages (0)\n"
 		"msgrate   most control messages per second (100000000)\n"
 		"port      UDP port of control messages (12311)\n"
@@ -101,8 +101,8 @@ static void explain(void)
 		"addr      source of control messages, once per family (auto: the data's destination)\n"
 		"tagkey    32 hex digits: control messages carry a SipHash tag under this key\n"
 		"switchkey 32 hex digits that only switches share: cache needs it and believes only\n"
-		"          messages tagged under it; an edge port without it makes nothing cacheable.\n"
-		"          Of two keys, the first tags, and either is believed\n");
+		"          messages tagged under it; BTS of an edge port without it are not cacheable.\n"
+		"          Of two keys, the first is used to tag, and tags under either are valid\n");
 }
 
 /* They are printed with the bands, and only if there are several. */
