@@ -245,7 +245,7 @@ bool sfc_pfc_reconfigure(struct sfc_pfc *pfc)
 	struct sfc_sched *q;
 
 	list_for_each_entry(q, &sfc_list, list) {
-		if (q->pfc_joined != pfc)
+		if (q->pfc != pfc)
 			continue;
 		cfg = q->cfg.pfc;
 		cfg.xon = cfg.xon ?: DIV_ROUND_UP(cfg.xoff, 2);
@@ -258,16 +258,14 @@ bool sfc_pfc_reconfigure(struct sfc_pfc *pfc)
 
 /*
  * Behind sfc_buffer_set(), with the tree unlocked: PAUSE frames to the port's neighbour begin, or
- * end.  RTNL.
+ * end.  @old: q->pfc before.  RTNL.
  */
-void sfc_pfc_start_or_stop(struct Qdisc *sch)
+void sfc_pfc_start_or_stop(struct Qdisc *sch, struct sfc_pfc *old)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_pfc *old = q->pfc_joined;
 
 	if (q->pfc && !q->pfc->dev)
 		sfc_pfc_begin(q->pfc, qdisc_dev(sch));
-	q->pfc_joined = q->pfc;
 	if (old && old != q->pfc) {
 		if (!sfc_pfc_reconfigure(old)) {
 			xa_erase(&sfc_switch_of_port(sch)->buffer.devices, old->ifindex);

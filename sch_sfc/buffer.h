@@ -45,7 +45,7 @@ struct sfc_pfc {
 /* buffer.c */
 int sfc_pfc_slot_alloc(struct sfc_buffer *buf, const struct net_device *dev);
 void sfc_buffer_set(struct Qdisc *sch, const struct sfc_config *cfg);
-void sfc_pfc_start_or_stop(struct Qdisc *sch);
+void sfc_pfc_start_or_stop(struct Qdisc *sch, struct sfc_pfc *old);
 bool sfc_pfc_reconfigure(struct sfc_pfc *pfc);
 void sfc_buffer_free(struct sfc_buffer *buf);
 void sfc_buffer_add(struct Qdisc *sch, struct sk_buff *skb);

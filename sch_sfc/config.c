@@ -398,6 +398,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 {
 	struct sfc_switch *sw = sfc_switch_of_port(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_pfc *old = q->pfc;
 	u64 now = ktime_get_ns();
 	int i;
 
@@ -432,7 +433,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	for (i = 0; i < TC_SFC_BANDS_MAX; i++)
 		q->qos.band[i].peak = q->qos.band[i].bytes;
 	sch_tree_unlock(sch);
-	sfc_pfc_start_or_stop(sch);
+	sfc_pfc_start_or_stop(sch, old);
 	sfc_port_update(sch, port);
 	sfc_switch_update_edge(sch);
 }
@@ -445,6 +446,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 void sfc_config_leave(struct Qdisc *sch)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_pfc *old = q->pfc;
 
 	q->cfg.flags &= ~TC_SFC_F_EDGE;
 	sfc_switch_update_edge(sch);
@@ -452,5 +454,5 @@ void sfc_config_leave(struct Qdisc *sch)
 	q->cache = NULL;
 	q->until_ns = &sfc_never;
 	sfc_buffer_set(sch, NULL);
-	sfc_pfc_start_or_stop(sch);
+	sfc_pfc_start_or_stop(sch, old);
 }

@@ -139,7 +139,7 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 	case NETDEV_PRE_TYPE_CHANGE:
 		/* the group of PAUSE frames has an Ethernet address */
 		list_for_each_entry(q, &sfc_list, list)
-			if (q->pfc_joined && qdisc_dev(q->sch) == dev)
+			if (q->pfc && qdisc_dev(q->sch) == dev)
 				return notifier_from_errno(-EBUSY);
 		return NOTIFY_DONE;
 	case NETDEV_CHANGEUPPER:

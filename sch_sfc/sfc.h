@@ -119,7 +119,6 @@ struct sfc_sched {
 	/* the switch's packet buffer */
 	struct sfc_buffer	*sw_buffer;	/* of the namespace, or NULL: "buffer", "pfc" */
 	struct sfc_pfc		*pfc;		/* of the device, or NULL */
-	struct sfc_pfc		*pfc_joined;	/* that device; RTNL */
 	struct sfc_pfc_watch	pfc_watch[SFC_BANDS];
 	struct sfc_srcc		*srcc;		/* NULL until it is configured */
 	struct sfc_srcc_cfg	srcc_cfg;
