@@ -170,7 +170,6 @@ static void __exit bolt_module_exit(void)
 	bolt_ctl_unregister(BOLT_CTL_TCP_BOLT);
 	unregister_pernet_subsys(&bolt_net_ops);
 	destroy_workqueue(bolt_wq);
-	rcu_barrier();
 	bolt_fallback_module_exit();
 	bolt_flow_module_exit();
 }
