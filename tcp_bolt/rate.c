@@ -99,7 +99,7 @@ static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void 
 
 	if (event == NETDEV_UNREGISTER)
 		xa_erase(&bn->rates, dev->ifindex);
-	/* not for a dying namespace, whose bolt_net_exit() may have run */
+	/* from a dying namespace nobody sends: its end need not wait for RTNL once more */
 	if (bolt_rate_invented(dev, NULL) || !check_net(bn->net))
 		return NOTIFY_DONE;
 	switch (event) {
