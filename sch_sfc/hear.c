@@ -5,7 +5,6 @@
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 #include <linux/udp.h>
 
@@ -133,6 +132,7 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *
 		      unsigned int len)
 {
 	struct sfc_hold_bts b = { .p = p, .len = len };
+	struct sfc_switch *sw = sfc_switch_of(net);
 	struct sfc_hold *h;
 	bool ours = false;
 
@@ -148,7 +148,12 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *
 	b.own = !bolt_ctl_is_local(skb) && sfc_hold_own(skb, &b.m) &&
 		sfc_flow_may_be_answered(&b.flow);
 	b.ttl = bolt_ctl_ttl(skb);
-	list_for_each_entry_rcu(h, &sfc_switch_of(net)->holds, list) {
+	/*
+	 * Not RCU: there would be a grace period, under RTNL, for each queue of a device that
+	 * goes.  A message takes the lock of each of them anyway.
+	 */
+	spin_lock(&sw->holds_lock);
+	list_for_each_entry(h, &sw->holds, list) {
 		if (!sfc_hold_same_vrf(qdisc_dev(h->watchdog.qdisc), skb->dev))
 			continue;
 		spin_lock(&h->lock);
@@ -158,6 +163,7 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *
 		}
 		spin_unlock(&h->lock);
 	}
+	spin_unlock(&sw->holds_lock);
 	memzero_explicit(&b.keys, sizeof(b.keys));
 	return ours;
 }

@@ -21,10 +21,10 @@
  *
  * Accounting: qlen, backlog and the limit cover the child and the packets held.
  *
- * Locking: the qdisc's lock guards the queues, @lock inside it the flows.  A BTS takes @lock alone.
+ * Locking: the qdisc's lock guards the queues, @lock inside it the flows.  A BTS takes @lock inside
+ * the lock of the namespace's list.
  */
 #include <linux/random.h>
-#include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 
 #include <bolt_ctl.h>
@@ -346,27 +346,28 @@ static int sfc_hold_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 		return PTR_ERR(child);
 	h->child = child;
 	qdisc_hash_add(child, true);
-	sw = sfc_switch_of(dev_net(qdisc_dev(sch)));
+	sw = sfc_switch_of_port(sch);
 	if (list_empty(&sw->holds))
 		get_random_bytes(&sw->hold_key, sizeof(sw->hold_key));
-	list_add_tail_rcu(&h->list, &sw->holds);
+	spin_lock_bh(&sw->holds_lock);
+	list_add_tail(&h->list, &sw->holds);
+	spin_unlock_bh(&sw->holds_lock);
 	return 0;
 }
 
 /* Close the control port, and remove the qdisc from the namespace's list. */
 static void sfc_hold_close(struct Qdisc *sch)
 {
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
 	struct sfc_hold *h = qdisc_priv(sch);
 
 	if (h->listening)
 		bolt_ctl_close(dev_net(qdisc_dev(sch)), h->listening);
 	h->listening = 0;
-	if (list_empty(&h->list))
-		return;
-	list_del_rcu(&h->list);
-	/* a BTS may still be looking at it, and would set the timer */
-	synchronize_net();
-	INIT_LIST_HEAD(&h->list);
+	/* no BTS looks at it any more, which would set the timer */
+	spin_lock_bh(&sw->holds_lock);
+	list_del_init(&h->list);
+	spin_unlock_bh(&sw->holds_lock);
 }
 
 /*

@@ -184,6 +184,7 @@ static int __net_init sfc_switch_init(struct net *net)
 	xa_init(&sw->buffer.devices);
 	sw->buffer.grain = 1;
 	INIT_LIST_HEAD(&sw->holds);
+	spin_lock_init(&sw->holds_lock);
 	sw->clock = get_random_u32();
 	return 0;
 }

@@ -191,7 +191,8 @@ struct sfc_switch {
 	u64			until_ns;	/* no pause in @cache lasts longer */
 	struct sfc_cache	*cache;	/* NULL until a port wants it or the estimator */
 	struct xarray		edges;	/* devices with an sfc marked "edge", by ifindex */
-	struct list_head	holds;	/* every sfc_hold; RTNL, read under RCU */
+	struct list_head	holds;	/* every sfc_hold; written under RTNL as well */
+	spinlock_t		holds_lock;
 	siphash_key_t		hold_key;	/* of the hashes of their flows */
 	struct sfc_buffer	buffer;
 	/* clock of messages to other switches: random name, new whenever the switch starts, */

@@ -4,7 +4,7 @@
  * (cache.c), the packet buffer and PFC (buffer.c), the set of edge ports, and the list of sfc_hold
  * (hear.c).  Cache and PFC's slots are allocated when a port is configured, under RTNL, and freed
  * when the namespace is deleted, after its ports, so packets use them without a lock or a
- * reference; edges and holds they read under RCU.
+ * reference; edges they read under RCU.
  */
 #include <linux/if_vlan.h>
 #include <linux/netdevice.h>
