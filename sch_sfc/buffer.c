@@ -212,7 +212,6 @@ void sfc_buffer_set(struct Qdisc *sch, const struct sfc_config *cfg)
 	struct sfc_buffer *buf = &sfc_switch_of_port(sch)->buffer;
 	struct sfc_sched *q = qdisc_priv(sch);
 	u32 buffer = cfg ? cfg->buffer : 0;
-	bool shares = buffer || q->cfg.buffer;
 	bool pfc = cfg && cfg->pfc.prios;
 	bool anew = !q->sw_buffer != !(buffer || pfc);
 
@@ -223,7 +222,8 @@ void sfc_buffer_set(struct Qdisc *sch, const struct sfc_config *cfg)
 		sfc_buffer_change(q, -q->buffer.bytes);
 	q->cfg.buffer = buffer;
 	q->sw_buffer = buffer || pfc ? buf : NULL;
-	if (shares)
+	/* not for each port that goes: the grain stays smaller than need be */
+	if (buffer)
 		sfc_buffer_set_grain(buf);
 	q->pfc = pfc ? xa_load(&buf->devices, qdisc_dev(sch)->ifindex) : NULL;
 	if (!pfc)

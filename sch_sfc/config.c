@@ -355,7 +355,7 @@ static bool sfc_config_wants_cache(const struct sfc_config *cfg)
 
 /*
  * What a port and its switch must have before the port is configured.  RTNL, may sleep.  Then
- * sfc_config_commit() follows, or if the port is refused all the same, sfc_switch_update_edge().
+ * sfc_config_commit() follows, or if the port is refused all the same, sfc_switch_set_edge().
  */
 int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 {
@@ -384,8 +384,9 @@ int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 		if (err)
 			return err;
 	}
-	if (cfg->flags & TC_SFC_F_EDGE)
-		return xa_err(xa_store(&sw->edges, qdisc_dev(sch)->ifindex, sw, GFP_KERNEL));
+	if (cfg->flags & TC_SFC_F_EDGE && !xa_load(&sw->edges, qdisc_dev(sch)->ifindex))
+		return xa_err(xa_store(&sw->edges, qdisc_dev(sch)->ifindex, xa_mk_value(0),
+				       GFP_KERNEL));
 	return 0;
 }
 
@@ -435,7 +436,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sch_tree_unlock(sch);
 	sfc_pfc_start_or_stop(sch, old);
 	sfc_port_update(sch, port);
-	sfc_switch_update_edge(sch);
+	sfc_switch_set_edge(sch, cfg->flags & TC_SFC_F_EDGE);
 }
 
 /*
@@ -448,8 +449,7 @@ void sfc_config_leave(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_pfc *old = q->pfc;
 
-	q->cfg.flags &= ~TC_SFC_F_EDGE;
-	sfc_switch_update_edge(sch);
+	sfc_switch_set_edge(sch, false);
 	q->cfg.srcc = 0;
 	q->cache = NULL;
 	q->until_ns = &sfc_never;

@@ -164,7 +164,7 @@ struct sfc_port *sfc_port_prepare(struct Qdisc *sch, const struct sfc_config *cf
 		if (q->queue.joined && qdisc_dev(q->sch) == qdisc_dev(sch))
 			return q->queue.joined;
 
-	port = kzalloc(sizeof(*port), GFP_KERNEL);
+	port = kvzalloc(struct_size(port, members, qdisc_dev(sch)->num_tx_queues), GFP_KERNEL);
 	if (!port)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&port->lock);
@@ -193,18 +193,6 @@ void sfc_port_tune(struct Qdisc *sch)
 	q->queue.share.batch = sfc_share_batch(&q->alg, q->queue.port->queues);
 }
 
-/* No other member has its transmit queue.  A classful root, or a replacement, has several there. */
-static bool sfc_port_alone(const struct sfc_sched *member)
-{
-	const struct sfc_sched *q;
-
-	list_for_each_entry(q, &sfc_list, list)
-		if (q != member && q->queue.joined == member->queue.joined &&
-		    q->sch->dev_queue == member->sch->dev_queue)
-			return false;
-	return true;
-}
-
 /* The number of queues has changed: update each member, which may be others, under its own lock. */
 static void sfc_port_retune(struct sfc_port *port)
 {
@@ -228,30 +216,49 @@ static void sfc_port_retune(struct sfc_port *port)
 	}
 }
 
+static u32 *sfc_port_members(const struct Qdisc *sch, struct sfc_port *port)
+{
+	return &port->members[sch->dev_queue - qdisc_dev(sch)->_tx];
+}
+
+/*
+ * A device that goes takes the sfc of all its queues along, under one RTNL: so this examines no
+ * others, unless one is left.  Grain and batch of several are smaller than need be, for now.
+ */
+static void sfc_port_leave(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+	struct sfc_port *port = q->queue.joined;
+
+	q->queue.joined = NULL;
+	if (q->queue.port) {
+		sch_tree_lock(sch);
+		sfc_port_exit(sch);
+		sch_tree_unlock(sch);
+	}
+	if (--*sfc_port_members(sch, port))
+		return;
+	port->queues--;
+	if (port->queues == 1)
+		sfc_port_retune(port);
+	else if (!port->queues)
+		kvfree(port);
+}
+
 /* Move @sch to @port, the result of sfc_port_prepare(), or to none if NULL. */
 void sfc_port_update(struct Qdisc *sch, struct sfc_port *port)
 {
 	struct sfc_sched *q = qdisc_priv(sch);
-	struct sfc_port *old = q->queue.joined;
 
-	if (old == port)
+	if (q->queue.joined == port)
 		return;
-	if (old)
-		old->queues -= sfc_port_alone(q);
+	if (q->queue.joined)
+		sfc_port_leave(sch);
+	if (!port)
+		return;
 	q->queue.joined = port;
-	if (port)
-		port->queues += sfc_port_alone(q);
-	if (old) {
-		sch_tree_lock(sch);
-		if (q->queue.port)
-			sfc_port_exit(sch);
-		sch_tree_unlock(sch);
-		sfc_port_retune(old);
-		if (!old->queues)
-			kfree(old);
-	}
-	if (port)
-		sfc_port_retune(port);
+	port->queues += !(*sfc_port_members(sch, port))++;
+	sfc_port_retune(port);
 }
 
 /* The queue is empty: publish that.  Also for a qdisc without a shared port. */

@@ -20,6 +20,9 @@ struct sfc_port {
 	/* once per batch */
 	spinlock_t		lock ____cacheline_aligned_in_smp;
 	struct sfc_sm		sm;		/* supply; under @lock */
+
+	/* sfc of each transmit queue, several below a classful root or in a replacement; RTNL */
+	u32			members[];
 };
 
 /* Every sfc of all namespaces; RTNL */

@@ -132,6 +132,7 @@ struct sfc_sched {
 	struct list_head	list;		/* on sfc_list; RTNL */
 	bool			stale;		/* sfc_refresh() has to read the device; RTNL */
 	bool			narrow;		/* what sfc_config_narrow() said last; RTNL */
+	bool			edge;		/* sfc_switch_set_edge(); RTNL */
 	struct Qdisc		*sch;
 
 	struct tcf_proto __rcu	*filters;
@@ -190,7 +191,7 @@ struct sfc_buffer {
 struct sfc_switch {
 	u64			until_ns;	/* no pause in @cache lasts longer */
 	struct sfc_cache	*cache;	/* NULL until a port wants it or the estimator */
-	struct xarray		edges;	/* devices with an sfc marked "edge", by ifindex */
+	struct xarray		edges;	/* how many sfc of a device are marked "edge", by ifindex */
 	struct list_head	holds;	/* every sfc_hold; written under RTNL as well */
 	spinlock_t		holds_lock;
 	siphash_key_t		hold_key;	/* of the hashes of their flows */
@@ -205,7 +206,7 @@ extern unsigned int sfc_net_id;
 
 struct sfc_switch *sfc_switch_of(const struct net *net);
 void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
-void sfc_switch_update_edge(struct Qdisc *sch);
+void sfc_switch_set_edge(struct Qdisc *sch, bool edge);
 void sfc_switch_update_foreign(struct Qdisc *sch);
 
 /* Of a port */

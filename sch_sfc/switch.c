@@ -60,13 +60,18 @@ void sfc_switch_update_foreign(struct Qdisc *sch)
 	rcu_read_unlock();
 }
 
-/* Unless some sfc on it is marked "edge", the port's device is none any more.  RTNL */
-void sfc_switch_update_edge(struct Qdisc *sch)
+/* The port is marked "edge" from now on, or is not.  RTNL */
+void sfc_switch_set_edge(struct Qdisc *sch, bool edge)
 {
-	const struct sfc_sched *q;
+	struct xarray *edges = &sfc_switch_of_port(sch)->edges;
+	int ifindex = qdisc_dev(sch)->ifindex;
+	struct sfc_sched *q = qdisc_priv(sch);
+	unsigned long n = xa_to_value(xa_load(edges, ifindex)) + edge - q->edge;
 
-	list_for_each_entry(q, &sfc_list, list)
-		if (q->cfg.flags & TC_SFC_F_EDGE && qdisc_dev(q->sch) == qdisc_dev(sch))
-			return;
-	xa_erase(&sfc_switch_of_port(sch)->edges, qdisc_dev(sch)->ifindex);
+	q->edge = edge;
+	/* sfc_config_prepare() has made room */
+	if (n)
+		xa_store(edges, ifindex, xa_mk_value(n), GFP_KERNEL);
+	else
+		xa_erase(edges, ifindex);
 }
