@@ -18,16 +18,7 @@ static void explain(void)
 	fprintf(stderr,
 		"Usage: ... sfc_hold [ limit BYTES ] [ maxpause TIME ] [ share PERCENT ]\n"
 		"                    [ minttl N ] [ port UDPPORT ] { tagkey HEX[,HEX] | notagkey }\n"
-		"\n"
-		"limit     drop packets that arrive while more is held and queued (16Mb)\n"
-		"maxpause  longest pause to obey (10ms)\n"
-		"share     largest share of 200 ms for which a flow is held, per cent; 100: no\n"
-		"          watchdog (95)\n"
-		"minttl    smallest TTL or hop limit of a BTS that is believed (0)\n"
-		"port      UDP port of control messages (12311)\n"
-		"tagkey    32 hex digits: believe BTS with a SipHash tag under this key, or under\n"
-		"          either of two\n"
-		"notagkey  believe any BTS that names a flow.  Without either, none is believed\n");
+		"See tc-sfc_hold(8).\n");
 }
 
 static const struct option options[] = {
