@@ -90,6 +90,8 @@ class Shell(unittest.TestCase):
         done = shell("test_a() { expect_eq n 1 1; }\ntest_b() { expect_eq n 1 1; }\nrun_tests a")
         self.assertIn("b is in no list", done.stdout)
         self.assertEqual(done.returncode, 1)
+        done = shell("test_a() { expect_eq n 1 2; }\ntest_b() { expect_eq n 1 1; }\nBOLT_CHECK_ROWS=b\nrun_tests a also b")
+        self.assertEqual((done.stdout, done.returncode), ("KTAP version 1\n1..1\nok 1 b\n", 0))
 
     def test_died(self):
         """A test that ends the script has said why; its result is missing."""
@@ -165,10 +167,10 @@ class Python(unittest.TestCase):
         cls.ctl = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(cls.ctl)
 
-    def outcome(self, test):
+    def outcome(self, *tests):
         out = io.StringIO()
-        with contextlib.redirect_stdout(out), mock.patch.object(sys, "argv", ["x"]):
-            status = self.ctl.main([test])
+        with contextlib.redirect_stdout(out):
+            status = self.ctl.main(tests)
         return status, out.getvalue()
 
     def refused(self, test, why):
@@ -183,6 +185,12 @@ class Python(unittest.TestCase):
         self.refused(lambda: self.ctl.expect("n", 1, 2), "n: 1, not 2")
         self.refused(lambda: self.ctl.expect_that("n", 1 > 2, "1"), "n: 1")
         self.refused(lambda: None, "nothing is asserted")
+
+    def test_rows(self):
+        def right():
+            self.ctl.expect("n", 1, 1)
+        with mock.patch.dict(os.environ, BOLT_CHECK_ROWS="right"):
+            self.assertEqual(self.outcome(lambda: self.ctl.expect("n", 1, 2), right), (0, "KTAP version 1\n1..1\nok 1 right\n"))
 
     def test_child(self):
         """What a forked process expects is not lost."""

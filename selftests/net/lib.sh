@@ -161,12 +161,13 @@ trap finish EXIT
 trap 'exit 1' INT TERM
 
 # run_tests NAME... [also NAME...]: every test_NAME that there is; behind "also", more rows of what is
-# held by those before it: the gate, which sets BOLT_CHECK_ONCE, leaves them to check-long
+# held by those before it: the gate, which sets BOLT_CHECK_ONCE, leaves them to check-long.  Of BOLT_CHECK_ROWS
+# those alone
 run_tests() {
 	local n=0 bad=0 t all=" $* "
 	local -a tests
 	[ -z "${BOLT_CHECK_ONCE:-}" ] || all=${all%% also *}
-	read -ra tests <<<"${all/ also / }"
+	read -ra tests <<<"${BOLT_CHECK_ROWS:-${all/ also / }}"
 	echo "KTAP version 1"
 	echo "1..${#tests[@]}"
 	for t in "${tests[@]}"; do
