@@ -26,7 +26,7 @@ from lib_pause import PROGRAMS, Owner, Packet
 from sfc_pfc import Router
 
 GAP, BURST = 1000, 8
-BYTES = 1000000 if os.environ.get("BOLT_CHECK_ONCE") else 8000000
+BYTES = 8000000
 PR_SET_TIMERSLACK = 29
 CCS = {5001: "bolt", 5002: "cubic"}
 SEND, RECV = "192.0.2.1", "198.51.100.1"
