@@ -145,7 +145,8 @@ static void check_pfc(const struct qdisc_port *p)
 		      p->dev);
 	if (is_bridge_port(p->dev))
 		found(D_FIX, "pfc", words("sudo ip link set %s nomaster", p->dev),
-		      "%s is a port of a bridge, which drops PAUSE frames: pfc receives none", p->dev);
+		      "%s is a port of a bridge, which drops PAUSE frames: pfc receives none",
+		      p->dev);
 	else if (ethtool(p->dev, &pause))
 		found(D_NOTE, "pfc", NULL,
 		      "%s: the NIC may answer PAUSE frames itself: then pfc receives none, and needs none",
