@@ -355,7 +355,7 @@ static bool sfc_config_wants_cache(const struct sfc_config *cfg)
 
 /*
  * What a port and its switch must have before the port is configured.  RTNL, may sleep.  Then
- * sfc_config_commit() follows, or if the port is refused all the same, sfc_switch_set_edge().
+ * sfc_config_commit() follows, or if the port is refused all the same, sfc_switch_count_edge().
  */
 int sfc_config_prepare(struct Qdisc *sch, const struct sfc_config *cfg)
 {
@@ -399,6 +399,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 {
 	struct sfc_switch *sw = sfc_switch_of_port(sch);
 	struct sfc_sched *q = qdisc_priv(sch);
+	bool edge = q->cfg.flags & TC_SFC_F_EDGE;
 	struct sfc_pfc *old = q->pfc;
 	u64 now = ktime_get_ns();
 	int i;
@@ -436,7 +437,7 @@ void sfc_config_commit(struct Qdisc *sch, const struct sfc_config *cfg,
 	sch_tree_unlock(sch);
 	sfc_pfc_start_or_stop(sch, old);
 	sfc_port_update(sch, port);
-	sfc_switch_set_edge(sch, cfg->flags & TC_SFC_F_EDGE);
+	sfc_switch_count_edge(sch, !!(cfg->flags & TC_SFC_F_EDGE) - edge);
 }
 
 /*
@@ -449,7 +450,8 @@ void sfc_config_leave(struct Qdisc *sch)
 	struct sfc_sched *q = qdisc_priv(sch);
 	struct sfc_pfc *old = q->pfc;
 
-	sfc_switch_set_edge(sch, false);
+	sfc_switch_count_edge(sch, -!!(q->cfg.flags & TC_SFC_F_EDGE));
+	q->cfg.flags &= ~TC_SFC_F_EDGE;
 	q->cfg.srcc = 0;
 	q->cache = NULL;
 	q->until_ns = &sfc_never;

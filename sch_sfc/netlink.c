@@ -200,7 +200,7 @@ int sfc_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *ex
 	port = sfc_port_prepare(sch, &cfg);
 	if (IS_ERR(port)) {
 		err = PTR_ERR(port);
-		sfc_switch_set_edge(sch, q->edge);
+		sfc_switch_count_edge(sch, 0);
 		goto out;
 	}
 	sfc_config_derive(&cfg, dev, &alg);

@@ -132,7 +132,6 @@ struct sfc_sched {
 	struct list_head	list;		/* on sfc_list; RTNL */
 	bool			stale;		/* sfc_refresh() has to read the device; RTNL */
 	bool			narrow;		/* what sfc_config_narrow() said last; RTNL */
-	bool			edge;		/* sfc_switch_set_edge(); RTNL */
 	struct Qdisc		*sch;
 
 	struct tcf_proto __rcu	*filters;
@@ -206,7 +205,7 @@ extern unsigned int sfc_net_id;
 
 struct sfc_switch *sfc_switch_of(const struct net *net);
 void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
-void sfc_switch_set_edge(struct Qdisc *sch, bool edge);
+void sfc_switch_count_edge(struct Qdisc *sch, int change);
 void sfc_switch_update_foreign(struct Qdisc *sch);
 
 /* Of a port */

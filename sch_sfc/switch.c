@@ -60,15 +60,13 @@ void sfc_switch_update_foreign(struct Qdisc *sch)
 	rcu_read_unlock();
 }
 
-/* The port is marked "edge" from now on, or is not.  RTNL */
-void sfc_switch_set_edge(struct Qdisc *sch, bool edge)
+/* One more sfc of the port's device is marked "edge", one less (@change -1), or as many.  RTNL */
+void sfc_switch_count_edge(struct Qdisc *sch, int change)
 {
 	struct xarray *edges = &sfc_switch_of_port(sch)->edges;
 	int ifindex = qdisc_dev(sch)->ifindex;
-	struct sfc_sched *q = qdisc_priv(sch);
-	unsigned long n = xa_to_value(xa_load(edges, ifindex)) + edge - q->edge;
+	unsigned long n = xa_to_value(xa_load(edges, ifindex)) + change;
 
-	q->edge = edge;
 	/* sfc_config_prepare() has made room */
 	if (n)
 		xa_store(edges, ifindex, xa_mk_value(n), GFP_KERNEL);
