@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# A receiver that lies: two connections share a link, and what one receiver says is changed on its
-# way back, so that its sender believes that it may send more.  What is left to the other one?
+# A receiver that lies.  Two connections share a link of 1 Gb/s, and a middlebox changes what one
+# receiver says on its way back (INC, echoes, its own delay), so that its sender believes that it
+# may send more.  The test measures the throughput that is left to the other, honest connection;
+# where it falls below the bar, a host can take the link from others by lying.
 #
-# Bars: the smallest of ten runs or more, which differ in what is random, less as much as that is below
-# their median, or 5 % if that is more; in steps of five.  Of "inc" four times as much below the median of 239,
-# since an eleventh run falls below twice in one of seventy.  Where the honest one has lost most, the bar says no
-# more than that the lie takes no more than this.
+# The bars are the smallest of ten runs or more, which differ in what is random, less as much as
+# that is below their median, or 5 % if that is more, in steps of five.  For "inc" it is four times
+# as much below the median of 239, since an eleventh run falls below twice in one of seventy.  Where
+# the honest connection has lost most, the bar says no more than that the lie takes no more than
+# this.
 
 . "$(dirname "$0")/lib.sh"
 

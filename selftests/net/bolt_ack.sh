@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Every packet is acknowledged at once: a window of one packet runs at one packet per round
-# trip, not at the pace of delayed ACKs (40 ms here).
+# A receiver of bolt acknowledges every packet at once.  Between two hosts, a window of one packet
+# therefore runs at one packet per round trip, not at the pace of delayed ACKs, 40 ms here.  Only a
+# FIN, which carries no data, may wait for a delayed ACK.
 
 . "$(dirname "$0")/lib.sh"
 

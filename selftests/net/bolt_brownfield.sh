@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# Brownfield (section 6): Swift's window beside Bolt's, and the smaller is TCP's.  The router is a switch that
-# sends no SRC, or one that does; its queue is what the flow's window makes.
+# Brownfield (Bolt, section 6): Swift's window beside Bolt's, of which TCP uses the smaller.  A flow
+# crosses one router, whose port is a FIFO that sends no SRC or an sfc that does; the length of its
+# queue shows which window the flow uses.  Where this fails, switches without sfc have queues that
+# nobody bounds, or Swift holds back flows that SRC control already.
 
 . "$(dirname "$0")/lib.sh"
 

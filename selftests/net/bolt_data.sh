@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What is written arrives, byte for byte, whatever the devices segment and merge.
+# What is written arrives byte for byte between two hosts, over IPv4 and IPv6, whatever the devices
+# segment and merge (TSO, GSO, GRO, checksum offload) and whatever their MTU.  Each segment on the
+# wire carries the option and a correct checksum.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The rules of tcp_bolt.rst for nft, which set the DSCP by the level, as the wire has it.
+# The rules for nft in Documentation/tcp_bolt.rst, which set the DSCP of a packet by the level in
+# its option.  They are taken from the page and loaded at one of two hosts, and each packet's DSCP
+# is read on the wire, over IPv4 and IPv6, with ECN, in bursts, and with sockets that have a DSCP of
+# their own.
 
 . "$(dirname "$0")/lib.sh"
 

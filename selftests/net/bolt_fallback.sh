@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# net.bolt.fallback: a connection without the option goes on with the namespace's own choice.
+# A connection whose peer does not offer or accept the option runs the congestion control that
+# net.bolt.fallback names, between two hosts of which one lacks bolt.  It must be that one at once,
+# on both ends, and such a connection must not keep the module loaded.
 #
 #	H1 eth0 ----------- eth0 H2
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: debug
 #
-# One allocation after the other fails in loading, namespaces, settings and sockets:
-# what fails leaves no trace, what succeeds is complete.
+# One memory allocation after the other fails while the module is loaded, namespaces are made,
+# settings are written and sockets select bolt, and fail-nth says which.  What fails must leave
+# nothing behind, and what succeeds must be complete: anything else is a leak, or a crash on a
+# machine without memory.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_faults.sh"

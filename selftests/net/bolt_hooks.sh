@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# net.bolt.hooks: a namespace whose packets the module does not see, from the start or from now on.
+# net.bolt.hooks=0 takes the module's hooks out of a namespace, whose packets it then does not see.
+# Two hosts have them out from the start, take them out and put them back during a connection,
+# unload the module, or are deleted meanwhile.  No byte may be lost, no namespace may change
+# another's, and without hooks no packet may carry the option.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Namespaces go, devices move, processes die and the module is unloaded under sockets in every
-# state; nothing is left, and nothing stops working.
+# Namespaces and devices go away or move, processes die, and the module is unloaded while sockets
+# are in every state that lasts (bolt_states).  Nothing may be left of them, which shows in the
+# counters of flows and in that the module can go, and what remains must go on working.
 
 . "$(dirname "$0")/lib.sh"
 

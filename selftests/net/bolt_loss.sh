@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Loss, reordering, duplication and silence: what is written arrives all the same, and the
-# window reacts as Swift's does.
+# Packets between two hosts are lost, reordered or duplicated, or nothing comes through for a while.
+# What is written must arrive all the same, and the windows of bolt and swift must react as Swift's
+# does: to fast recovery, to an RTO, and to one that was spurious.
 
 . "$(dirname "$0")/lib.sh"
 

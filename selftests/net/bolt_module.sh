@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Loading changes no packet of those who did not ask; unloading is refused while in use,
-# and leaves nothing behind.
+# Loading tcp_bolt changes no packet of sockets that did not ask for it, which is compared on the
+# wire with and without the module.  Unloading is refused while a socket or a qdisc uses a module,
+# and leaves nothing behind afterwards, so an operator may load and unload it on a live host.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The option is offered and accepted in the handshake, and is on each packet of a connection.
+# Two hosts negotiate the option in the handshake, over IPv4, IPv6 and IPv4 mapped into IPv6, and
+# each packet of the connection carries it as Documentation/wire-format.rst says.  A connection that
+# is signed with MD5 has no room for it, and carries none.
 
 . "$(dirname "$0")/lib.sh"
 

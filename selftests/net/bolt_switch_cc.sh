@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The congestion control of a living connection is changed, from bolt and to it.
+# TCP_CONGESTION changes the congestion control of a living connection between two hosts, from bolt,
+# to bolt, and while data flows.  Every byte must arrive, packets carry the option only while bolt
+# sends them, and a connection that has not negotiated it goes on with Reno.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# net.bolt.* and the control port belong to a namespace.
+# The settings net.bolt.* and the control port belong to a network namespace: their defaults and
+# ranges, who may read a key, and that the port is opened when the first connection needs it and
+# moves when the setting does.  A failure would let one container change another's connections.
 
 . "$(dirname "$0")/lib.sh"
 

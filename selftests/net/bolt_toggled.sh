@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A namespace's first pause begins and its last one ends, again and again, while cubic and bbr send: what
-# is made for a pause is gone with it, and their packets pass either way.  smp_pause.sh has the races.
+# A namespace's first pause begins and its last one ends, again and again, while cubic and bbr send.
+# What is made for a pause must be gone with it, and their packets must pass either way: nothing may
+# be remembered at the end, and no packet may wait for a timeout.  Time is virtual and nothing
+# races; smp_pause.sh has the races.
 #
 #	H1 (cubic, bbr, both paused) ---- R (sends the BTS) ---- H2 (its ACKs take 5 ms)
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A container without privilege: an unprivileged user's own user namespace and network namespace.  It
-# may use bolt and sfc and set what is its own; nothing of it is seen outside, and nothing outside
-# is its own.
+# A container without privilege: the user namespace and network namespace of an unprivileged user.
+# It may select bolt, add sfc, and set what is its own.  Nothing of this may be seen outside,
+# nothing outside may be its own, and it may neither load a module nor leave anything behind.
 #
 #	container eth0 ----------- eth0 H2
 #	          192.0.2.1        192.0.2.2

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154 # R, tmp: of lib.sh
 #
-# What the tests share in which allocations fail: see bolt_fail.so.c.
+# What the tests share in which one memory allocation after the other fails; bolt_fail.so.c makes
+# them fail.
 
 debug=/sys/kernel/debug
 ALWAYS=

@@ -1,7 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Ports of sfc on a bond and on what it is made of, while traffic moves from one link to the other.
+# sfc on a bond, or on the two links that it is made of, while traffic moves from one link to the
+# other.  What waits when the other link takes over must leave or be sent again, SRC must reach a
+# sender behind the bond by whichever link carries, and the port's rate, from which its thresholds
+# follow, must be that of the links in use.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_subrtt.sh"

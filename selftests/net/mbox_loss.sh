@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# Data, ACKs and control packets that are lost, overtaken or doubled, each kind by itself and at
-# 0.1 to 30 %: every byte arrives, in the time that it was measured to take, and the window is what it
-# was once that has ended.  Where much data is lost, Bolt is faster than Reno.
+# Data, ACKs and control packets are lost, overtaken or doubled on the way through a router, each
+# kind by itself and at 0.1 to 30 %.  Every byte must arrive in the time that it was measured to
+# take, and afterwards the window must be what it was.  Where much data is lost, Bolt must be faster
+# than Reno.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# Routers that translate, track or filter: who hears an SRC that quotes translated addresses, what
-# connection tracking sees of it, and what filters do to segments with the option.
+# Routers that translate addresses, track connections or filter, on either side of a port with sfc.
+# An SRC quotes a packet as the switch saw it, so the sender may know that packet by other
+# addresses: the test shows where SRC reach their sender and where they do not, what connection
+# tracking sees of them, and what filters do to segments with the option.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# Middleboxes that take the option away, put it where it does not belong, change it, or cut
-# segments anew: what is written arrives all the same, nothing is sent twice, nothing waits
-# for a timeout, and both ends count what became of the connection.
+# A middlebox between two hosts takes the option away, puts it where it does not belong, changes it,
+# or cuts segments anew.  What is written must arrive all the same, nothing may be sent twice or
+# wait for a timeout, and both ends must count what became of the connection.  A failure here breaks
+# or delays connections behind such a middlebox.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# Ports of sfc on and below whatever carries packets: tunnels, IPsec, VLANs, bridges, devices that
-# share another, VRFs.  Where the port sees the option, the sender hears; where it does not, the
-# connection does without SRC, and every byte arrives.
+# sfc on a router's port on top of, or below, whatever carries packets: tunnels, IPsec, VLANs,
+# bridges, macvlan and ipvlan, VRFs.  Where the port sees the option, the sender must get its SRC;
+# where it does not, the connection must do without, and every byte must arrive.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# Offloads over IPv6, on and off in every combination: bytes, checksums and segment sizes on the
-# wire, INC counted segment by segment.
+# Offloads over IPv6, on and off in every combination at the sender's device, the router's and the
+# receiver's (offload_matrix).  The bytes that arrive, and the checksums, segment sizes and option
+# of each packet on the wire must be right, and INC must be counted segment by segment, also where a
+# super-packet is split or merged.
 
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=selftests/net/offload_matrix

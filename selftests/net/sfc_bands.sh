@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Bands: which one a packet takes, by DSCP, by filter, by priority; what each carries, to the byte;
-# that the books are right while bands come and go; Algorithm 1 for each by its own queue.
+# Bands of an sfc on a router's port: which band a packet takes (by DSCP, filter, priority or
+# level), how much of the link each gets, to the byte, that all counts are right while bands come
+# and go, and that Algorithm 1 goes by a band's own queue.
 #
-# Packets of 1514 bytes (1460 of data with 40 of headers, or 1448 with 52 and the option; 14 of Ethernet)
-# are sent at once to a port so slow that nothing leaves while they come, but the first, which the link takes.
+# Packets of 1514 bytes (1460 of data with 40 of headers, or 1448 with 52 and the option; 14 of
+# Ethernet) are sent at once to a port so slow that nothing leaves while they come, but the first,
+# which the link takes.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_subrtt.sh"

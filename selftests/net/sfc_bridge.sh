@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A port of a bridge: what it reads behind VLAN tags, and leaves alone; what it sends, which no bridge
-# may take for the receiver's.
+# sfc on the port of a bridge.  It must read the option behind VLAN tags where it can, and leave
+# packets alone where it cannot.  The messages that it sends have the receiver's addresses, so no
+# bridge may learn from them that the receiver is behind another port, also where the port lies
+# below a VLAN, bond or macvlan: its traffic would go astray.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Source Flow Control at one port: who is told to pause, for how long, how often; exact counts
-# with crafted packets at a port so slow that nothing leaves in between.
+# Source Flow Control at one port of a router: which senders are asked to pause, for how long, and
+# how often.  Crafted packets meet a port so slow that nothing leaves in between, so every count is
+# exact.
 #
 # The link takes the first packet at once; packet k then meets a queue of k - 2 packets of 1514
 # bytes.  1514 bytes last 12.112 ms at 1 Mbit/s.

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The pause cache of the near switch: what feeds it, who is answered from it, when it forgets.
+# The pause cache of the switch next to the sender: which BTS fill it, which packets are answered
+# from it, and when an entry is forgotten.  What is believed too easily would let a host pause
+# others, and what is forgotten too late would pause senders for a queue that is gone.
 #
 #	H1 ---- r1  R  r2 ---- H2
 #

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# Every option of sfc is changed while packets wait: it is shown, it holds from the next packet on,
-# what waits stays, and what is refused leaves all as it was.  So do the device's MTU and speed.
+# Every option of sfc is changed while packets wait at a router's port, and during a connection.
+# The new value must be shown and hold from the next packet on, what waits must stay, and a request
+# that is refused must leave everything as it was.  The device's MTU and speed change in the same
+# way.
 
 . "$(dirname "$0")/lib.sh"
 

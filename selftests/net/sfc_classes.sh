@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# sfc as the leaf of every qdisc that has classes: qlen and backlog are exact at every level
-# while packets wait, leave, are dropped, and go down with a class; nothing is left
-# at the end.
+# sfc as the leaf of every qdisc that has classes (prio, ets, drr, qfq, htb, hfsc).  qlen and
+# backlog must be exact at every level of the tree while packets wait, leave, are dropped, or go
+# with their class, and nothing may be left at the end: a parent whose count is off stalls, or never
+# becomes empty.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_books.sh"

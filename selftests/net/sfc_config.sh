@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The qdisc is added, shown, changed and deleted with the distribution's tc; what is printed
-# can be typed again; what is wrong is refused and leaves the old configuration as it was.
+# The qdisc is added, shown, changed and deleted with the distribution's tc.  What tc prints can be
+# typed again, as text and as JSON; what is wrong is refused and leaves the old configuration as it
+# was.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# CE from a threshold on: exact counts with crafted packets at a port so slow that nothing
-# leaves in between.  Packet k meets k - 2 packets of 1514 bytes.
+# CE marks above a threshold (ecn).  Crafted packets meet a router's port so slow that nothing
+# leaves in between, so every count is exact: packet k meets k - 2 packets of 1514 bytes.  Only
+# packets that can do ECN may be marked, and ACKs never.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: debug
 #
-# One allocation after the other fails in every request to the qdisc, and in its traffic:
-# what fails leaves no trace, what succeeds is complete.
+# One memory allocation after the other fails in every kind of request to sfc and sfc_hold, and in
+# their traffic.  What fails must leave the old configuration and nothing else behind, and what
+# succeeds must be complete.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_books.sh"

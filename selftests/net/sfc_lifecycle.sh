@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Devices go down, move, or go away, namespaces go, under an sfc with packets in it and its
-# timer armed; the module can be unloaded at once.
+# A device goes down, moves to another namespace or is deleted, its MTU changes, or its namespace
+# goes, while an sfc on it has packets waiting and its timer armed.  No packet and no timer may
+# outlive the qdisc, so the module must be able to go at once.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_books.sh"

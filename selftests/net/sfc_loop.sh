@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The whole loop: a flow of tcp_bolt through a port of sch_sfc.  What the port sends, the
-# sender hears, believes and heeds; over IPv4, IPv6, VLANs, bridges, with strict
-# reverse-path filters and connection tracking in the way.
+# The whole loop: a flow of tcp_bolt passes a port of sch_sfc.  The sender must receive every SRC
+# that the port sends, believe it and reduce its window, over IPv4, IPv6, VLANs and bridges, with
+# strict reverse-path filters, connection tracking and tags in the way.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What Algorithm 1 does to packets: INC kept or cleared, DEC set, SRC sent, checksums right;
-# exact counts with crafted packets at a port so slow that nothing leaves in between.
+# What Algorithm 1 does to each packet at a router's port: INC kept or cleared, DEC set, SRC sent,
+# the checksum still right.  Crafted packets meet a port so slow that nothing leaves in between, so
+# every count is exact.
 #
-# The link takes the first packet at once; the queue then grows by one packet of 1514 bytes
-# (1448 of data, 52 of headers, 14 of Ethernet) each.
+# The link takes the first packet at once; the queue then grows by one packet of 1514 bytes (1448 of
+# data, 52 of headers, 14 of Ethernet) each.
 
 . "$(dirname "$0")/lib.sh"
 

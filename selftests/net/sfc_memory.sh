@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# memory_limit: what waits is bounded by the memory that it takes, not only by its bytes on the wire:
-# small packets, super-packets, copies; on every path of a packet, and by a change under load.
+# memory_limit bounds the memory that waiting packets take, not only their bytes on the wire: small
+# packets, super-packets and copies, on every path through the qdisc, in bands, in sfc_hold, and
+# when the limit is lowered under load.  Without it, a flood of small packets takes many times the
+# port's limit.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_books.sh"

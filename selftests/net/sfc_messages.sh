@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Control messages on their way to the sender: order, TTL, options, tags, their band at several hops.
-# Reception is left out where nothing observes what comes in, by the route that the stack would take
-# now, and nothing else is left out: what watches or changes what is forwarded has the message as any
-# packet.
+# Control messages on their way to the sender: their order, TTL, options and tags, and their band at
+# several hops.  sfc forwards an SRC without reception where nothing observes what comes in, by the
+# route that the stack would take now.  Captures, filters, tunnels and whatever else watches or
+# changes forwarded packets must see the message as any other packet, and its receiver must not be
+# able to tell the two ways apart.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Devices of several queues, an sfc on each: below mq, mqprio, taprio and multiq, as the
-# default qdisc, and when a queue goes away while packets wait in it.
+# A device of several transmit queues with an sfc on each, below mq, mqprio, taprio and multiq, and
+# as the default qdisc.  Every packet must leave and sfc's counts must be right, also when the link
+# goes down and when a queue goes away while packets wait in it.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_books.sh"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# sfc as the leaf of every qdisc that takes one child, and beside those that take none: qlen and backlog are exact at every level
-# while packets wait, leave, are dropped, and go down with a qdisc; nothing is left
-# at the end.
+# sfc as the leaf of every qdisc that takes one child (tbf, red, sfb, cbs, netem, sfc_hold), and
+# beside those that take none.  qlen and backlog must be exact at every level while packets wait,
+# leave, are dropped, or go with a qdisc, and nothing may be left at the end.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_books.sh"

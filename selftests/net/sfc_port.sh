@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Several transmit queues at one link, an sfc on each: thresholds, supply and PRU tokens are the
-# port's, whichever of its queues a packet takes; and queues that come and go under traffic.
+# Several transmit queues of one link, an sfc on each: thresholds, supply and PRU tokens are the
+# port's, whichever of its queues a packet takes, and follow when queues come and go under traffic.
+# Otherwise each queue would grant the whole link, and none would see the congestion of the others.
 #
 #	R  d0 =====-- eth0  H2	d0: 4 queues, which a packet's priority chooses (mqprio); 100 Gb/s, then slower
 

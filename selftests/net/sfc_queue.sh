@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Accounting: drops at the limit, splitting of super-packets, parents and children, change and
-# deletion under traffic; qlen and backlog always come back to zero.
+# The accounting of sfc on a router's port: drops at the limit to the byte, super-packets that are
+# split, parents and children, packets that wait while another CPU sends, and changes and deletion
+# under traffic.  qlen and backlog must always come back to zero.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A device with a deep transmit ring: with byte queue limits what it holds is part of the port's queue.
+# A device with a deep transmit ring.  With byte queue limits, the bytes in the ring must count as
+# part of the port's queue, so that it sends SRC although its own queue is short; without them they
+# must not.
 #
 #	R  d0 =====-- eth0  H2	d0: 4 transmit queues, a ring of 64 packets; 100 Gb/s, then slower
 

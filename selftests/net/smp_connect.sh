@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Connections begin and end on two CPUs at once: a packet that finds its socket half made, or just
-# ended by the other CPU, is no surprise, and is not counted as one.
+# Connections between two hosts begin and end on two CPUs at once.  A packet that finds its socket
+# half made, or just ended by the other CPU, is ordinary, and must not be counted as an unexpected
+# option or lead to a fallback.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The congestion control is changed on one CPU while the answer to the SYN comes in on another: no
-# object of the connection is left for the next one that gets its struct sock.
+# A client changes its congestion control on one CPU while the answer to its SYN comes in on
+# another.  The connection's object must go with it, whichever comes first; one that is left would
+# be found by the next connection that gets the same struct sock.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A storm of BTS on one CPU, about flows of UDP that an sfc_hold holds and lets go on another, while
-# options, qdiscs and devices change: nothing is lost for good, and in the end nothing is held.
+# A storm of BTS on one CPU is about flows of UDP that an sfc_hold holds and lets go on another,
+# while options, qdiscs and devices change.  Each packet must come out or be counted as dropped, and
+# in the end nothing may be held.
 #
 #	H1 eth0 (sfc_hold) <---- BTS ---- eth0 H2
 #	          UDP to three closed ports ---->

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The secret key that messages of switches are signed with: one that is replaced serves until the last
-# message that is judged by it, and two that are written at once do not mix.
+# One CPU replaces the key of a namespace, net.bolt.tag_key, while another verifies messages by it.
+# The old key must serve until the last message that is verified by it, and two keys that are
+# written at once must not mix: a message under half of each would otherwise be accepted.
 
 . "$(dirname "$0")/lib.sh"
 

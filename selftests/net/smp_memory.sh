@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What tcp_bolt allocates for a connection is charged to the memory control group of its socket, on both
-# ends: also that of a child, which softirq creates before anybody has accepted it.
+# What tcp_bolt allocates for a connection is charged to the memory control group of its socket, at
+# both ends.  This includes the child of a listener, which softirq creates before any process has
+# accepted it, so that no container escapes its limit by connecting.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# tcp_bolt is taken out and put in again, over and over, while connections come and go on every
-# CPU, in every state that a socket can be in; sch_sfc, while qdiscs come and go under traffic.
+# tcp_bolt is taken out and put in again, over and over, while connections come and go on every CPU,
+# in every state that a socket can be in, and while namespaces do; sch_sfc, while its qdiscs come
+# and go under traffic.  Nothing that is sent may be lost, and no code may run after it has been
+# unloaded.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pauses come and go on one CPU while sockets of other congestion controls send on another, whose private
-# area is no flow.  smp_trace.sh shows that their packets do not reach the code of the option.
+# Pauses come and go on one CPU while sockets of other congestion controls send on another.  Their
+# private area is no flow of bolt's, and must never be taken for one.  smp_trace.sh shows that their
+# packets do not reach the code of the option.
 #
 #	H1 (cubic, bbr) ---- r1  R  r2 (slow, BTS) ---- H2
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# PFC and a shared buffer under traffic on one CPU, while options, qdiscs and devices change on another: nothing is lost for
-# good, and in the end no account has anything in it.
+# PFC and a shared buffer are under traffic on one CPU, while options, qdiscs and devices change on
+# another.  Every packet must come out or be counted, and in the end every account of bytes must be
+# at zero: what is left in one would pause a neighbour for ever.
 #
 #	H1 (sfc pfc) ---- r1  R  r2 (slow) ---- H2
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# sfc below mq, on a device with a queue for each CPU: changed, replaced and deleted while every
-# CPU sends through it; its device moves to another namespace, or goes.  Shaping, each is a port;
-# not shaping, the queues are one, and share what they know.  Likewise as root, and below the other
-# qdiscs that have classes, where all CPUs want one lock.
+# sfc below mq, on a device with a queue for each CPU, is changed, replaced and deleted while every
+# CPU sends through it; its device moves to another namespace, or goes.  With a rate, each queue is
+# a port; without, the queues are one port and share their state.  The same is done as root and
+# below the other qdiscs that have classes, where all CPUs want one lock.
 
 . "$(dirname "$0")/lib.sh"
 

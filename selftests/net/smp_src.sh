@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# SRC messages come in on one CPU while sockets change hands, congestion control and state on
-# another: none is lost (DESIGN: a message whose socket is owned waits in the flow's object), no byte
-# either, and nothing of a socket outlives it.
+# SRC come in on one CPU while a thread on another owns the socket, changes its congestion control
+# or closes it.  A message whose socket is owned waits in the flow's object: none may be lost, no
+# byte either, and nothing of a socket may outlive it.
 
 . "$(dirname "$0")/lib.sh"
 

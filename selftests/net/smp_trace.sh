@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-#
-# Tracepoints and probes, on a stock kernel, which has them: each tracepoint tells of each of its events
-# once, as the counters have them; the scripts for bpftrace find the fields that they read; and packets of
-# other congestion controls do not reach the code of the option, which would take their private area for a flow.
-#
 # flavour: qemu
+#
+# Tracepoints and probes, on a stock kernel, which has them.  Each tracepoint fires once for each of
+# its events, as often as the counters say, and the scripts for bpftrace find the fields that they
+# read.  Packets of other congestion controls must not reach the code of the option, which would
+# take their private area for a flow.
 #
 #	H1 ---- r1  R  r2 (slow, SRC and BTS) ---- H2
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-#
-# Nothing is left in memory of a secret key that was replaced, or went with its namespace.  On
-# a stock kernel: User-Mode Linux shows no memory in /proc/kcore, and KASAN would mind that what is free is read.
-#
 # flavour: qemu
+#
+# A secret key that was replaced, or went with its namespace, leaves nothing in the kernel's memory,
+# which is searched through /proc/kcore.  This needs a stock kernel: User-Mode Linux shows no memory
+# there, and KASAN would report that freed memory is read.
 
 . "$(dirname "$0")/lib.sh"
 

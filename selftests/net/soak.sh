@@ -3,7 +3,8 @@
 # flavour: soak
 #
 # A million connections, and ten thousand of them for a day: what the modules keep for a connection
-# goes with it, and nothing grows with time.  Minutes of real time, so `make check-long` alone runs it.
+# goes with it, and nothing grows with time.  It takes minutes of real time, so only `make
+# check-long` runs it.
 #
 #	H1 (opens) ---- R (sfc with pauses) ---- H2 (sends back)
 

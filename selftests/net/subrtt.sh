@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# subrtt: what it shows is what tc, ss and /proc say; each thing that doctor finds is
-# provoked; bad input, missing permissions and answers that are not whole end in one line and the
-# right status.
+# subrtt shows what tc, ss and /proc show.  Bad input, missing permissions, answers of the kernel
+# that are cut short or interrupted, and a module of another version must end in one line on stderr
+# and the right exit status, never in a wrong number.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_subrtt.sh"

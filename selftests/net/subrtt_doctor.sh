@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# subrtt doctor: each thing that may be missing is taken away, in a namespace, and must be
-# found, and nothing else; where the command that fixes it can be run here, it is, and fixes it.
+# subrtt doctor: each thing that a host or router may lack is taken away in a namespace of its own.
+# doctor must find that and nothing else, and where the command that it proposes can be run here, it
+# is run and must fix it.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_subrtt.sh"

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# subrtt top and subrtt exporter: what they show moves as the traffic does; the exporter's answers are
-# OpenMetrics and HTTP, whoever asks and however; the dashboard and the unit name what there is.
+# subrtt top and subrtt exporter: their values must follow the traffic.  The exporter must answer in
+# OpenMetrics over HTTP whatever a client sends, and the dashboard and the systemd unit may name
+# only metrics and options that exist.
 
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/lib_subrtt.sh"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The congestion control swift: how it is selected, what it does with the option and without, in loss,
-# with windows below one packet, and when it or its module goes.
+# The congestion control swift between two hosts: how it is selected, with the option and without,
+# with bolt at the other end, in loss, with windows below one packet to the microsecond, and when a
+# socket changes from it or its module goes.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Ways programs use a connection: sendfile, splice, zero copy, kernel TLS, sockets handed to another
-# process, options that shape what is sent.
+# Ways in which programs use a connection of bolt between two hosts: sendfile, splice, zero copy,
+# kernel TLS, a socket handed to another process, TCP_CORK, TCP_NODELAY, pacing, TCP_INFO.  Every
+# byte must arrive, and each option must mean what it means with any congestion control.
 
 . "$(dirname "$0")/lib.sh"
 

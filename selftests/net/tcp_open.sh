@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Ways to open a connection, from end to end: Fast Open, cookies, a socket to itself, listeners that share.
+# Ways to open a connection, from end to end between two hosts: Fast Open, SYN cookies, also in a
+# VRF and behind TPROXY, a socket that connects to itself, listeners that share a port.
 # option_table.py has each end by itself.
 
 . "$(dirname "$0")/lib.sh"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What shares the TCP header, or the packet, with the option: timestamps, SACK, MSS, ECN,
-# signatures, MPTCP, BIG TCP.
+# What shares the TCP header, or the packet, with Bolt's option between two hosts: timestamps, SACK,
+# MSS, ECN, AccECN, MD5 and TCP-AO signatures, MPTCP, BIG TCP.  The header has 40 bytes for all
+# options: each must work beside Bolt's, or the connection must do without Bolt's.
 
 . "$(dirname "$0")/lib.sh"
 

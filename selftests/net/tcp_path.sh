@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
 #
-# The path changes under a connection: route, device, MTU; a hop that drops what is too large and
-# says so, or does not.
+# The path changes under a connection: its route, device, speed or MTU, or a hop begins to drop what
+# is too large and says so by ICMP, or does not.  Every byte must arrive, and what bolt derives from
+# the device and the route must follow them.
 
 . "$(dirname "$0")/lib.sh"
 

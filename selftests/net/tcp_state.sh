@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# States a connection can be in: closed window, idle, half closed, aborted, TIME-WAIT, checkpointed;
-# and urgent data.
+# States that a connection between two hosts can be in: closed window, idle with keepalive, half
+# closed, aborted, TIME-WAIT, checkpointed by TCP_REPAIR; and urgent data.  bolt must behave there
+# as any other congestion control does.
 
 . "$(dirname "$0")/lib.sh"
 
