@@ -1,14 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
-"""A million forged control messages a second at a host that sends: what they cost its transfers.
+"""A million forged control messages a second at a host that sends: they must not slow it down.
 
 	H1 (sends) --- r1  R  r2 (sfc, 1 Gb/s, a band each) --- H2
 	A (forges) --- r3
 
-Beside transfers of bolt and cubic, A sends eight messages every 8 us of virtual time, of each kind that is refused at another
-place.  It even knows the newest packet of each transfer, but not what that carried.  A CPU takes no virtual time, so this is
-about what a message changes; selftests/bench/messages counts what the host's CPU does for each.
+Beside transfers of bolt and cubic from H1, A sends eight messages every 8 us of virtual time, of
+each kind that is refused at another place.  A even knows the newest packet of each transfer, but
+not what that carried.  The transfers must take no longer, lose nothing, and believe R alone.  A CPU
+takes no virtual time, so this is about what a message changes; selftests/bench/messages counts what
+the host's CPU does for each.
 """
 
 import json

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A receiver of bolt acknowledges every packet at once.  Between two hosts, a window of one packet
-# therefore runs at one packet per round trip, not at the pace of delayed ACKs, 40 ms here.  Only a
-# FIN, which carries no data, may wait for a delayed ACK.
+# therefore runs at one packet per round trip, not at the pace of delayed ACKs, 40 ms here.  Only
+# the ACK of a packet with FIN may wait, 40 ms at most.
 
 . "$(dirname "$0")/lib.sh"
 

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """bolt's windows below one packet: neither a stall nor a burst, on the way down or up.
 
-SRC come by hand, one for each packet.  An ACK without DEC finds no queue: the gap between packets halves
-with each, once there is an additive increase.
+A host sends one packet every few round trips while its window is a fraction.  SRC come by hand, one
+for each packet, until the window is at its floor; ACKs, INC, losses and other limits then let it
+grow.  An ACK without DEC finds no queue: the gap between packets halves with each, once there is an
+additive increase.  Gaps are checked to the microsecond, since an incast of many senders depends on
+them.
 """
 
 import socket

@@ -1,6 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""A CNM limits the rate of the flow it quotes, of any congestion control: at once, for three round trips, and twice as much in each behind them."""
+"""A CNM limits the rate of the flow that it quotes, whatever its congestion control.
+
+A CNM comes by hand in the middle of a transfer of a host, and the gaps between its packets are
+measured where they leave.  The limit must hold at once and for three round trips, and double in
+each that follows, until it is the link's rate.  The lowest of several switches applies, beside
+pauses and over fq as well, and a CNM that proves nothing must change nothing: SRCC rests on this.
+"""
 
 import socket
 import struct

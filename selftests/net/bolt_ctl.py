@@ -4,10 +4,10 @@
 
 	H1 (sender) ---- H2 (receiver; its ACKs can be cut off)
 
-A connection of H1 is brought to a standstill with packets in flight, so that snd_una, snd_nxt
-and cwnd hold still.  Messages come from H2, which has seen those packets, and are wrong in one thing
-at a time; each must move exactly one counter of /proc/net/bolt_stat beside CtlRx, and cwnd only when
-it is right.
+A connection of H1 is brought to a standstill with packets in flight, so that snd_una, snd_nxt and
+cwnd hold still.  Messages come from H2, which has seen those packets, and are wrong in one thing at
+a time.  Each must move exactly one counter of /proc/net/bolt_stat beside CtlRx, and cwnd only when
+it is right: a message that is believed by mistake lets anybody slow a connection down.
 """
 
 import ctypes

@@ -1,8 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Messages of who sees no packets, or of who sends too many: what of them is believed.
+"""Messages of a sender that sees no packets, or that sends too many: what is believed of them.
 
 	H1 (sender; its packets in flight stay there) ---- H2 (messages by hand)
+
+An attacker who knows addresses and ports has to guess a sequence number and a time stamp.  Sixty
+thousand guesses must move nothing, a crowd of messages may wait for a process that owns the socket
+only up to a limit, and a dump of flows must not show how near a guess was.
 """
 
 import os

@@ -1,14 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Random writes to net.bolt.* and random requests to the family bolt, with connections there: under KASAN and
-lockdep, a bug shows as what the kernel says.  Besides:
+"""Random writes to net.bolt.* and random requests to the family bolt, with connections there.
+
+Under KASAN and lockdep, a bug shows as what the kernel prints.  Besides:
 
 - Of a setting that is a number, what is in the range of its manual page is taken, and nothing else.
-- What is refused changes nothing; what is accepted changes that setting alone, and can be read back and given back.
+- What is refused changes nothing; what is accepted changes that setting alone, and can be read back
+  and written again.
 - A request changes nothing, and what answers it is as the specification says.
 - The namespace goes, and the module can be unloaded.
 
-BOLT_FUZZ_SEED=N and BOLT_FUZZ_ROUNDS=N for other, and more.
+BOLT_FUZZ_SEED=N and BOLT_FUZZ_ROUNDS=N choose other inputs, and more.
 """
 
 import errno

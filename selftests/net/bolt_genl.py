@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Generic netlink: the family "bolt" is what its specification says, and tells the truth.
 
-	specification = uapi header = policy in the kernel, name by name and value by value;
-	flows as the sockets themselves know them; thousands in a dump;
-	who may ask, and what is refused in which words;
-	modules and namespaces that go while a dump is half read.
+Specification, uapi header and the kernel's policy must agree in each name and value.  Flows in a
+dump must be as the sockets themselves know them, also thousands at once; who may ask, and the words
+of each refusal, are checked, and modules and namespaces go while a dump is half read.  Other
+programs, such as subrtt, know flows only by this family.
 """
 
 import errno

@@ -1,8 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""At what rate packets leave: the link's, or the user's where that is less, and nobody else's.
+"""The rate at which packets leave: the link's, or the user's where that is less.
 
 	H1 (sender, capture) ---- H2 (1 ms later)
+
+Departures of H1 are measured on the wire.  They must be spaced by a packet's time on the link, with
+what the link takes beyond the frame; SO_MAX_PACING_RATE lowers the rate as soon as it is set, and a
+rate that another congestion control has left must not stay.  Packets that leave faster make a queue
+at the first switch, slower ones leave the link idle.
 """
 
 import socket

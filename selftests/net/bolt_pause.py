@@ -1,6 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""A BTS pauses the flow it quotes, of any congestion control, for exactly the time it says."""
+"""A BTS pauses the flow that it quotes, of any congestion control, for exactly the time it says.
+
+BTS of any length come to a sending host by hand, and its packets are captured where they leave
+(lib_pause.py).  The first packet after a pause shows the pause's length in virtual time, over
+noqueue, pfifo and fq, over IPv4 and IPv6.  Other flows must go on, and nothing may be dropped in
+the sender's qdisc.
+"""
 
 import socket
 import sys

@@ -1,6 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""BTS that are forged, stale, replayed, too long or too many pause nothing."""
+"""BTS that are forged, stale, replayed, too long or too many pause nothing.
+
+They come to a sending host by hand (lib_pause.py).  Each must be counted in its place and change
+nothing else, and a storm of valid pauses may stop a flow for the share of the watchdog alone:
+otherwise a message that anybody sends stops any connection.
+"""
 
 import sys
 

@@ -1,6 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What a flow is spared by a pause, and what comes to it in the middle of one."""
+"""What a pause must not take from a flow, and what may come to it in the middle of one.
+
+A BTS pauses a sending host's flow by hand (lib_pause.py).  Pacing and spacing must be as before
+afterwards, ACKs and SACK must go out in time, no time stamp may go back, and the flow must survive
+FIN, RST, an RTO, a closed window, keepalive, a change of congestion control, and the end of the
+module or of its namespace.
+"""
 
 import os
 import random

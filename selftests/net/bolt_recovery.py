@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # flavour: lab
-"""After a loss: no retransmission is later than Reno's, and no timeout more than Reno has; what recovery may send
-beyond the window is not taken for the window.  RTOs in a row are those without an ACK between them.
+"""After a loss no retransmission is later than Reno's, and there is no timeout that Reno lacks.
 
 	H1 (sender) ---- R (bolt_mbox: loses what the row says) ---- H2	10 Gb/s, 1 ms there and back
 
-A row is written at once to a new connection whose initial window is the row's.  Time is virtual, so
-that it takes the same every time.  SLACK is what bolt's spacing takes and Reno's burst does not: a
-packet's time on the link, for each of the row's.
+A row of the table is written at once to a new connection whose initial window is the row's.  What
+recovery may send beyond the window must not be taken for the window.  RTOs in a row are those
+without an ACK between them.  Time is virtual, so each run takes the same.  SLACK is what bolt's
+spacing takes and Reno's burst does not: a packet's time on the link, for each of the row's.
 """
 
 import itertools

@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Feedback about packets with a segment routing header (RFC 8754) reaches the connection that sent them.
+"""Feedback about packets with a segment routing header (RFC 8754) reaches their sender.
 
 	H1 ---- S  s2 ---- R ---- H2	1 MB goes from H1 to R and there on to H2; s2, on the way to R, has sfc
 
-A socket asks for the header (RFC 3542), as a route with seg6 would.
+A socket asks for the header (RFC 3542), as a route with seg6 would.  Such a packet's destination is
+the next segment, not the connection's peer, so the host has to find the connection by the last
+segment that a message quotes.  A BTS about it must neither be cacheable nor cached: the sender
+chose the segments.
 """
 
 import json

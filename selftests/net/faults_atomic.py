@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 # flavour: debug
-"""Allocations of the modules that fail in softirqs, timers, tasklets and work items, one place after the other.
+"""Allocations of the modules fail in softirqs, timers, tasklets and work items, one by one.
 
-What fails is told by the stack (CONFIG_FAULT_INJECTION_STACKTRACE_FILTER): below a function of a module.  Each place fails
-as often as it is told to, its counter says so, nothing else is lost, and what comes next goes on.
+A failure is injected by the stack (CONFIG_FAULT_INJECTION_STACKTRACE_FILTER), below a function of a
+module.  Each place must fail as often as it is told to, its counter must say so, nothing else may
+be lost, and what comes next must go on: a host without memory may lose a message or the option, not
+a connection.
 """
 
 import errno

@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Random requests to sfc and sfc_hold by netlink, and random frames through them and into tcp_bolt: under
-KASAN and lockdep, a bug shows as what the kernel says.  Besides:
+"""Random requests to sfc and sfc_hold, and random frames through them and into tcp_bolt.
+
+	H1 (sfc_hold, sfc below; raw frames) --- r1 R r2 (sfc) --- H2
+
+Requests come by netlink, in turns with the frames.  Under KASAN and lockdep, a bug shows as what
+the kernel prints.  Besides:
 
 - What is refused changes nothing; what is accepted can be given back as it is dumped.
 - When all frames have gone, nothing waits, and a new connection works.
 
-	H1 (sfc_hold, sfc below; raw frames) --- r1 R r2 (sfc) --- H2
-
-BOLT_FUZZ_SEED=N and BOLT_FUZZ_ROUNDS=N for other, and more; the kernel's own choices, as ports, are not of the seed.
+BOLT_FUZZ_SEED=N and BOLT_FUZZ_ROUNDS=N choose other inputs, and more; the kernel's own choices, as
+of ports, do not follow from the seed.
 """
 
 import errno

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""SFC for flows that are not TCP: the port of a host holds what a BTS has paused.
+"""SFC for flows that are not TCP: sfc_hold, at a host's port, holds what a BTS has paused.
 
 	H1 eth0 (sfc_hold) ---- eth0 H2
 
 UDP leaves H1, and is captured where it leaves, behind the qdisc.  BTS quote a captured packet and
-come from H2.  All times are of the guest's virtual clock; nothing may be lost, doubled, overtaken.
+come from H2.  Packets of the paused flow must wait exactly as long as the BTS says, all others must
+pass, and nothing may be lost, doubled or overtaken.  All times are of the guest's virtual clock.
 """
 
 import json

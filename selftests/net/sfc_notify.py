@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Every change of a qdisc is heard by who listens to rtnetlink (RTNLGRP_TC, as tc monitor does).
+"""Every change of a qdisc reaches listeners of rtnetlink (RTNLGRP_TC, as tc monitor does).
 
-The kernel has one page for a notification, less what the skb needs, and in it describes the old qdisc and
-the new one; what does not fit is not sent, and tc is told that all is well.  So what an sfc says of itself
-is small, however it is configured, and its bands speak for themselves, as classes.
+The kernel has one page for a notification, less what the skb needs, and in it describes the old
+qdisc and the new one.  What does not fit is not sent, and tc is told that all is well.  So the
+attributes of an sfc must be small, however it is configured, and its bands must be announced
+separately, as classes.
 """
 
 import mmap

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""PFC between ports of sfc and their neighbours: what is told, what is heeded, what is refused.
+"""PFC between ports of sfc and their neighbours: PAUSE frames sent, heeded and refused.
 
 	H1 eth0 ---- r1  R  r2 ---- eth0 H2
 	             sfc    sfc
 
-H1 sends UDP to H2 by hand, and both hear every frame of their link.  A veth is a link of 10 Gb/s; r2 shapes.
-All times are of the guest's virtual clock.
+H1 sends UDP to H2 by hand, and both hear every frame of their link.  XOFF, its repetitions and XON
+must be right to the byte and to the nanosecond, and a frame that is heeded must stop its priority
+for as long as it says and no other.  A mistake stops a link for good or drops what was to be
+lossless.  A veth is a link of 10 Gb/s; r2 shapes.  All times are of the guest's virtual clock.
 """
 
 import errno

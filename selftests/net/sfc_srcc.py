@@ -1,11 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""SRCC at a switch: which flows hear a CNM, of what rate, beyond which queue.
+"""SRCC at a switch: which flows get a CNM, of what rate, beyond which queue.
 
 	H1 eth0 ---- r1  R  r2 ---- eth0 H2	1 Mbit/s: congested
 	                    d3			a port without congestion
 
-H1 sends TCP data by hand, with timestamps, and hears every frame of its link.  All times are of the guest's virtual clock.
+H1 sends TCP data by hand, with timestamps, and hears every frame of its link.  Only a flow whose
+ingress has packets to a port without congestion as well may be told to slow down, as only there a
+PAUSE frame would stop others; its rate is the link's by the number of flows.  All times are of the
+guest's virtual clock.
 """
 
 import socket
