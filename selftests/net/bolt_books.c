@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Audit the qdiscs of a device whose packets all have the same length.
+ * Audit the counts of the qdiscs of a device: of each, qlen and backlog must agree with each other
+ * and with those of its children.
  *
  * usage: bolt_books DEVICE [NAME=VALUE]...
  *

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a secret key does while it is replaced, and what is left of it.
+ * A secret key while it is replaced, and what is left of it in memory: for smp_key.sh and
+ * smp_wiped.sh.
  *
  *	bolt_key replace FILE KEY[/KEY] ADDR PORT MESSAGE[/MESSAGE] SECONDS
  *		one CPU writes KEY to FILE again and again, and another the other one, while a
@@ -11,8 +12,9 @@
  *		places until the key has gone from there; prints "found=N left=N": in so many of
  *		them its first half was there when the second had gone, or all ten seconds later
  *
- * The first half, since the allocator's list of free objects is in the middle of them.  What is
- * looked for is never in this program's memory as it is, or that would be found as well.
+ * It looks for the first half, as the allocator writes its list of free objects into the middle of
+ * freed memory.  The key is never in this program's own memory in one piece, or it would be found
+ * there.
  */
 
 #define _GNU_SOURCE

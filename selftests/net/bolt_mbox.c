@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A middlebox that means well: frames from one device leave through the other, TCP segments
- * changed as the rules say, their checksums mended.
+ * A middlebox between two hosts: frames from one device leave through the other, with TCP segments
+ * changed as the rules say, and with correct checksums.  attack_receiver.sh, bolt_recovery.py and
+ * mbox_option.sh put it where a real one, or a receiver that lies, would be.
  *
  * usage: bolt_mbox CLIENT-DEVICE SERVER-DEVICE [RULE [up|down] [port N] [after N] [on FILE]]...
  *
- * up: only what comes from the client; down: only what goes to it.  port N: only connections with
- * that port at either end.  after N: the first N segments that the rule is about pass as they are.
- * on FILE: so do all until FILE exists.
+ * A rule is for what comes from the client (up) or goes to it (down), by default for both, and for
+ * connections with that port at either end (port N).  The first N segments that it would change
+ * pass as they are (after N), or all do until FILE exists (on FILE).
  *
  *	strip-syn, strip-synack, strip-data, strip-ack, strip
  *				NOPs for the option: on SYNs, on SYN-ACKs, on segments with

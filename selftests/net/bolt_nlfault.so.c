@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Netlink answers that go wrong, to be preloaded.  BOLT_NLFAULT=TYPE:FAULT:N: in the first N
- * dumps of messages of this type (0: any),
+ * LD_PRELOAD: netlink answers that go wrong, which no kernel gives on demand, for the tests of
+ * subrtt.  BOLT_NLFAULT=TYPE:FAULT:N: in the first N dumps of messages of this type (0: any),
  *
  *   intr	the table changed while it was read (NLM_F_DUMP_INTR)
  *   fail	the kernel fails midway: the message that ends the dump has an error

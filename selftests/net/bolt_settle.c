@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Wait until a network is ready to be counted in.
+ * Wait until a network is quiet, so that a test can count each packet and counter from here on.
  *
  * usage: bolt_settle [-c ADDR]... NETNS...
  *
@@ -9,7 +9,7 @@
  * are files to setns(2) to, may send or receive anything for 50 ms.
  *
  * Exit status 1 and a line that says what was not reached within 20 s.
- * One program, as the shell would have to start a dozen for each look.
+ * It is one program, since the shell would have to start a dozen for each attempt.
  */
 
 #define _GNU_SOURCE

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pauses that come and go, one at a time, beside the flows that they pause.
+ * Pauses begin and end, one at a time, while the flows that they pause send: the load of
+ * bolt_toggled.sh.
  *
  *	bolt_toggle serve ADDR PORT
  *		takes connections and what they bring; prints "listening"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154,SC2016 # R, tmp: of lib.sh; awk's own $
 #
-# What the tests of sfc inside trees of qdiscs share: a device that takes everything at
-# once, trees above it that hold packets back, and a checker of all books.
+# What the tests of sfc inside trees of qdiscs share: a device that takes everything at once, trees
+# above it that hold packets back, and a check of the counts of each qdisc (bolt_books.c).
 #
 #	R  d0 (dummy)  192.0.2.1/24	what is sent to 192.0.2.2 leaves, and is gone
 #

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""bpf(2), for tests with a program of their own"""
+"""bpf(2), for tests that load a BPF program"""
 
 import ctypes
 import os

@@ -4,30 +4,39 @@
 
 	the kernel's socket ---- tun0 ---- this program, which is the other host
 
-The table is the file option_table.  A name at the beginning of a line is a test, whose events behind the colon begin
-each of its rows; a row is indented, and what is indented twice goes on with it.  Each row runs over IPv4 and over
-IPv6.  {a|b} makes two rows of one, "let NAME = EVENTS" defines @NAME, and # begins a comment.  An event is one of
+As packetdrill does, this program plays the peer of a real socket: it sends the segments of a row
+and compares each segment that the kernel answers.  So one end's protocol is checked without the
+other's code, which could share its mistakes.
+
+The table is the file option_table.  A name at the beginning of a line is a test; the events behind
+its colon begin each of its rows.  A row is indented, and a line that is indented twice continues
+it.  Each row runs over IPv4 and over IPv6.  {a|b} makes two rows of one, "let NAME = EVENTS"
+defines @NAME, and # begins a comment.  An event is one of
 
 	<FLAGS	a segment goes in
 	>FLAGS	a segment comes out, and nothing before it; PSH is not compared
 	<SRC	a switch answers the segment that began with seq= and carried tx=; "granted" as in its flag
 	<ICMP	a router has no route for the segment that began with seq=, or it is larger than mtu=
-	!WORD	the application does so: an option of OPTIONS, or do_WORD() below; with a dot, a sysctl until the row ends
-	=	since the last of these, these counters have moved, NAME or NAME:N, and no others (those of NOISE where they are
-		named); cc=, cwnd=, ssthresh=, srtt=, flows= are so; and nothing more has come out
+	!WORD	the application does so: an option of OPTIONS, or do_WORD() below; with a dot, a
+		sysctl until the row ends
+	=	since the last of these, these counters have moved, NAME or NAME:N, and no others
+		(those of NOISE where they are named); cc=, cwnd=, ssthresh=, srtt=, flows= have
+		these values; and no other segment has come out
 
-followed by words that say more of it.  *N behind it: N times.  Sequence numbers count from the first byte of data, +N and -N
-from the next one, *N by N from one time to the next.  A segment that goes in is in sequence, acknowledges all and has no
-options, one that comes out is in sequence, has no payload and not the option, but for what is said:
+followed by words that describe it.  *N behind it repeats it N times.  Sequence numbers count from
+the first byte of data, +N and -N from the next one, and *N adds N from one time to the next.
+Unless its words say otherwise, a segment that goes in is in sequence, acknowledges all and has no
+options, and one that comes out is in sequence and has neither payload nor Bolt's option:
 
 	seq ack len mss sackok ts sack cookie	as TCP has it; the cookie of Fast Open
 	port			another connection, 1 to 99
 	syn, full=FLAGS		the option in its short or full form; D A S L F I C R are its flags in their order
-	inc tx rq, level hops	its fields; out: what rq says.  tx=NAME of what comes out names it, and is it from then on; in: NAME+N
+	inc tx rq, level hops	its fields; out: what rq says.  tx=NAME of a segment that comes out gives
+				its value that name, which a later one that goes in uses: NAME+N
 	opt=HEX broken ttl gso win	in: any option, a false checksum, a super-packet
 
-Times are virtual.  +5ms is that after the event before; without it, what comes out comes at once.  Timers of the
-kernel may be an eighth late.
+Times are virtual.  +5ms is 5 ms after the event before; without it, what comes out comes at once.
+Timers of the kernel may be an eighth late.
 """
 
 import fcntl

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of bolt_xfer share. */
+/* What the files of bolt_xfer share: bolt_xfer.c, xfer_hand.c, xfer_io.c, xfer_opt.c. */
 #ifndef _XFER_H
 #define _XFER_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The connection in other hands:
+ * Words of bolt_xfer that hand the connection over:
  *	pass			give the socket to another process (SCM_RIGHTS), which does the rest
- *	repair			checkpoint it (TCP_REPAIR), close it without a word, restore it
+ *	repair			checkpoint it (TCP_REPAIR), close it without a packet, restore it
  */
 
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Other ways to move bytes of the pattern than send() and recv():
+ * Words of bolt_xfer that move bytes of the pattern by other ways than send() and recv():
  *	sendfile BYTES		from a file in memory
  *	splice BYTES		through a pipe, out
  *	splice-in BYTES		through a pipe, in
