@@ -31,8 +31,8 @@ options, and one that comes out is in sequence and has neither payload nor Bolt'
 	seq ack len mss sackok ts sack cookie	as TCP has it; the cookie of Fast Open
 	port			another connection, 1 to 99
 	syn, full=FLAGS		the option in its short or full form; D A S L F I C R are its flags in their order
-	inc tx rq, level hops	its fields; out: what rq says.  tx=NAME of a segment that comes out gives
-				its value that name, which a later one that goes in uses: NAME+N
+	inc tx rq, level hops	its fields; out: what rq says.  tx=NAME of a segment that comes out
+				gives its value that name, for later ones that go in: NAME+N
 	opt=HEX broken ttl gso win	in: any option, a false checksum, a super-packet
 
 Times are virtual.  +5ms is 5 ms after the event before; without it, what comes out comes at once.
