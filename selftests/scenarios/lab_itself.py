@@ -106,7 +106,7 @@ def tutorial(_, j):
                 run = subprocess.run(command, shell=True, cwd=TREE, capture_output=True, text=True, check=False)
                 printed += run.stdout
                 j.must(run.returncode == 0, f"{command.replace(directory, '/tmp/tutorial')} {run.stderr[-300:] if run.returncode else ''}")
-    figures = re.findall(r"\*\*(.+?)\*\*", page)
+    figures = [" ".join(figure.split()) for figure in re.findall(r"\*\*(.+?)\*\*", page, re.DOTALL)]
     missing = [figure for figure in figures if figure not in printed]
     j.must(len(figures) > 10 and not missing, f"{len(figures)} figures are printed by these commands {missing or ''}")
 
