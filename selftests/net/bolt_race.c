@@ -13,8 +13,8 @@
  *		abort	most connections end early: close, RST, shutdown
  *		absent	a congestion control that is not there is no error; and every few
  *			connections all threads rest, so that its module can go
- *		wayless	a connection that finds no way is tried again
- *		early	the congestion control is another one's before the connection is there
+ *		wayless	a connection that finds no route is tried again
+ *		early	the congestion control changes while the connection is being opened
  *		states	leaves behind, for each connection, one that never answers
  *
  *	bolt_race freeze ADDR PORT [cc NAME] [bytes B] until PATH

@@ -3,13 +3,15 @@
 #
 # What the network tests share: results in KTAP, cleanup, polling, namespaces.
 #
-# A test file defines functions test_NAME, each one behaviour, and ends with
-# `run_tests NAME...`.  A function notes what is wrong by expect and its kin and goes on;
-# what it deferred is undone when it returns.  Nothing sleeps and hopes: busywait polls.
+# A test file defines functions test_NAME, each for one behaviour, and ends with
+# `run_tests NAME...`.  A function asserts by expect and the functions like it, and goes on after a
+# failure; what it has deferred is undone when it returns.  No test sleeps and hopes that something
+# has happened by then: busywait polls.
 #
-# A test passes that has asserted something, and failed in nothing: what is asserted and what fails
-# is written to a book, so that subshells and pipes count.  A command that does not exist is a failure,
-# and so is an error that ends a subshell early.  What a test says on stderr is shown at its end.
+# A test passes if it has asserted something and nothing has failed.  Assertions and failures are
+# written to a file, so that those of subshells and pipes count.  A command that does not exist is a
+# failure, and so is an error that ends a subshell early.  What a test prints to stderr is shown at
+# its end.
 
 set -u
 PATH=$PATH:/usr/sbin:/sbin
