@@ -203,6 +203,18 @@ class Plans(unittest.TestCase):
                              [f"at {node} 500000 tc-{node}-0.json tc -s -j qdisc show"] * looks + [f"at {node} 500000 - {command}"])
             self.assertEqual(lines.count(f"exec {node} tc-{node}.json tc -s -j qdisc show"), looks)
 
+    def test_quantities_in_the_command_of_an_event(self):
+        event = ["event.0.at=500us", "event.0.do=set", "event.0.node=a", 'event.0.command="tc qdisc replace dev b root sfc rate {rate/2} ecn {0.17*bdp}"']
+        for slow, rate in ((1, 50 * 10**9), (1000, 50 * 10**6)):
+            s, net, load = context.one(sets=event)
+            schema.slow_down(s, slow, "here")
+            p = plan.Plan(s, net, load)
+            command = f"tc qdisc replace dev b root sfc rate {rate}bit ecn 17000"
+            self.assertIn(f"at a {slow * 500_000} - {command}", p.lines)
+            self.assertIn(f"ip netns exec a {command}", p.commands)
+        with self.assertRaisesRegex(schema.ScenarioError, "test.toml: event.0.command: .*braces hold one of rate, bdp"):
+            context.one(sets=[*event[:3], 'event.0.command="tc qdisc replace dev b root sfc rate {speed]"'])
+
     def test_what_is_first_has_its_time_before_the_measurement(self):
         first = ["event.0.at=-1s", "event.0.do=set", "event.0.node=a", 'event.0.command="tc qdisc show"']
         for sets, lead in (([], plan.LEAD_NS), (["event.0.at=500us", *first[1:]], plan.LEAD_NS), (first, plan.LEAD_NS + 10**9),

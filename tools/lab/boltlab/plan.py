@@ -374,7 +374,7 @@ class Plan:
                 node = net.alternatives(pair.src, pair.dst)[0].node
                 command = self._rule(pair, PINNED_TABLE + 2 * i + 1, 20000 - i)
             else:
-                node, command = e.node, e.command
+                node, command = e.node, topology.fill_in(e.command, s, "", f"event.{i}.command")
                 if i in looked:
                     self.add("at", node, e.at, f"tc-{node}-{i}.json", LOOK)
             self.add("at", node, e.at, "-", command)

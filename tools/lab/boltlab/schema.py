@@ -812,6 +812,8 @@ def check(s, where, idle=False):
     if s.switch.edge_qdisc:
         topology.expand_qdisc(s.switch.edge_qdisc, s, where, "switch.edge_qdisc")
     topology.expand_qdisc(s.host.qdisc, s, where, "host.qdisc")
+    for i, e in enumerate(s.event):
+        topology.fill_in(e.command or "", s, where, f"event.{i}.command")
     if not idle:
         plan.check_samples(s, net, load, bad)
     explain.check(s, load, bad)

@@ -192,15 +192,15 @@ _LIMIT_IN_PACKETS = ("pfifo", "codel", "pie", "fq_codel", "fq_pie", "choke", "du
 
 
 def quantities(s):
-    """What a qdisc line may name in braces, so that it holds at any rate and RTT."""
+    """What a qdisc line or a command may name in braces, so that it holds at any rate and RTT."""
     t = s.topology
     bottleneck = min([t.rate, t.core_rate or t.rate] if t.kind != "links" else [link.rate for link in s.link])
     return {"rate": bottleneck, "bdp": bottleneck * t.rtt // (8 * 10**9), "mtu": t.mtu,
             "pkt": t.mtu + FRAME_BYTES, "buffer": t.buffer, "rtt": t.rtt}
 
 
-def expand_qdisc(line, s, where, k):
-    """Fills in {bdp}, {0.2*bdp}, ...; and the port's buffer as the limit, where none is given."""
+def fill_in(line, s, where, k):
+    """Fills in {bdp}, {0.2*bdp}, ..."""
     known = quantities(s)
 
     def fill(match):
@@ -219,7 +219,12 @@ def expand_qdisc(line, s, where, k):
     result = _EXPR.sub(fill, line)
     if "{" in result or "}" in result:
         raise ScenarioError(f"{where}: {k}: \"{line}\": braces hold one of {', '.join(known)}, multiplied or divided by a number")
-    words = result.split()
+    return result
+
+
+def expand_qdisc(line, s, where, k):
+    """Fills in what is in braces; and the port's buffer as the limit, where none is given."""
+    known, words = quantities(s), fill_in(line, s, where, k).split()
     kind = words[0]
     if "limit" not in words[1:]:
         if kind in _LIMIT_IN_BYTES:
