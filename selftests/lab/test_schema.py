@@ -2,6 +2,8 @@
 """What a scenario may say, and what is said about one that may not."""
 
 import dataclasses
+import re
+import tomllib
 import unittest
 from unittest import mock
 
@@ -280,12 +282,33 @@ class Slower(unittest.TestCase):
 
 
 class Documented(unittest.TestCase):
-    def test_every_key_is_in_the_documentation(self):
+    TABLES = {"Top level": schema.Scenario, "[topology]": schema.Topology, "[[link]]": schema.Link, "[switch]": schema.Switch, "[host]": schema.Host,
+              "[[flow]]": schema.Flow, "[[event]]": schema.Event, "[[fault]]": schema.Fault, "[[program]]": schema.Program,
+              "[workload]": schema.Workload, "[incast]": schema.Incast}
+
+    @staticmethod
+    def table(text, heading):
+        """{key: default} of the first table below the heading."""
+        lines = text.split(f"\n{heading}\n{'=' * len(heading)}\n")[1].splitlines()
+        borders = [i for i, line in enumerate(lines) if re.fullmatch(r"=+(  =+){2}", line)]
+        columns = [m.start() for m in re.finditer("=+", lines[borders[0]])]
+        return {m[1]: line[columns[1]:columns[2]].strip() for line in lines[borders[1]:borders[2]] if (m := re.match(r"``(\w+)``", line))}
+
+    def test_every_key_is_in_the_documentation_with_its_default(self):
         text = (context.TREE / "Documentation/lab-scenarios.rst").read_text()
-        for cls in (schema.Scenario, schema.Topology, schema.Link, schema.Switch, schema.Host, schema.Flow, schema.Event,
-                    schema.Workload, schema.Incast):
-            for f in dataclasses.fields(cls):
-                self.assertIn(f"``{schema.toml_name(f.name)}``", text, f"{cls.__name__}.{f.name}")
+        for heading, cls in self.TABLES.items():
+            shown = self.table(text, heading)
+            keys = {schema.toml_name(f.name): f for f in dataclasses.fields(cls) if "parse" in f.metadata}
+            self.assertEqual(set(shown), set(keys), heading)
+            for name, f in keys.items():
+                if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING:
+                    self.assertEqual(shown[name], "required", f"{heading} {name}")
+                elif f.default is not dataclasses.MISSING and f.default not in (None, ""):
+                    try:
+                        value = tomllib.loads(f"v = {shown[name]}")["v"]
+                    except ValueError:
+                        value = shown[name]
+                    self.assertEqual(f.metadata["parse"](value), f.default, f"{heading} {name}")
 
     def test_swift_beside_bolt_has_the_simulators_target(self):
         for name in ("fct-star", "fct-fabric", "incast", "large-incast", "line-rates"):
