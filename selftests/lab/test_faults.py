@@ -30,12 +30,12 @@ class Refuses(unittest.TestCase):
         for share in ("100.1", "-1", "\"half\""):
             self.refused("share", *LOSS, f"fault.0.share={share}", says="from 0 to 100")
         self.refused("share", *LOSS[:3], says="is missing")
-        self.refused("share", *LOSS, "fault.0.do=down", says="does not belong to do = \"down\"")
-        self.refused("late", *LOSS, "fault.0.late=1us", says="does not belong")
-        self.refused("node", *LOSS, "fault.0.node=s0", says="does not belong")
+        self.refused("share", *LOSS, "fault.0.do=down", says="belongs to fault.0.do")
+        self.refused("late", *LOSS, "fault.0.late=1us", says="belongs to fault.0.do \"reorder\", which is \"loss\" here")
+        self.refused("node", *LOSS, "fault.0.node=s0", says="belongs to fault.0.do")
         self.refused("node", "fault.0.do=stop", "fault.0.at=0us", says="is missing")
         self.refused("node", "fault.0.do=stop", "fault.0.at=0us", "fault.0.node=a", says="\"a\" is not a host")
-        self.refused("link", "fault.0.do=go", "fault.0.at=0us", "fault.0.node=s0", "fault.0.link=a-b", says="does not belong")
+        self.refused("link", "fault.0.do=go", "fault.0.at=0us", "fault.0.node=s0", "fault.0.link=a-b", says="belongs to fault.0.do")
 
 
 class Plans(unittest.TestCase):

@@ -103,7 +103,7 @@ kind = "links"
         self.assertEqual(plan.buffers(s, load, net)[2], 2 * 100_000 + 4 * 10**6)
         schema.slow_down(s, 100, "here")
         self.assertEqual(topology.expand_qdisc("x {rate} {rtt} {bdp}", s, "test.toml", "switch.qdisc"), "x 400000000bit 2000000ns 100000")
-        with self.assertRaisesRegex(schema.ScenarioError, "topology.rtt: follows from the links' delays"):
+        with self.assertRaisesRegex(schema.ScenarioError, "topology.rtt: belongs to topology.kind .*, which is .links. here"):
             context.one(self.LINKS, ["topology.rtt=8us"])
 
     def test_idle_connections_leave_a_lone_flow_its_send_buffer(self):

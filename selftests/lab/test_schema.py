@@ -117,21 +117,7 @@ class Refuses(unittest.TestCase):
             self.refused("net.ipv4.tcp_sack", text=context.BASE + f'[{side}.sysctl]\n"net.ipv4.tcp_sack" = "1\\nrun true"\n')
 
     def test_delay_of_the_hosts_links(self):
-        self.refused("topology.edge_delay", "topology.edge_delay=1us", "topology.kind=star", "flow.0.from=h0", "flow.0.to=h1")
         self.refused("topology.edge_delay", "topology.edge_delay=2.1us")
-
-    def test_keys_of_another_kind(self):
-        ends = {"dumbbell": ("s0", "r0"), "star": ("h0", "h1"), "leaf-spine": ("h0", "h7"), "links": ("s0", "r0")}
-        for of, keys in schema.OF_KIND.items():
-            for key in keys:
-                for kind, (src, dst) in ends.items():
-                    sets = [f"topology.kind={kind}", *(f"flow.{i}.{k}={v}" for i in (0, 1) for k, v in (("from", src), ("to", dst))), f"topology.{key}=2"]
-                    if kind == "links":
-                        sets += ["link.0.a=s0", "link.0.b=a", "link.1.a=a", "link.1.b=r0"]
-                    if kind == of:
-                        context.one(sets=sets if key != "hosts_per_leaf" else sets + ["flow.0.to=h3", "flow.1.to=h3"])
-                    else:
-                        self.assertIn(f'belongs to topology.kind "{of}"', self.refused(f"topology.{key}", *sets))
 
     def test_mtu(self):
         self.refused("topology.mtu", "topology.mtu=65522")
@@ -254,6 +240,96 @@ command = "true"
 
     def test_flow_beyond_the_end(self):
         self.refused("flow.1.start", "flow.1.start=1ms")
+
+
+STAR = ("topology.kind=star", "flow.0.from=h0", "flow.0.to=h1", "flow.1.from=h1", "flow.1.to=h2")
+FABRIC = ("topology.kind=leaf-spine", *STAR[1:])
+LINKS = ("topology.kind=links", *(f"link.{i}.{k}={v}" for i, pair in enumerate((("s0", "a"), ("s1", "a"), ("a", "b"), ("b", "r0"), ("b", "r1")))
+                                  for k, v in zip("ab", pair)))
+RATES = (*LINKS, *(f"link.{i}.rate=1gbit" for i in range(5)))
+STOP, REROUTE, SET = (("event.0.at=200us", f"event.0.do={do}", *more) for do, more in (
+    ("stop", ["event.0.flow=0"]), ("reroute", ["event.0.flow=0"]), ("set", ["event.0.node=a", "event.0.command=tc x"])))
+ON_LINK = ("fault.0.at=0us", "fault.0.link=a-b")
+FINITE = ("flow.0.bytes=1KB",)
+PROGRAM = ("program.0.node=s0", 'program.0.command="true"')
+# what is refused, where the rest of the scenario is this, and where it is not
+IDLE = (
+    (("topology.senders=2", "topology.receivers=2", "topology.paths=2"), 'belongs to topology.kind "dumbbell", which is "', (STAR, FABRIC, LINKS), ()),
+    (("topology.hosts=3",), 'belongs to topology.kind "star", which is "', ((), FABRIC, LINKS), STAR),
+    (("topology.leaves=2", "topology.spines=2", "topology.hosts_per_leaf=3"), 'belongs to topology.kind "leaf-spine", which is "', ((), STAR, LINKS), FABRIC),
+    (("topology.edge_delay=1us",), 'belongs to topology.kind "dumbbell" or "leaf-spine", which is "', (STAR, LINKS), FABRIC),
+    (("topology.core_rate=1gbit",), 'belongs to topology.kind "dumbbell" or "leaf-spine" or "links", which is "', (STAR,), LINKS),
+    (("topology.core_rate=1gbit",), "no link between switches is without a rate", (RATES, LINKS + ("link.2.rate=1gbit",)), LINKS),
+    (("topology.rate=1gbit",), "every link has a rate", (RATES,), LINKS),
+    (("topology.rtt=1us",), 'which is "links"', (LINKS,), FABRIC),
+    (("switch.qdisc=fq", "switch.edge_qdisc=fq", "switch.sysctl={}"), "there is no switch",
+     (("topology.kind=links", "link.0.a=s0", "link.0.b=r0", 'flow=[{from="s0",to="r0"}]'),), LINKS),
+    (("flow.0.apart=1us", "flow.0.to_next=true"), "without flow.0.count", ((),), ("flow.0.count=1",)),
+    (("event.0.flow=0",), 'belongs to event.0.do "stop" or "reroute", which is "set"', (SET,), STOP),
+    (("event.0.path=1",), 'belongs to event.0.do "reroute", which is "', (STOP, SET), REROUTE),
+    (("event.0.node=a", "event.0.command=tc x"), 'belongs to event.0.do "set", which is "', (STOP, REROUTE), SET),
+    (("event.0.apart=1us",), "without event.0.count", (STOP,), (*STOP, "event.0.count=1")),
+    (("fault.0.link=a-b",), "belongs to fault.0.do", (("fault.0.at=0us", "fault.0.do=stop", "fault.0.node=s0"),), (*ON_LINK, "fault.0.do=down")),
+    (("fault.0.node=s0",), "belongs to fault.0.do", ((*ON_LINK, "fault.0.do=down"),), ("fault.0.at=0us", "fault.0.do=stop")),
+    (("fault.0.share=1",), "belongs to fault.0.do", ((*ON_LINK, "fault.0.do=down"),), (*ON_LINK, "fault.0.do=loss")),
+    (("fault.0.late=1us",), "belongs to fault.0.do", ((*ON_LINK, "fault.0.do=loss", "fault.0.share=1"),), (*ON_LINK, "fault.0.do=reorder", "fault.0.share=1")),
+    (("workload.cdf=websearch", "workload.load=0.5", "workload.to=r0", "workload.messages=5"), "beside workload.trace", (("workload.trace=TRACE",),),
+     ("workload.cdf=websearch",)),
+    (("incast.degree=2", "incast.bytes=1KB", "incast.to=r0", "incast.sync=0us", "incast.load=0.5", "incast.start=0us"), "beside incast.trace", (("incast.trace=TRACE",),),
+     ("incast.degree=2", "incast.bytes=1KB", "incast.to=r0")),
+    (("settle=1ms",), "without epochs", ((),), ('epochs=["200us"]',)),
+    (("capture_bytes=64", "capture_mb=1"), "without capture", ((), ("capture=[]",)), ('capture=["a-b"]',)),
+    (("explain_mb=1",), "without explain", ((),), (*FINITE, "explain=[0]")),
+    (("explain=all", "drain=1ms", 'bins=["1KB"]'), "no flow has an end", ((), PROGRAM), FINITE),
+    (("sample_flows=2",), "no flow has a time series",
+     (("flow=[]", "workload.cdf=websearch"), ("flow=[]", *PROGRAM), ("flow.0.connect=fresh", "flow.1.connect=fresh")), ("flow=[]", "workload.cdf=websearch", "workload.connections=1")),
+    (('epochs=["200us"]',), "no two [[flow]] have a time series", (("sample_flows=1",), ("flow.1.connect=fresh",), ("flow=[]", "workload.cdf=websearch", "workload.connections=1")), ()),
+    (("host.sndbuf=1MB", "host.rcvbuf=1MB"), "there is no flow", (("flow=[]", *PROGRAM),), PROGRAM),
+    (("host.sysctl.net.ipv4.tcp_congestion_control=cubic",), "cc, --cc and flow.N.cc choose it", ((),), PROGRAM),
+    (("host.sysctl.net.ipv4.tcp_wmem=1 2 3",), "host.sndbuf", ((),), PROGRAM),
+    (("host.sysctl.net.ipv4.tcp_rmem=1 2 3",), "host.rcvbuf", ((),), PROGRAM),
+    (("host.sysctl.net.ipv4.tcp_rto_min_us=5000",), "host.rto_min", (("host.rto_min=5ms",),), ()),
+    (("host.sysctl.net.ipv4.tcp_no_metrics_save=0",), "host.cwnd", (("host.cwnd=9",),), ()),
+    (("host.initcwnd=10",), "has no effect beyond host.cwnd, which is 9", (("host.cwnd=9",),), ("host.cwnd=10",)),
+    (('cc=["bolt"]',), "every flow has a cc of its own", (("flow.0.cc=cubic", "flow.1.cc=reno"),), ("flow.0.cc=cubic", "flow.1.cc=bolt")),
+)
+
+
+class WithoutEffect(unittest.TestCase):
+    """A key that another one leaves without effect is refused by name; beside others it is not."""
+
+    def test_every_combination(self):
+        trace = context.write("1\n0 2 3 100 5000 0\n").rename(context.KEPT.name + "/trace.txt")
+        self.enterContext(mock.patch("boltlab.programs.shutil.which", return_value="/bin/true"))
+
+        def load(*sets):
+            schema.load(context.write(context.BASE), sets=[one.replace("TRACE", str(trace)) for one in sets])
+
+        for keys, why, refused, taken in IDLE:
+            for one in keys:
+                path = one.partition("=")[0]
+                with self.subTest(one, taken=taken):
+                    load(*taken, one)
+                for rest in refused:
+                    with self.subTest(one, rest=rest), self.assertRaisesRegex(ScenarioError, rf"\Atest\.toml: {re.escape(path)}: .*{re.escape(why)}.*\Z"):
+                        load(*rest, one)
+
+    def test_links_are_of_their_kind(self):
+        with self.assertRaisesRegex(ScenarioError, r'test\.toml: link: belongs to topology\.kind "links", which is "star" here'):
+            context.load(sets=[*LINKS, *STAR])
+
+    def test_keys_that_say_so_are_among_them(self):
+        """Of each that has a `beside`."""
+        names = {re.sub(r"\.\d+\.", ".", one.partition("=")[0]) for keys, *_ in IDLE for one in keys}
+        for f in dataclasses.fields(schema.Scenario):
+            of = f.metadata.get("table") or f.metadata.get("tables")
+            for key in (f,) if not of else dataclasses.fields(of):
+                if key.metadata.get("beside"):
+                    self.assertIn(f"{f.name}.{key.name}" if of else key.name, names)
+
+    def test_network_that_is_up(self):
+        """Where nothing is measured."""
+        schema.load(context.write(context.BASE), sets=["drain=1ms", "host.sysctl.net.ipv4.tcp_rmem=1 2 3"], idle=True)
 
 
 class Slower(unittest.TestCase):

@@ -214,7 +214,7 @@ class Measured(unittest.TestCase):
                          {"count": 100, "unfinished": 2, "p50": 51, "p99": None})
 
     def test_jain_of_epochs(self):
-        s, _, _ = self.flows(["settle=0us"])
+        s, _, _ = self.flows(["settle=0us", 'epochs=["100us"]'])
         s.duration = 400
         times = [0, 100, 200, 300, 400]
         acked = ([0, 3, 5, 8, 10], [0, 2, 4, 4, 5])     # 25/26, 1, 0.5, 0.9

@@ -39,9 +39,6 @@ def check_one(s, net, f, bad):
             bad("link", f"\"{one}\" is not a link; the links are {units.some(known)}")
     if f.do in SHARED and f.share is None:
         bad("share", f"is missing for do = \"{f.do}\": per cent of the packets, 0 ends it")
-    for k, kinds in (("link", (*SHARED, "down", "up")), ("node", OF_HOSTS), ("share", SHARED), ("late", ("reorder",))):
-        if getattr(f, k) is not None and f.do not in kinds:
-            bad(k, f"does not belong to do = \"{f.do}\"")
 
 
 def of_random(s, f):

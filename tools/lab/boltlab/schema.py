@@ -25,12 +25,7 @@ class ScenarioError(Exception):
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,11}")
 RESERVED = ("all", "default", "lo", "localhost")
 KINDS = ("dumbbell", "star", "leaf-spine", "links")
-# their own keys, and what these are where the file does not say
-OF_KIND = {
-    "dumbbell": {"senders": 2, "receivers": None, "paths": None},
-    "star": {"hosts": 3},
-    "leaf-spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 4},
-}
+ON_LINKS = ("loss", "corrupt", "duplicate", "reorder", "down", "up")
 MAX_BYTES = 10**13
 LAST_SEED = 2**32 - 1
 MOST_SEEDS = 10**4       # that a number alone asks for
@@ -225,9 +220,12 @@ def environment(value):
     return {k: str(v) for k, v in value.items()}
 
 
-def key(parse, default=dataclasses.MISSING, doc=""):
-    """A key of a table; one without a default is required."""
-    metadata = {"parse": parse, "doc": doc}
+def key(parse, default=dataclasses.MISSING, doc="", beside=None):
+    """A key of a table; one without a default is required.
+
+    `beside`: {another key of the table: what it must be for this one to have an effect}: one of these values, given (True) or not given (False).
+    """
+    metadata = {"parse": parse, "doc": doc, "beside": beside or {}}
     if isinstance(default, (list, dict)):
         return field(default_factory=lambda: copy.copy(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -235,20 +233,24 @@ def key(parse, default=dataclasses.MISSING, doc=""):
 
 # ---- tables ----
 
+class Table:
+    given = frozenset()     # the fields that the scenario has, of whatever value
+
+
 @dataclass(kw_only=True)
-class Topology:
+class Topology(Table):
     kind: str = key(one_of(*KINDS), doc="shape: " + ", ".join(KINDS))
-    senders: int = key(integer(1, 2000), None, "dumbbell: hosts s0.. on switch a")
-    receivers: int = key(integer(1, 2000), None, "dumbbell: hosts r0.. on switch b; absent: as many as senders")
-    hosts: int = key(integer(2, 2000), None, "star: hosts h0.. on switch sw")
-    leaves: int = key(integer(1, 64), None, "leaf-spine: switches l0..")
-    spines: int = key(integer(1, 64), None, "leaf-spine: switches p0.., each joined to every leaf")
-    hosts_per_leaf: int = key(integer(1, 512), None, "leaf-spine: hosts h0.., leaf by leaf")
-    paths: int = key(integer(1, 8), None, "dumbbell: parallel links between a and b, the first carries all until a reroute; absent: 1, or 2 with a reroute")
+    senders: int = key(integer(1, 2000), 2, "dumbbell: hosts s0.. on switch a", beside={"kind": ("dumbbell",)})
+    receivers: int = key(integer(1, 2000), None, "dumbbell: hosts r0.. on switch b; absent: as many as senders", beside={"kind": ("dumbbell",)})
+    hosts: int = key(integer(2, 2000), 3, "star: hosts h0.. on switch sw", beside={"kind": ("star",)})
+    leaves: int = key(integer(1, 64), 2, "leaf-spine: switches l0..", beside={"kind": ("leaf-spine",)})
+    spines: int = key(integer(1, 64), 2, "leaf-spine: switches p0.., each joined to every leaf", beside={"kind": ("leaf-spine",)})
+    hosts_per_leaf: int = key(integer(1, 512), 4, "leaf-spine: hosts h0.., leaf by leaf", beside={"kind": ("leaf-spine",)})
+    paths: int = key(integer(1, 8), None, "dumbbell: parallel links between a and b, the first carries all until a reroute; absent: 1, or 2 with a reroute", beside={"kind": ("dumbbell",)})
     rate: int = key(link_rate, 100 * 10**9, "every link")
-    core_rate: int = key(link_rate, None, "links between switches; absent: rate")
-    rtt: int = key(small_time, None, "between the far ends, without serialization; spread evenly over the links; absent: 8us, with kind links as their delays have it")
-    edge_delay: int = key(small_time, None, "dumbbell, leaf-spine: one way between host and switch; absent: as the other links")
+    core_rate: int = key(link_rate, None, "links between switches; absent: rate", beside={"kind": ("dumbbell", "leaf-spine", "links")})
+    rtt: int = key(small_time, None, "between the far ends, without serialization; spread evenly over the links; absent: 8us, with kind links as their delays have it", beside={"kind": ("dumbbell", "star", "leaf-spine")})
+    edge_delay: int = key(small_time, None, "dumbbell, leaf-spine: one way between host and switch; absent: as the other links", beside={"kind": ("dumbbell", "leaf-spine")})
     mtu: int = key(integer(576, 65521), 1500, "bytes of IP packet")
     buffer: int = key(positive(units.size, 10**12, units.format_size), 16 * 10**6, "per switch port, drop-tail beyond")
     ring: int = key(integer(1, 4096), 1, "packets in a port's transmit ring, below the qdisc")
@@ -258,7 +260,7 @@ class Topology:
 
 
 @dataclass(kw_only=True)
-class Link:
+class Link(Table):
     a: str = key(name, doc="one end; h.., s.., r.. or any name: a node with one link is a host, others are switches")
     b: str = key(name, doc="other end")
     rate: int = key(link_rate, None, "absent: topology.rate")
@@ -266,14 +268,14 @@ class Link:
 
 
 @dataclass(kw_only=True)
-class Switch:
+class Switch(Table):
     qdisc: str = key(text, "sfc", "what follows `root` in tc on every switch port")
     edge_qdisc: str = key(text, None, "the same on ports that lead to a host; absent: qdisc")
     sysctl: dict = key(sysctls, {}, "set in every switch namespace")
 
 
 @dataclass(kw_only=True)
-class Host:
+class Host(Table):
     qdisc: str = key(text, "pfifo", "what follows `root` in tc on every host's port")
     sysctl: dict = key(sysctls, {}, "set in every host namespace")
     rto_min: int = key(whole_ms, None, "least retransmission timeout, by route; absent: the kernel's, 200ms")
@@ -286,7 +288,7 @@ class Host:
 
 
 @dataclass(kw_only=True)
-class Flow:
+class Flow(Table):
     from_: str = key(name, doc="sending host")
     to: str = key(name, doc="receiving host")
     start: int = key(offset, 0, "against the start of the measurement; negative: before it")
@@ -295,34 +297,34 @@ class Flow:
     cc: str = key(congestion_control, None, "another congestion control than the run's")
     dscp: int = key(integer(0, 63), 0, "of its data, for switches with bands")
     count: int = key(integer(0, 4096), 1, "so many flows, each from the next host; 0: until the hosts run out")
-    apart: int = key(small_time, 0, "count: each starts so long after the one before")
-    to_next: bool = key(flag, False, "count: each goes to the next host, too")
+    apart: int = key(small_time, 0, "count: each starts so long after the one before", beside={"count": True})
+    to_next: bool = key(flag, False, "count: each goes to the next host, too", beside={"count": True})
 
 
 @dataclass(kw_only=True)
-class Event:
+class Event(Table):
     at: int = key(offset, doc="against the start of the measurement")
     do: str = key(one_of("stop", "reroute", "set"), doc="stop, reroute, or set (a command)")
-    flow: int = key(integer(0, 10**6), None, "stop, reroute: which [[flow]], from 0")
-    path: int = key(integer(0, 63), 1, "reroute: which of the equal paths, from 0; the flow is on path 0 before")
-    node: str = key(name, None, "set: the node whose namespace the command runs in")
-    command: str = key(text, None, "set: tc, ip, sysctl -w or ethtool command")
+    flow: int = key(integer(0, 10**6), None, "stop, reroute: which [[flow]], from 0", beside={"do": ("stop", "reroute")})
+    path: int = key(integer(0, 63), 1, "reroute: which of the equal paths, from 0; the flow is on path 0 before", beside={"do": ("reroute",)})
+    node: str = key(name, None, "set: the node whose namespace the command runs in", beside={"do": ("set",)})
+    command: str = key(text, None, "set: tc, ip, sysctl -w or ethtool command", beside={"do": ("set",)})
     count: int = key(integer(1, 4096), 1, "stop, reroute: so many, each of the next flow")
-    apart: int = key(small_time, 0, "count: each so long after the one before")
+    apart: int = key(small_time, 0, "count: each so long after the one before", beside={"count": True})
 
 
 @dataclass(kw_only=True)
-class Fault:
+class Fault(Table):
     do: str = key(one_of("loss", "corrupt", "duplicate", "reorder", "down", "up", "stop", "go"), doc="loss, corrupt, duplicate, reorder, down, up, stop or go")
     at: int = key(offset, doc="against the start of the measurement")
-    link: list = key(link_or_links, None, "one direction, such as \"a-b\", or a list of them")
-    node: str = key(name, None, "stop, go: a host")
-    share: float = key(number(0, 100), None, "loss, corrupt, duplicate, reorder: per cent of the packets; 0 ends it")
-    late: int = key(small_time, None, "reorder: so much later; absent: as ten full packets take")
+    link: list = key(link_or_links, None, "one direction, such as \"a-b\", or a list of them", beside={"do": ON_LINKS})
+    node: str = key(name, None, "stop, go: a host", beside={"do": ("stop", "go")})
+    share: float = key(number(0, 100), None, "loss, corrupt, duplicate, reorder: per cent of the packets; 0 ends it", beside={"do": ON_LINKS[:4]})
+    late: int = key(small_time, None, "reorder: so much later; absent: as ten full packets take", beside={"do": ("reorder",)})
 
 
 @dataclass(kw_only=True)
-class Program:
+class Program(Table):
     node: str = key(name, doc="where it runs")
     command: list = key(command, doc="a line without a shell, or a list of arguments")
     start: int = key(offset, 0, "against the start of the measurement; negative: before it")
@@ -338,29 +340,29 @@ class Program:
 
 
 @dataclass(kw_only=True)
-class Workload:
-    cdf: str = key(text, None, "distribution of message sizes: a name under workloads/, or a file")
-    load: float = key(number(0.001, 2), 0.5, "of the receiver's (to=) or the slowest host's link, headers counted")
-    to: str = key(name, None, "one receiver; absent: all to all")
-    messages: int = key(integer(1, 10**7), None, "how many; absent: until the duration ends")
+class Workload(Table):
+    cdf: str = key(text, None, "distribution of message sizes: a name under workloads/, or a file", beside={"trace": False})
+    load: float = key(number(0.001, 2), 0.5, "of the receiver's (to=) or the slowest host's link, headers counted", beside={"trace": False})
+    to: str = key(name, None, "one receiver; absent: all to all", beside={"trace": False})
+    messages: int = key(integer(1, 10**7), None, "how many; absent: until the duration ends", beside={"trace": False})
     connections: int = key(integer(1, 256), 4, "opened beforehand between each two hosts; a message takes an idle one")
     trace: str = key(text, None, "HPCC flow list instead of a generator")
 
 
 @dataclass(kw_only=True)
-class Incast:
-    degree: int = key(integer(1, 20000), None, "messages per incast")
-    bytes: int = key(message_size, None, "of each message")
-    to: str = key(name, None, "receiver; absent: with load, any host, another for each")
-    sync: int = key(small_time, 0, "starts are uniform in this window; 0us is perfectly synchronized")
-    load: float = key(number(0.0001, 2), None, "repeat at this share of the receiver's (to) or the slowest host's link; absent: once")
-    start: int = key(offset, 0, "of the first")
+class Incast(Table):
+    degree: int = key(integer(1, 20000), None, "messages per incast", beside={"trace": False})
+    bytes: int = key(message_size, None, "of each message", beside={"trace": False})
+    to: str = key(name, None, "receiver; absent: with load, any host, another for each", beside={"trace": False})
+    sync: int = key(small_time, 0, "starts are uniform in this window; 0us is perfectly synchronized", beside={"trace": False})
+    load: float = key(number(0.0001, 2), None, "repeat at this share of the receiver's (to) or the slowest host's link; absent: once", beside={"trace": False})
+    start: int = key(offset, 0, "of the first", beside={"trace": False})
     connections: int = key(integer(1, 256), None, "opened beforehand per sender; absent: one for each message at a time")
     trace: str = key(text, None, "HPCC flow list instead of a generator")
 
 
 @dataclass(kw_only=True)
-class Scenario:
+class Scenario(Table):
     name: str = key(text, doc="as shown in results")
     about: str = key(text, "", "one line for `lab list`")
     duration: int = key(run_duration, doc="measured virtual time, after everything is connected and warm")
@@ -369,16 +371,16 @@ class Scenario:
     patience: int = key(wall_time, 20 * 10**9, "processor time that programs or the kernel may use while virtual time stands still")
     sample_ports: list = key(links, [], "ports whose queue is measured, such as \"sw-h0\"; absent: every switch port, in a large network those on the way of traffic, so many as 32 MB of samples hold and at least 64")
     epochs: list = key(times, [], "for each, Jain's index of the flows over any stretch so long, where no flow came or went")
-    settle: int = key(small_time, 10**6, "epochs begin so long after a flow has come or gone")
+    settle: int = key(small_time, 10**6, "epochs begin so long after a flow has come or gone", beside={"epochs": True})
     bins: list = key(sizes, list(stats.BIN_EDGES), "upper ends of the bins that completion times are reported in; larger messages have a bin of their own")
     sample_flows: int = key(integer(0, 4096), 16, "flows with a time series, the first so many")
     seed: int = key(integer(0, LAST_SEED), 1, "of the generator and the kernel's randomness")
     cc: list = key(names, ["bolt"], "congestion controls, one run each")
     capture: list = key(links, [], "links to capture both ways, packet by packet: names of ports, such as \"a-b\"")
-    capture_bytes: int = key(integer(64, 65535), 256, "of each packet, from its Ethernet header on; 65535: all of it")
-    capture_mb: int = key(integer(1, 4096), 256, "for all captured links together; what comes after is counted as lost")
+    capture_bytes: int = key(integer(64, 65535), 256, "of each packet, from its Ethernet header on; 65535: all of it", beside={"capture": True})
+    capture_mb: int = key(integer(1, 4096), 256, "for all captured links together; what comes after is counted as lost", beside={"capture": True})
     explain: list = key(explained, [], "messages whose time is to be explained, by number (flows come first), or \"all\"")
-    explain_mb: int = key(integer(1, 4096), 64, "for what that records; messages that end after it is full are not explained")
+    explain_mb: int = key(integer(1, 4096), 64, "for what that records; messages that end after it is full are not explained", beside={"explain": True})
     memory: str = key(text, None, "of the lab's kernel, such as \"2G\"; absent: by the number of hosts and buffers")
     topology: Topology = field(metadata={"table": Topology})
     link: list = field(default_factory=list, metadata={"tables": Link})
@@ -433,7 +435,9 @@ def parse_table(cls, data, where, path):
                 values[f.name] = f.metadata["parse"](raw)
             except ValueError as e:
                 raise ScenarioError(f"{where}: {full}: {_quote(raw)} {e}") from None
-    return cls(**values)
+    table = cls(**values)
+    table.given = frozenset(values)
+    return table
 
 
 def is_index(part):
@@ -692,21 +696,68 @@ def each_flow(f, i, hosts, bad):
     return result
 
 
+def check_beside(s, bad):
+    """Refuses a key that another one of its table leaves without effect."""
+    tables = [("", s)]
+    for f in dataclasses.fields(s):
+        value = getattr(s, f.name)
+        if "tables" in f.metadata:
+            tables += [(f"{f.name}.{i}.", one) for i, one in enumerate(value)]
+        elif "table" in f.metadata and value is not None:
+            tables.append((f"{f.name}.", value))
+    for path, table in tables:
+        for f in dataclasses.fields(table):
+            for other, wanted in f.metadata.get("beside", {}).items() if f.name in table.given else ():
+                value = getattr(table, other)
+                if isinstance(wanted, tuple) and value not in wanted:
+                    choices = " or ".join(f"\"{one}\"" for one in wanted)
+                    bad(f"{path}{f.name}", f"belongs to {path}{other} {choices}, which is \"{value}\" here")
+                if isinstance(wanted, bool) and wanted != (other in table.given and value not in (None, [])):
+                    bad(f"{path}{f.name}", f"has no effect {'without' if wanted else 'beside'} {path}{other}")
+
+
+def check_parts(s, net, load, bad):
+    """Refuses a key that acts on what the scenario does not have, or that another table's decides."""
+    t, h = s.topology, s.host
+    ends = any(m.bytes is not None for m in load.messages), "no flow has an end, and there is neither a workload nor an incast"
+    sampled = [m.kind for m in load.messages if load.pairs[m.pair].sample_id >= 0 and not load.pairs[m.pair].fresh]
+    without = "time series (sample_flows; connect = \"fresh\" and hosts with several connections have none)"
+    flows = bool(load.pairs), "there is no flow, workload or incast, and a program sets its own sockets"
+    cores = [link for link in s.link if link.rate is None and {link.a, link.b} <= set(net.switches)]
+    edges = [link for link in s.link if link.rate is None and link not in cores]
+    for path, given, keys, (acts, why) in (
+            ("", s.given, ("drain", "bins"), ends),
+            ("", s.given if s.explain == "all" else (), ("explain",), ends),
+            ("", s.given if s.sample_flows else (), ("sample_flows",), (sampled, f"no flow has a {without}")),
+            ("", s.given if s.epochs else (), ("epochs",), (sampled.count("flow") > 1, f"no two [[flow]] have a {without}")),
+            ("topology.", t.given, ("rate",), (t.kind != "links" or edges or cores and not t.core_rate, "every link has a rate of its own")),
+            ("topology.", t.given, ("core_rate",), (t.kind != "links" or cores, "no link between switches is without a rate of its own")),
+            ("switch.", s.switch.given, ("qdisc", "edge_qdisc", "sysctl"), (net.switches, "there is no switch")),
+            ("host.", h.given, ("sndbuf", "rcvbuf"), flows),
+            ("host.sysctl.", h.sysctl, ("net.ipv4.tcp_congestion_control",), (s.program, "cc, --cc and flow.N.cc choose it")),
+            ("host.sysctl.", h.sysctl, ("net.ipv4.tcp_wmem",), (s.program, "host.sndbuf sets the buffers of flows")),
+            ("host.sysctl.", h.sysctl, ("net.ipv4.tcp_rmem",), (s.program, "host.rcvbuf sets the buffers of flows")),
+            ("host.sysctl.", h.sysctl, ("net.ipv4.tcp_rto_min_us",), (h.rto_min is None, "host.rto_min is given, and a route's has the last word")),
+            ("host.sysctl.", h.sysctl, ("net.ipv4.tcp_no_metrics_save",), (not h.cwnd, "host.cwnd is given, which sets it"))):
+        for k in keys:
+            if k in given and not acts:
+                bad(path + k, f"has no effect: {why}")
+    if h.cwnd and h.initcwnd > h.cwnd:
+        bad("host.initcwnd", f"has no effect beyond host.cwnd, which is {h.cwnd}")
+    if load.pairs and not s.program and s.cc[0] not in {p.cc for p in load.pairs}:
+        bad("cc", f"{s.cc[0]}: has no effect: every flow has a cc of its own")
+
+
 def check(s, where, idle=False):
     from . import explain, faults, plan, programs, topology, traffic  # they use this module's errors
 
     def bad(k, why):
         raise ScenarioError(f"{where}: {k}: {why}")
 
+    check_beside(s, bad)
     t = s.topology
     if s.sample is None:
         s.sample = max(100, s.duration // 100_000) if s.program else 100
-    for kind, keys in OF_KIND.items():
-        for k, absent in keys.items():
-            if getattr(t, k) is None:
-                setattr(t, k, absent)
-            elif t.kind != kind:
-                bad(f"topology.{k}", f"belongs to topology.kind \"{kind}\", which is \"{t.kind}\" here")
     if t.receivers is None:
         t.receivers = t.senders
     if t.paths is None:
@@ -715,17 +766,12 @@ def check(s, where, idle=False):
         bad("topology.mtu", f"must be at least 1280 where topology.ip is 6, not {t.mtu}")
     if t.kind == "links" and not s.link:
         bad("link", "topology.kind is \"links\": write at least one [[link]] with a= and b=")
-    if t.kind == "links" and t.rtt is not None:
-        bad("topology.rtt", "follows from the links' delays where topology.kind is \"links\": set link.N.delay")
-    if t.rtt is None:
-        t.rtt = 8000
-    if t.edge_delay is not None:
-        if t.kind not in ("dumbbell", "leaf-spine"):
-            bad("topology.edge_delay", f"belongs to topology.kind \"dumbbell\" or \"leaf-spine\", which is \"{t.kind}\" here")
-        if 4 * t.edge_delay > t.rtt:
-            bad("topology.edge_delay", f"twice there and back is more than topology.rtt ({units.format_time(t.rtt)})")
     if t.kind != "links" and s.link:
         bad("link", f"belongs to topology.kind \"links\", which is \"{t.kind}\" here")
+    if t.rtt is None:
+        t.rtt = 8000
+    if t.edge_delay is not None and 4 * t.edge_delay > t.rtt:
+        bad("topology.edge_delay", f"twice there and back is more than topology.rtt ({units.format_time(t.rtt)})")
     net = topology.build(s, where)
     hosts = net.hosts
 
@@ -754,12 +800,7 @@ def check(s, where, idle=False):
                 bad(f"{k}.flow", f"{e.flow} is not a flow; there are {len(s.flow)}, from 0")
             if e.do == "stop" and e.at < s.flow[e.flow].start:
                 bad(f"{k}.at", f"is before flow {e.flow} starts ({units.format_time(s.flow[e.flow].start)})")
-            for wrong in ("node", "command"):
-                if getattr(e, wrong) is not None:
-                    bad(f"{k}.{wrong}", "belongs to do = \"set\"")
         else:
-            if e.flow is not None:
-                bad(f"{k}.flow", "belongs to do = \"stop\" and \"reroute\"")
             if e.command is None or e.node is None:
                 bad(f"{k}.{'command' if e.command is None else 'node'}", "is missing for do = \"set\"")
             if e.node not in net.nodes:
@@ -804,6 +845,8 @@ def check(s, where, idle=False):
     if s.duration // s.sample > 20_000_000:
         bad("sample", f"would take {s.duration // s.sample} samples per port; at most 20000000")
     load = traffic.build(s, net, where)
+    if not idle:
+        check_parts(s, net, load, bad)
     if t.kind == "links":
         t.rtt = plan.base_rtt(s, net, load)
         for link, (end, _) in zip(s.link, net.links):
