@@ -195,6 +195,14 @@ class Plans(unittest.TestCase):
         self.assertIn("lookup 1001", moves[0])
         self.assertLess(int(moves[0].split("pref ")[1].split()[0]), int(pins[0].split("pref ")[1].split()[0]))
 
+    def test_of_two_reroutes_the_later_counts(self):
+        """In whatever order the scenario has them."""
+        first, second = (["do=reroute", "flow=1", f"at={at}", f"path={path}"] for at, path in (("500us", 1), ("700us", 0)))
+        for order in ((first, second), (second, first)):
+            lines = plan.Plan(*context.one(sets=["topology.paths=2", *(f"event.{i}.{k}" for i, keys in enumerate(order) for k in keys)])).lines
+            prefs = {line.split()[2]: int(line.split("pref ")[1].split()[0]) for line in lines if line.startswith("at a ")}
+            self.assertLess(prefs["700000"], prefs["500000"], order)
+
     def test_qdiscs_are_read_before_an_event_may_replace_them(self):
         for node, command, looks in (("a", "tc qdisc del dev b root", 1), ("s0", "tc qdisc add dev eth0 root fq", 1), ("s0", "ip link set eth0 mtu 1400", 0),
                                      ("s0", "tc filter add dev eth0 parent 1: matchall action drop", 0)):
@@ -214,6 +222,9 @@ class Plans(unittest.TestCase):
             self.assertIn(f"ip netns exec a {command}", p.commands)
         with self.assertRaisesRegex(schema.ScenarioError, "test.toml: event.0.command: .*braces hold one of rate, bdp"):
             context.one(sets=[*event[:3], 'event.0.command="tc qdisc replace dev b root sfc rate {speed]"'])
+        # by its number in the file, not in the order of time
+        with self.assertRaisesRegex(schema.ScenarioError, "test.toml: event.0.command: "):
+            context.one(sets=[*event[:3], "event.0.command=tc {speed}", "event.1.at=1us", "event.1.do=set", "event.1.node=a", "event.1.command=tc qdisc show"])
 
     def test_what_is_first_has_its_time_before_the_measurement(self):
         first = ["event.0.at=-1s", "event.0.do=set", "event.0.node=a", 'event.0.command="tc qdisc show"']

@@ -238,13 +238,13 @@ class Measured(unittest.TestCase):
             self.assertEqual(runner.unmarked(r), told)
 
     def test_a_qdisc_that_an_event_replaced_has_counted_too(self):
-        # not in the order of time: the files of events 2, 0, 1 follow each other
+        # the scenario has them in another order than that of time, by which they are numbered
         events = [f"event.{i}.{k}" for i in range(3) for k in (f"at={(6, 7, 5)[i]}00us", "do=set", "node=a", 'command="tc qdisc show"')]
         s, net, _ = context.one(sets=events)
         raw = Path(tempfile.mkdtemp(prefix="lab-test-"))
         first, second = ({"kind": kind, "handle": handle, "dev": "b", "root": True} for kind, handle in (("pfifo", "8001:"), ("fq_codel", "1:")))
-        for name, q in (("a-2", first | {"drops": 1, "qlen": 2}), ("a-0", second | {"drops": 4, "qlen": 8, "ecn_mark": 1}),
-                        ("a-1", second | {"drops": 16, "qlen": 32, "ecn_mark": 3}), ("a", first | {"drops": 64, "qlen": 128})):
+        for name, q in (("a-0", first | {"drops": 1, "qlen": 2}), ("a-1", second | {"drops": 4, "qlen": 8, "ecn_mark": 1}),
+                        ("a-2", second | {"drops": 16, "qlen": 32, "ecn_mark": 3}), ("a", first | {"drops": 64, "qlen": 128})):
             (raw / f"tc-{name}.json").write_text(json.dumps([q, {"kind": "none", "parent": "1:1", "drops": 256}]))
         (found,) = results.read_qdiscs(raw, s, net).values()
         self.assertEqual((found["kind"], found["drops"], found["ecn_mark"], found["qlen"]), ("pfifo", 1 + 2 + 16 + 32 + 64, 3, 128))

@@ -51,9 +51,8 @@ LOOK = "tc -s -j qdisc show"
 
 
 def looked_at(s):
-    """Events that may replace a qdisc, whose counters go with it, in the order of time: the guest reads them just before."""
-    return sorted((i for i, e in enumerate(s.event) if e.do == "set" and e.command.split()[0] == "tc" and not {"filter", "class"} & set(e.command.split())),
-                  key=lambda i: s.event[i].at)
+    """Events that may replace a qdisc, whose counters go with it: the guest reads them just before."""
+    return [i for i, e in enumerate(s.event) if e.do == "set" and e.command.split()[0] == "tc" and not {"filter", "class"} & set(e.command.split())]
 
 
 def sysctl_path(name):

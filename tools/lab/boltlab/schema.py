@@ -857,6 +857,7 @@ def check(s, where, idle=False):
     topology.expand_qdisc(s.host.qdisc, s, where, "host.qdisc")
     for i, e in enumerate(s.event):
         topology.fill_in(e.command or "", s, where, f"event.{i}.command")
+    s.event.sort(key=lambda e: e.at)        # of two reroutes of a flow, the later one counts (plan.py)
     if not idle:
         plan.check_samples(s, net, load, bad)
     explain.check(s, load, bad)
