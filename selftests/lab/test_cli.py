@@ -101,6 +101,23 @@ class Refuses(unittest.TestCase):
         self.refused("run", "flow-join", "--slow", "0", "--out", self.out, says="--slow")
         self.refused("run", "flow-join", "--slow", "10000", "--set", "topology.rate=1gbit", "--out", self.out, says="slowed down")
 
+    def test_an_option_twice(self):
+        for what, *words in (("run", "--cc", "bolt", "--cc", "cubic"), ("run", "--seed", "1", "--seed", "2"), ("run", "--jobs", "1", "--jobs", "1"), ("run", "--capture", "a-b", "--capture", "b-r0"),
+                             ("run", "--explain", "1", "--explain", "2"), ("sweep", "--out", "x", "--out", "y"), ("up", "--cc", "bolt", "--cc", "bolt")):
+            self.refused(what, "flow-join", *words, says=f"argument {words[0]}: is given twice; see `lab {what} --help`")
+        self.refused("show", self.out, "--port", "a-b", "--port", "b-a", says="argument --port: is given twice")
+
+    def test_an_option_and_the_key_that_it_sets(self):
+        for what, key, *words in (("run", 'cc=["bolt"]', "--cc", "cubic"), ("run", "seed=1", "--seed", "2"), ("run", "seed=1", "--seeds", "2"), ("run", 'capture=["a-b"]', "--capture", "b-r0"),
+                                  ("run", "capture.0=a-b", "--capture", "b-r0"), ("run", "explain=[1]", "--explain", "all"), ("run", "host.cpu_cost=1us", "--cpu-cost", "2us"),
+                                  ("sweep", "seed=1,2", "--seed", "2"), ("up", "cc=[\"bolt\"]", "--cc", "cubic"), ("up", "seed=1", "--seed", "2")):
+            self.refused(what, "flow-join", "--set", key, *words, says=f"lab: --set {key}: {words[0].replace('seeds', 'seed')} sets the same")
+        self.refused("run", "flow-join", "--set", "capture_mb=1", "--cc", "Bolt!", "--out", self.out, says="--cc Bolt!")
+
+    def test_options_that_would_be_ignored(self):
+        self.refused("up", "flow-join", "--cc", "bolt,cubic", says="--cc bolt,cubic: a network that is up has one congestion control")
+        self.refused("build", "--backend", "native", "--kernel", "7.3", says="--kernel 7.3: --backend native runs this machine's kernel")
+
     def test_capture(self):
         self.refused("run", "flow-join", "--capture", "a-b,a-c", "--out", self.out, says="flow-join.toml: capture.1: \"a-c\" is not a link")
 

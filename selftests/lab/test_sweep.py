@@ -56,10 +56,16 @@ class Described(unittest.TestCase):
         described = sweep.described(self.scenario.with_name("sweep.toml"), ["cubic"], ["topology.mtu=9000"], (7,), cli.find_scenario)
         self.assertEqual([(c["cc"], c["seed"], c["set"]) for c in cases(described)], [("cubic", 7, {"topology.mtu": "9000"})])
 
+    def test_seeds_and_congestion_controls_as_settings(self):
+        found = cases(sweep.described(self.scenario, None, ['cc=["bolt"],["cubic"]', "seed=3,4"], (), cli.find_scenario))
+        self.assertEqual([(c["cc"], c["seed"]) for c in found], [("bolt", 3), ("bolt", 4), ("cubic", 3), ("cubic", 4)])
+        self.assertFalse([c for c in found if "--set" in c["command"]])      # with --cc and --seed, which it has
+
     def test_what_is_wrong_is_named(self):
         for text, says in (('colour = 1', "sweep.toml: colour: is unknown"), ('seeds = 0', "sweep.toml: seeds"), ('seeds = [1, 1]', "sweep.toml: seeds"),
                            ('cc = "bolt"', "sweep.toml: cc"), ('set = 1', "sweep.toml: set"), ('set.topology.mtu = []', "sweep.toml: set.topology.mtu: a value is missing"),
-                           ('set.topology.mtu = [9000, 9000]', "sweep.toml: set.topology.mtu: names 9000 twice")):
+                           ('set.topology.mtu = [9000, 9000]', "sweep.toml: set.topology.mtu: names 9000 twice"),
+                           ('cc = ["bolt"]\nset.cc = [["cubic"]]', "sweep.toml: cc and set.cc set the same"), ('seeds = 2\nset.seed = [1, 2]', "sweep.toml: seeds and set.seed set the same")):
             self.refused(f'scenario = "test.toml"\n{text}\n', says)
         for seeds in ("1000000000000", "[-1]", "[4294967296]", "[1, [2]]"):
             self.refused(f'scenario = "test.toml"\nseeds = {seeds}\n', "sweep.toml: seeds: is neither a number of seeds, from 1 to 10000, nor")

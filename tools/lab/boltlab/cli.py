@@ -17,7 +17,22 @@ FORCE = "rename files in the way that the lab did not write, by appending a ~, i
 SCENARIOS = build.LAB / "scenarios"
 
 
+class Once(argparse.Action):
+    """Stores a value, and refuses a second one, which would replace it."""
+    taken = False
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if self.taken and option_string:
+            raise argparse.ArgumentError(self, "is given twice")
+        self.taken = True
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.register("action", None, Once)
+
     def error(self, message):
         self.exit(2, f"lab: {message}; see `{self.prog} --help`\n")
 
@@ -171,6 +186,15 @@ def congestion_controls(value):
     return names
 
 
+def check_sets(args):
+    """Refuses two ways to say the same, of which one would be ignored."""
+    for name, option, key in (("cc", "--cc", "cc"), ("seed", "--seed", "seed"), ("seeds", "--seed", "seed"), ("capture", "--capture", "capture"),
+                              ("explain", "--explain", "explain"), ("cpu_cost", "--cpu-cost", "host.cpu_cost")):
+        for one in args.sets if getattr(args, name, None) is not None else ():
+            if f"{one.partition('=')[0].strip()}.".startswith(f"{key}."):
+                raise RunError(f"--set {one}: {option} sets the same")
+
+
 def find_scenario(value):
     """A file, or the name of one that comes with the lab."""
     path = Path(value)
@@ -258,7 +282,10 @@ def main(argv=None):
                 build.check_visible(cache, "use another BOLT_LAB_CACHE")
                 if args.what in ("run", "sweep"):
                     build.check_visible(Path(args.out or "").absolute(), "use another --out")
+        if args.what in ("run", "sweep", "up"):
+            check_sets(args)
         if args.what == "build":
+            backends.check(args.backend, args.kernel, None, 1, None)
             built = build.everything(args.kernel or backends.KERNEL, args.backend)
             print(f"kernel {built.kdir}\nmodules {built.modules}\ntools {built.tools}")
             return 0

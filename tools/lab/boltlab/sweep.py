@@ -166,6 +166,9 @@ def described(path, cc, sets, seeds, find):
     found.cc, found.seeds = cc or found.cc, list(seeds) or found.seeds
     given = of_options(sets)
     found.sets |= given
+    for key, names, there in (("cc", "cc", found.cc), ("seed", "seeds", found.seeds)):
+        if there and key in found.sets:
+            raise RunError(f"{found.where}: {names} and set.{key} set the same")
     found.parted = tuple(key for key, values in given.items() if len(values) > 1 and any(" " in v for v in values))
     return found
 
@@ -242,7 +245,7 @@ def cases_of(sweep, scenarios, built, kernel, own, out):
         for seed in sweep.seeds or [s.seed]:
             name = identity(s, cc, seed, built)
             words = [str(LAB), "run", str(sweep.scenario.resolve()), "--cc", cc, "--seed", str(seed)]
-            words += [word for k, v in chosen.items() for word in ("--set", f"{k}={v}")]
+            words += [word for k, v in chosen.items() if k not in ("cc", "seed") for word in ("--set", f"{k}={v}")]
             words += ["--kernel", kernel] + [word for module in own for word in ("--module", module)]
             words += ["--no-plots", "--out", str(out / CASES / name)]
             result.append({"name": name, "cc": cc, "seed": seed, "set": chosen, "command": f"(cd {shlex.quote(os.getcwd())} && {shlex.join(words)})"})

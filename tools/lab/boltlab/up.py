@@ -18,13 +18,15 @@ CONSOLE = "console.log"
 
 def up(path, cc, sets, seed, kernel, own):
     modules.check(own)
+    if cc and len(cc) > 1:
+        raise RunError(f"--cc {','.join(cc)}: a network that is up has one congestion control")
     where = state.directory()
     lock = state.locked(where)
     if not lock:
         known = state.about(where)
         since = f" since {known['since']}" if known else ""
         raise RunError(f"{known.get('name', 'a network')} is up already{since}: `lab down` ends it")
-    s = runner.load(path, cc[:1] if cc else None, sets, (seed,) if seed is not None else (), idle=True)[0][1]
+    s = runner.load(path, cc, sets, (seed,) if seed is not None else (), idle=True)[0][1]
     version = kernel or backends.KERNEL
     if not own:
         ask.check_congestion_controls([(s.cc[0], s)], ask.congestion_controls("uml", version), cc is not None)
