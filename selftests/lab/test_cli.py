@@ -291,6 +291,17 @@ class Doctor(unittest.TestCase):
         with mock.patch.object(subprocess, "run", lambda *_, **__: without):
             self.assertIn("missing  static libc (libc6-dev)\n", lab("doctor").stdout)
 
+    def test_kernels_that_are_of_other_kinds(self):
+        top = Path(tempfile.mkdtemp(prefix="lab-test-"))
+        for release, there in (("6.12.48+deb13-rt", False), ("6.12.48+deb13-cloud", False), ("6.1.0-40", False), ("6.12.48+deb13", True)):
+            (top / f"linux-headers-{release}-amd64").mkdir()
+            self.assertEqual(bool(doctor.headers_of("6.12", top)), there, release)
+        with mock.patch.dict(os.environ, BOLT_LAB_CACHE=str(top)):
+            for name, says in (("kernel-7.3-lab-x", "later    lab kernel 6.12 will be built"), ("kernel-6.12-smp-x", "later    lab kernel 6.12 will be built"),
+                               ("kernel-6.12-lab-x", "ok       lab kernel 6.12 built\n")):
+                (top / name / "linux").mkdir(parents=True)
+                self.assertIn(says, lab("doctor").stdout, name)
+
     def test_addresses_that_are_random(self):
         with mock.patch.object(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "")):
             self.assertIn("warning  setarch -R is refused here", lab("doctor").stdout)

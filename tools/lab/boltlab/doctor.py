@@ -4,11 +4,12 @@
 import importlib.util
 import os
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
-from . import build
+from . import backends, build
 
 
 def static_libc():
@@ -43,10 +44,15 @@ QEMU_NEEDS = (
 )
 
 
+def headers_of(series, top=Path("/usr/src")):
+    """Those that tools/lab/qemu/fetch takes: of the plain kernel, whatever else of the series is installed."""
+    return [path for path in top.glob(f"linux-headers-{series}.*-amd64") if not re.search("-(rt|cloud)-", path.name)]
+
+
 def qemu_needs(debian):
     """On that release; the own kernel of Debian 13 is 6.12, and it has no 6.1."""
     headers = {"6.12": "linux-headers-amd64"} if debian == "13" else {"6.12": "linux-headers-6.12-amd64", "6.1": "linux-headers-amd64"}
-    return QEMU_NEEDS + tuple((f"headers of Linux {series}", lambda series=series: list(Path("/usr/src").glob(f"linux-headers-{series}.*-amd64")), package)
+    return QEMU_NEEDS + tuple((f"headers of Linux {series}", lambda series=series: headers_of(series), package)
                               for series, package in headers.items())
 
 
@@ -99,11 +105,11 @@ def main():
           + (", but it is mounted noexec: $TMPDIR, /tmp or /var/tmp has it" if noexec else ""))
     if not shutil.which("setarch") or subprocess.run(["setarch", "-R", "true"], check=False, capture_output=True).returncode:
         print("warning  setarch -R is refused here, as in a container: addresses are random, and results may differ from run to run")
-    kernels = sorted(cache.glob("kernel-*/linux"))[:1] if cache.exists() else []
-    print(f"{'ok' if kernels else 'later':8} lab kernel " + ("built" if kernels else "will be built by the first run (4 minutes on two idle CPUs)"))
+    kernels = list(cache.glob(f"kernel-{backends.KERNEL}-lab-*/linux"))
+    print(f"{'ok' if kernels else 'later':8} lab kernel {backends.KERNEL} " + ("built" if kernels else "will be built by the first run (4 minutes on two idle CPUs)"))
     lacking_qemu = packages(qemu_needs(debian.get("VERSION_ID")), "later", ": --backend qemu")
     packages(SWEEP_NEEDS, "later", ": lab sweep")
-    stock = sorted(path.name for path in cache.glob("qemu-*") if (path / ".complete").exists()) if cache.exists() else []
+    stock = sorted(path.name for path in cache.glob("qemu-*") if (path / ".complete").exists())
     print(f"{'ok' if stock else 'later':8} stock kernels: " + (", ".join(stock) or "will be fetched by the first run with --backend qemu"))
     try:
         print(f"ok       {build.running_kernel()}: --backend native")
