@@ -38,6 +38,16 @@ class Refuses(unittest.TestCase):
         self.refused("link", "fault.0.do=go", "fault.0.at=0us", "fault.0.node=s0", "fault.0.link=a-b", says="belongs to fault.0.do")
 
 
+    def test_an_end_of_nothing(self):
+        for end, begin, *where in (("up", "down", "link=a-b"), ("go", "stop", "node=s0")):
+            sets = [f"fault.0.{k}" for k in (f"do={end}", "at=10us", *where)]
+            says = f"\"{end}\" has no effect: {where[0].partition('=')[2]} has no \"{begin}\" before"
+            self.refused("do", *sets, says=says)
+            for at, elsewhere in (("11us", where[0]), ("0us", {"up": "link=b-a", "go": "node=s1"}[end])):
+                self.refused("do", *sets, f"fault.1.do={begin}", f"fault.1.at={at}", f"fault.1.{elsewhere}", says=says)
+            context.one(sets=[*sets, f"fault.1.do={begin}", "fault.1.at=10us", f"fault.1.{where[0]}"])
+
+
 class Plans(unittest.TestCase):
     def told(self, *sets, seed=None):
         s, net, load = context.one(sets=sets, seed=seed)

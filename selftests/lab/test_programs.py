@@ -69,6 +69,7 @@ class Says(unittest.TestCase):
                            ("program.0.cwd: \"/proc\"", ["program.0.cwd=/proc"]),
                            ("program.0.stdin: \"none\" is not a file", ["program.0.stdin=none"]),
                            ("program.0.env: ", ["program.0.env=1"]),
+                           ("has LAB_PROGRAM, which the lab sets", ["program.1.env.LAB_PROGRAM=7"]),
                            ("program.0.expect: 256 ", ["program.0.expect=256"])):
             with self.subTest(word), self.assertRaises(schema.ScenarioError) as caught:
                 context.one(TEXT, sets)

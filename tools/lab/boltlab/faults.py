@@ -17,7 +17,11 @@ def check(s, net, bad):
     """Refuses what cannot be, and makes one of each that names several links."""
     for i, f in enumerate(s.fault):
         check_one(s, net, f, lambda k, why, i=i: bad(f"fault.{i}.{k}", why))
-    s.fault = [dataclasses.replace(f, link=[one]) for f in s.fault for one in f.link or [None]]
+    numbered = [(i, dataclasses.replace(f, link=[one])) for i, f in enumerate(s.fault) for one in f.link or [None]]
+    for i, f in numbered:
+        if f.do in ENDS and not any((o.do, o.link, o.node) == (ENDS[f.do], f.link, f.node) and o.at <= f.at for _, o in numbered):
+            bad(f"fault.{i}.do", f"\"{f.do}\" has no effect: {f.node or f.link[0]} has no \"{ENDS[f.do]}\" before")
+    s.fault = [f for _, f in numbered]
     ports = {port.name: port for link in net.links for port in link}
     for f in s.fault:
         f.port = net.ports[f.node][0] if f.node else ports[f.link[0]]

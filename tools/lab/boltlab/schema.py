@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
-from . import cpu, stats, units
+from . import cpu, programs, stats, units
 
 
 class ScenarioError(Exception):
@@ -217,6 +217,8 @@ def environment(value):
         raise ValueError("is not a table of strings, such as { OMP_NUM_THREADS = \"1\" }")
     if any("=" in k or "\0" in f"{k}{v}" for k, v in value.items()):
         raise ValueError("has a name that contains =")
+    if programs.MARK in value:
+        raise ValueError(f"has {programs.MARK}, which the lab sets")
     return {k: str(v) for k, v in value.items()}
 
 
@@ -749,7 +751,7 @@ def check_parts(s, net, load, bad):
 
 
 def check(s, where, idle=False):
-    from . import explain, faults, plan, programs, topology, traffic  # they use this module's errors
+    from . import explain, faults, plan, topology, traffic  # they use this module's errors
 
     def bad(k, why):
         raise ScenarioError(f"{where}: {k}: {why}")
