@@ -118,8 +118,9 @@ class Window(unittest.TestCase):
         self.assertEqual([self.cut(*w)["fct"]["p50"] for w in ((0, 1000), (1000, 2000))], [2.0, 9.0])
 
     def test_messages_left_out_are_counted(self):
-        found = window.cut({"runs": [self.run, self.run], "spread": []}, self.dir, 1000, None)
-        self.assertEqual(found["part"], "1 us to the end of 2 us; messages left out: bolt 2 of 4")
+        for end in (5000, 2000, None):      # which a run that is shorter has as its end
+            found = window.cut({"runs": [self.run, self.run], "spread": []}, self.dir, 1000, end)
+            self.assertEqual(found["part"], "1 us to the end of 2 us; messages left out: bolt 2 of 4")
         self.assertEqual(found["spread"][0]["fct"]["p50"], {"median": 9.0, "min": 9.0, "max": 9.0})
         self.assertEqual((self.cut(0, 1000)["fct"]["unfinished"], len(self.cut(0, 1000)["flows"])), (0, 1))
         self.assertEqual([b["max_bytes"] for b in self.cut(0, 2000)["fct"]["bins"]], [600])

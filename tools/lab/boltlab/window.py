@@ -14,7 +14,7 @@ def cut(result, directory, begin, end):
     if not begin and end is None:
         return result
     runs = [cut_run(r, directory, begin, r["sim_ns"] if end is None else min(end, r["sim_ns"])) for r in result["runs"]]
-    span = f"{units.format_time(begin)} to {'the end' if end is None else units.format_time(end)} of {units.format_time(result['runs'][0]['sim_ns'])}"
+    span = f"{units.format_time(begin)} to {'the end' if end is None or end >= result['runs'][0]['sim_ns'] else units.format_time(end)} of {units.format_time(result['runs'][0]['sim_ns'])}"
     return result | {"runs": runs, "part": span + left_out(result["runs"], runs)} | ({"spread": runner.spreads(runs)} if "spread" in result else {})
 
 
