@@ -438,7 +438,7 @@ def headline(result):
             "fct_p99": r["fct"]["p99"],
             "max_fct_us": max((math.inf if f["fct_ns"] is None else f["fct_ns"] / 1000 for f in finite), default=None),
             "last_over_ideal": r["fct"].get("makespan_over_ideal"),
-            "unfinished": sum(f["fct_ns"] is None for f in finite),
+            "unfinished": r["fct"]["unfinished"],
             **results.sums(r),
             "marks": sum(p["marks"] for p in r["links"]),
             "jain": r["jain"],
