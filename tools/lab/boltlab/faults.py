@@ -5,11 +5,9 @@ import dataclasses
 import hashlib
 
 from . import topology, units
+from .schema import OF_HOSTS, SHARED
 
-SHARED = ("loss", "corrupt", "duplicate", "reorder")
-OF_HOSTS = ("stop", "go")
 ENDS = {"up": "down", "go": "stop"}         # what ends is of the same kind
-KINDS = (*SHARED, "down", "up", *OF_HOSTS)
 OVERTAKEN_BY = 10                           # full packets, unless `late` says otherwise
 
 

@@ -25,7 +25,9 @@ class ScenarioError(Exception):
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,11}")
 RESERVED = ("all", "default", "lo", "localhost")
 KINDS = ("dumbbell", "star", "leaf-spine", "links")
-ON_LINKS = ("loss", "corrupt", "duplicate", "reorder", "down", "up")
+SHARED = ("loss", "corrupt", "duplicate", "reorder")      # faults that hit a share of the packets
+ON_LINKS = (*SHARED, "down", "up")
+OF_HOSTS = ("stop", "go")
 MAX_BYTES = 10**13
 LAST_SEED = 2**32 - 1
 MOST_SEEDS = 10**4       # that a number alone asks for
@@ -317,11 +319,11 @@ class Event(Table):
 
 @dataclass(kw_only=True)
 class Fault(Table):
-    do: str = key(one_of("loss", "corrupt", "duplicate", "reorder", "down", "up", "stop", "go"), doc="loss, corrupt, duplicate, reorder, down, up, stop or go")
+    do: str = key(one_of(*ON_LINKS, *OF_HOSTS), doc="loss, corrupt, duplicate, reorder, down, up, stop or go")
     at: int = key(offset, doc="against the start of the measurement")
     link: list = key(link_or_links, None, "one direction, such as \"a-b\", or a list of them", beside={"do": ON_LINKS})
-    node: str = key(name, None, "stop, go: a host", beside={"do": ("stop", "go")})
-    share: float = key(number(0, 100), None, "loss, corrupt, duplicate, reorder: per cent of the packets; 0 ends it", beside={"do": ON_LINKS[:4]})
+    node: str = key(name, None, "stop, go: a host", beside={"do": OF_HOSTS})
+    share: float = key(number(0, 100), None, "loss, corrupt, duplicate, reorder: per cent of the packets; 0 ends it", beside={"do": SHARED})
     late: int = key(small_time, None, "reorder: so much later; absent: as ten full packets take", beside={"do": ("reorder",)})
 
 
@@ -549,11 +551,9 @@ def load(path, cc=None, sets=(), seed=None, idle=False, text=None):
             if k in table:
                 raise ScenarioError(f"{where}: when.{ccs}.{k}: cannot depend on the congestion control")
 
-    chosen = data
-    if sets or seed is not None or cc:
-        chosen = copy.deepcopy(data)
-        for s in plain_sets:
-            set_path(chosen, s)
+    chosen = copy.deepcopy(data)
+    for s in plain_sets:
+        set_path(chosen, s)
     if cc:
         try:
             chosen["cc"] = names(cc)
