@@ -24,11 +24,11 @@
 	X(SynAckRx)		/* SYN-ACKs received that accept it */		\
 	X(Negotiated)		/* connections that carry the option */		\
 	X(Fallback)		/* connections of bolt sockets that do not */	\
-	X(FallbackLate)		/* of those: the option vanished from ACKs */	\
+	X(FallbackLate)		/* bolt and swift: the option vanished from ACKs */ \
 	X(NoHooks)		/* bolt and swift sockets begun with net.bolt.hooks=0 */ \
 	X(OptTx)		/* packets sent with the option; a TSO burst is one */ \
 	X(OptRx)		/* segments with the option, after the accepted one */ \
-	X(OptBad)		/* our ExID, but a length that does not exist */ \
+	X(OptBad)		/* our ExID: bad length, 4 bytes without SYN, or 12 with it */ \
 	X(OptUnexpected)	/* on a socket that did not negotiate it */	\
 	X(OptWindow)		/* on a segment outside the window, or an RST: ignored */ \
 	X(OptEcho)		/* on an ACK that echoes no packet: no RTT sample */ \
@@ -40,7 +40,7 @@
 	X(DecRx)		/* data packets that arrived with DEC */	\
 	X(IncGranted)		/* packets added to windows for INC */		\
 	X(BelowTx)		/* data packets sent with a window below one */	\
-	X(CtlRx)		/* datagrams on the control port */		\
+	X(CtlRx)		/* datagrams on the control port but BTS that sfc_hold takes */ \
 	X(SrcRx)		/* SRC accepted */				\
 	X(SrcDec)		/* of those: the window became smaller */	\
 	X(SrcHeld)		/* of those: the window did not */		\

@@ -37,7 +37,7 @@
 #define BOLT_F_LAST	0x10	/* last window of the flow (section 3.2) */
 #define BOLT_F_FIRST	0x08	/* first window of the flow (section 3.2) */
 #define BOLT_F_INC	0x04	/* data: may cwnd grow by one packet? */
-#define BOLT_F_DEC	0x02	/* data: a switch was congested; pure ACK: echo of that */
+#define BOLT_F_DEC	0x02	/* data: SRC was sent, or swift wants none; pure ACK, FIN: echo */
 
 /*
  * t_data_tx: data: departure time at the sender in ns, modulo 2^32, of a clock
