@@ -34,6 +34,13 @@ class Scripts(unittest.TestCase):
                     read += 1
         self.assertGreater(read, 20)
 
+    def test_every_message_of_a_switch(self):
+        text = (TREE / "sch_sfc/trace.h").read_text()
+        of_messages = re.findall(r"^SFC_TRACE_MESSAGE\((\w+)\);", text, re.M)
+        script = (TREE / "tools/bpftrace/sfc_signals.bt").read_text()
+        self.assertIn("sfc_src", of_messages)
+        self.assertEqual([one for one in of_messages if f"\ntracepoint:sfc:{one}\n" not in script], [])
+
 
 if __name__ == "__main__":
     unittest.main()
