@@ -206,6 +206,17 @@ class Control(unittest.TestCase):
                       "bolt.ctl.frame", "bolt.ctl.ns")
         self.assertEqual(rows, [["", ""], ["1", "1500"], ["", ""], ["3", "1500"]])
 
+    def test_what_is_echoed(self):
+        """t_data_tx in ns, or a TSval: of a BTS or CNM only the packet that it quotes says which"""
+        data = tcp(option(0x84, 0, 123456), b"x")
+        cases = (([control()], "123456 ns: t_data_tx of the quoted packet"), ([control(BTS, tx=0)], "0: the quoted packet had none"),
+                 ([control(BTS)], "123456: t_data_tx in ns, or TSval of TCP without the option"),
+                 ([control(CNM, number=1)], "123456: t_data_tx in ns, or TSval of TCP without the option"),
+                 ([data, control(BTS)], "123456 ns: t_data_tx of the quoted packet"))
+        for frames, says in cases:
+            lines = [line.strip() for line in tshark(capture(frames), "-V", "-Y", "bolt_ctl").splitlines() if "Echo: " in line]
+            self.assertEqual(lines, [f"Echo: {says}"])
+
     def test_the_column(self):
         text = tshark(capture([control(BTS, number=4321)]))
         self.assertIn("BTS queue 30000 at 100 Gb/s pause 4.321 us, 192.0.2.1:1000 → 198.51.100.9:2000", text)

@@ -249,7 +249,7 @@ local C = {
 	granted	= ProtoField.bool("bolt.ctl.flags.granted", "The packet went on with INC", 8, nil, 0x08),
 	unknown	= ProtoField.uint8("bolt.ctl.flags.unknown", "Unknown", base.HEX, nil, 0xf0),
 	dscp	= ProtoField.uint8("bolt.ctl.dscp", "DSCP of the quoted packet", base.DEC),
-	tx	= ProtoField.uint32("bolt.ctl.t_data_tx", "t_data_tx of the quoted packet", base.UNIT_STRING, NS),
+	tx	= ProtoField.uint32("bolt.ctl.t_data_tx", "Echo", base.DEC),
 	rate	= ProtoField.uint32("bolt.ctl.link_rate", "Rate of the link", base.UNIT_STRING, KBIT),
 	drain	= ProtoField.uint32("bolt.ctl.drain_ns", "The queue takes to drain", base.UNIT_STRING, NS),
 	queue	= ProtoField.uint32("bolt.ctl.queue", "Queue", base.UNIT_STRING, BYTES),
@@ -338,7 +338,9 @@ local function quote_ports(quote)
 	return at, proto, version, dst
 end
 
-local function add_quote(quote, tree, pinfo, stamp)
+local ECHO_TX = " ns: t_data_tx of the quoted packet"
+
+local function add_quote(quote, tree, pinfo, kind, stamp, stamp_item)
 	local item = tree:add(C.quote, quote)
 	local at, proto, version, to = quote_ports(quote)
 	if not at then
@@ -367,17 +369,28 @@ local function add_quote(quote, tree, pinfo, stamp)
 	local text = tostring(src) .. ":" .. sport .. " → " .. tostring(dst) .. ":" .. dport
 	item:set_text("Quoted packet: " .. text)
 	if stamp ~= 0 then
-		add_answer(tree, answer_of(pinfo, "ctl", flow_key(tostring(src), sport, tostring(dst), dport, stamp)), C.frame, C.time)
+		local answer = answer_of(pinfo, "ctl", flow_key(tostring(src), sport, tostring(dst), dport, stamp))
+		add_answer(tree, answer, C.frame, C.time)
+		if kind ~= SRC then
+			-- only a packet with the option is found
+			stamp_item:append_text(answer and ECHO_TX or ": t_data_tx in ns, or TSval of TCP without the option")
+		end
 	end
 	return text
 end
 
--- The fields behind the type; what the type has, for the column
+-- The fields behind the type; what the type has, for the column; and the item of the echo, of which a SRC says itself
+-- that it is t_data_tx
 local function add_numbers(tvb, tree, kind)
 	local queue, rate = tvb(8, 4), tvb(12, 4):uint()
 	local said = {}
-	local stamp_item = tree:add(C.tx, tvb(4, 4))
-	if kind == SRC and tvb(4, 4):uint() == 0 then
+	local stamp_item, stamp = tree:add(C.tx, tvb(4, 4)), tvb(4, 4):uint()
+	if stamp == 0 then
+		stamp_item:append_text(": the quoted packet had none")
+	elseif kind == SRC then
+		stamp_item:append_text(ECHO_TX)
+	end
+	if kind == SRC and stamp == 0 then
 		stamp_item:add_proto_expert_info(X.stamp)
 	end
 	tree:add(({ [SRC] = C.src_queue, [BTS] = C.bts_queue, [CNM] = C.cnm_queue })[kind] or C.queue, queue)
@@ -407,7 +420,7 @@ local function add_numbers(tvb, tree, kind)
 			end
 		end
 	end
-	return table.concat(said, " ")
+	return table.concat(said, " "), stamp_item
 end
 
 local function add_head(tvb, tree, kind)
@@ -446,7 +459,8 @@ function ctl.dissector(tvb, pinfo, tree)
 	local kind = tvb(1, 1):uint()
 	local name = TYPES[kind] or "type " .. kind
 	add_head(tvb, sub, kind)
-	local text = name .. " " .. add_numbers(tvb, sub, kind)
+	local numbers, stamp_item = add_numbers(tvb, sub, kind)
+	local text = name .. " " .. numbers
 	local quote_at = CTL_HEAD + (kind == SRC and 0 or NUMBER_LEN)
 	local tag_len = tvb(2, 1):bitfield(5, 1) * TAG_LEN
 	local sent_len = tvb(2, 1):bitfield(7, 1) * (SENT_LEN + TAG_LEN)
@@ -458,7 +472,7 @@ function ctl.dissector(tvb, pinfo, tree)
 	elseif here < size then
 		sub:add_proto_expert_info(X.snap)
 	elseif TYPES[kind] then
-		local flow = add_quote(tvb(quote_at, quote_len), sub, pinfo, tvb(4, 4):uint())
+		local flow = add_quote(tvb(quote_at, quote_len), sub, pinfo, kind, tvb(4, 4):uint(), stamp_item)
 		if flow then
 			text = text .. ", " .. flow
 		end
