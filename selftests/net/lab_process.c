@@ -86,6 +86,32 @@ static void clear_registers(int sig)
 			 : : : "xmm0", "xmm7", "xmm15");
 }
 
+#define LEFT	0x5e7b61d3c0ffee00ULL
+
+static void set_register(int sig, siginfo_t *si, void *context)
+{
+	ucontext_t *uc = context;
+
+	(void)sig;
+	(void)si;
+	memcpy(uc->uc_mcontext.fpregs->_xmm, &(uint64_t){ LEFT }, sizeof(uint64_t));
+}
+
+/* What a handler writes into the frame is what the program goes on with */
+static void return_with_register(void)
+{
+	struct sigaction sa = { .sa_sigaction = set_register, .sa_flags = SA_SIGINFO };
+	uint64_t v = 0;
+	long ret;
+
+	sigaction(SIGUSR2, &sa, NULL);
+	__asm__ volatile("movq %0, %%xmm0; syscall; movq %%xmm0, %0"
+			 : "+&r"(v), "=a"(ret)
+			 : "a"((long)SYS_tkill), "D"((long)gettid()), "S"((long)SIGUSR2)
+			 : "rcx", "r11", "memory", "xmm0");
+	check(v == LEFT, "a register that a signal handler left in its frame");
+}
+
 static void *keep_registers(void *arg)
 {
 	uint64_t v = (uint64_t)(uintptr_t)arg << 32;
@@ -114,6 +140,7 @@ static void registers(void)
 	pthread_t threads[THREADS];
 	long i;
 
+	return_with_register();
 	signal(SIGUSR1, clear_registers);
 	for (i = 0; i < THREADS; i++)
 		check(!pthread_create(&threads[i], NULL, keep_registers, (void *)(i + 1)), "thread");
@@ -217,9 +244,11 @@ static void copied(void)
 	check(write(fd, buf, sizeof(buf)) == sizeof(buf), "file");
 	file = map(PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 2 * PAGE);
 	check(file[0] == 'a', "private map of a file, read");
+	buf[0] = 'c';
+	check(pwrite(fd, buf, 1, 0) == 1 && file[0] == 'c', "private map of a file that changes");
 	file[PAGE] = 'b';
 	check(file[PAGE] == 'b' && file[PAGE + 1] == 'a', "private map of a file, written");
-	check(pread(fd, buf, sizeof(buf), 0) == sizeof(buf) && buf[0] == 'a' && buf[PAGE] == 'a',
+	check(pread(fd, buf, sizeof(buf), 0) == sizeof(buf) && buf[0] == 'c' && buf[PAGE] == 'a',
 	      "the file itself");
 }
 
