@@ -41,6 +41,22 @@ class Refuses(unittest.TestCase):
         self.refused("run", "flow-join", "--cc", "bolt,", "--out", self.out, says='--cc "bolt,"')
         self.refused("run", "flow-join", "--cc", "cubic,bbq", "--out", self.out, says="--cc bbq")
 
+    def test_several_scenarios(self):
+        self.refused("run", "flow-join", "nosuch", "--out", self.out, says="nosuch: no such file")
+        self.refused("run", "flow-join", "incast", "--set", "topology.leaves=2", "--out", self.out, says="flow-join.toml: topology.leaves")
+        self.refused("run", "flow-join", "flow-join", "--out", self.out, says="another scenario has the same name")
+        self.assertEqual(os.listdir(self.out), [])
+        ran = []
+
+        def run(path, out, *_, **__):
+            ran.append((path.stem, str(out)))
+            if path.stem == "incast":
+                raise runner.RunError("it failed")
+        paths = [cli.find_scenario(name) for name in ("incast", "flow-join")]
+        with mock.patch.object(runner, "run", run), self.assertRaisesRegex(runner.RunError, "^incast: it failed$"):
+            runner.run_each(paths, Path("/there"))
+        self.assertEqual(ran, [("incast", "/there/incast"), ("flow-join", "/there/flow-join")])
+
     def test_plots_without_matplotlib(self):
         with mock.patch.object(plots.importlib.util, "find_spec", return_value=None):
             for what in (("run", "nosuch"), ("plot", self.out), ("plot", self.out, "--out", self.out)):
@@ -260,8 +276,8 @@ class Again(unittest.TestCase):
     def test_the_command_of_a_result_says_the_same(self):
         words = shlex.split(runner.command(Path("flow-join.toml"), ["bolt", "cubic"], ["topology.mtu=9000", 'switch.qdisc=sfc "a b"'], (1, 7), "6.1", "qemu", 10, 2, ["m.ko"]))
         args = cli.parser().parse_args(words[1:])
-        self.assertEqual((words[0], args.what, args.scenario, cli.congestion_controls(args.cc), args.sets, args.seeds, args.kernel, args.backend, args.slow, args.cpus, args.own),
-                         (build.COMMAND, "run", "flow-join.toml", ["bolt", "cubic"], ["topology.mtu=9000", 'switch.qdisc=sfc "a b"'], (1, 7), "6.1", "qemu", 10, 2, ["m.ko"]))
+        self.assertEqual((words[0], args.what, args.scenarios, cli.congestion_controls(args.cc), args.sets, args.seeds, args.kernel, args.backend, args.slow, args.cpus, args.own),
+                         (build.COMMAND, "run", ["flow-join.toml"], ["bolt", "cubic"], ["topology.mtu=9000", 'switch.qdisc=sfc "a b"'], (1, 7), "6.1", "qemu", 10, 2, ["m.ko"]))
 
 
 class Doctor(unittest.TestCase):
@@ -393,8 +409,8 @@ class Readme(unittest.TestCase):
         self.assertEqual({words[0] for words in found}, {"run", "slowdown", "sweep"})
         for words in found:
             args = cli.parser().parse_args(words)
-            if args.what != "slowdown":
-                schema.load(cli.find_scenario(args.scenario), cli.congestion_controls(args.cc), [s for s in args.sets if "," not in s])
+            for one in args.scenarios if args.what == "run" else [args.scenario] if args.what == "sweep" else ():
+                schema.load(cli.find_scenario(one), cli.congestion_controls(args.cc), [s for s in args.sets if "," not in s])
 
     def test_targets_of_make(self):
         found = {word for line in self.lines for word in re.findall(r"(?:^    |`|&& |\()(?:sudo )?make ([a-z-]+)", line)}

@@ -41,8 +41,8 @@ def parser():
     p = Parser(prog=Path(build.COMMAND).name, description="Runs scenarios over the real Linux TCP stack, in virtual time unless --backend says otherwise.")
     p.add_argument("-V", "--version", action="version", version=f"{p.prog} {build.version()}")
     sub = p.add_subparsers(dest="what")
-    run = sub.add_parser("run", help="run a scenario")
-    run.add_argument("scenario", help="a .toml file, or the name of a scenario that comes with the lab")
+    run = sub.add_parser("run", help="run scenarios")
+    run.add_argument("scenarios", metavar="scenario", nargs="+", help="a .toml file, or the name of a scenario that comes with the lab; several: one after the other")
     run.add_argument("--cc", help="congestion controls, one run for each: NAME[,NAME...]")
     run.add_argument("--set", action="append", default=[], metavar="KEY.PATH=VALUE", dest="sets",
                      help="set a key of the scenario; items of a list by index")
@@ -62,7 +62,7 @@ def parser():
     run.add_argument("--cpu-cost", metavar="MODEL", dest="cpu_cost",
                      help="let system calls of programs take virtual time: 500ns for each, or call=500ns,byte=0.05ns,cores=2 (free)")
     run.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at once, one core each (%(default)s)")
-    run.add_argument("--out", metavar="DIR", help="directory for result.json, series, plots and report.html (SCENARIO-1 here, or the next free number)")
+    run.add_argument("--out", metavar="DIR", help="directory for result.json, series, plots and report.html, with several scenarios for a directory of each (SCENARIO-1 here, or the next free number)")
     run.add_argument("--force", action="store_true", help=FORCE)
     run.add_argument("--keep-raw", action="store_true", help="keep the guest's plan, console and raw results")
     run.add_argument("--no-plots", action="store_true", help="write only result.json and series")
@@ -305,10 +305,10 @@ def main(argv=None):
                              seeds=args.seeds or (), kernel=args.kernel, jobs=args.jobs, force=args.force, own=args.own, rest=rest)
         backends.check(args.backend, args.kernel, args.cpus, args.jobs, args.slow, args.own)
         interruptible()
-        return runner.run(find_scenario(args.scenario), Path(args.out) if args.out else None, cc=congestion_controls(args.cc),
-                          sets=args.sets + cpu_cost(args.cpu_cost) + captures(args.capture) + ([args.explain] if args.explain else []), seeds=args.seeds or (), kernel=args.kernel, jobs=args.jobs,
-                          keep_raw=args.keep_raw, drawn=not args.no_plots, backend=args.backend,
-                          slow=args.slow, cpus=args.cpus, force=args.force, own=args.own)
+        return runner.run_each([find_scenario(one) for one in args.scenarios], Path(args.out) if args.out else None, cc=congestion_controls(args.cc),
+                               sets=args.sets + cpu_cost(args.cpu_cost) + captures(args.capture) + ([args.explain] if args.explain else []), seeds=args.seeds or (),
+                               kernel=args.kernel, jobs=args.jobs, keep_raw=args.keep_raw, drawn=not args.no_plots, backend=args.backend,
+                               slow=args.slow, cpus=args.cpus, force=args.force, own=args.own)
     except (ScenarioError, RunError, build.BuildError) as e:
         print(f"lab: {e}", file=sys.stderr)
         return attach.GONE if isinstance(e, attach.Ended) else 1

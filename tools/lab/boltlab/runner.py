@@ -24,6 +24,26 @@ RESULT = "result.json"
 DRAWN = (*plots.PICTURES, "report.html")
 
 
+def run_each(paths, out, cc=None, sets=(), seeds=(), **options):
+    """Several scenarios, one after the other: a bad one is refused before the first begins, and one that fails does not keep the others from it."""
+    if len(paths) == 1:
+        return run(paths[0], out, cc, sets, seeds, **options)
+    twice = [p for i, p in enumerate(paths) if p.stem in [q.stem for q in paths[:i]]]
+    if twice:
+        raise RunError(f"{twice[0]}: another scenario has the same name, and so its directory")
+    for path in paths:
+        load(path, cc, sets, seeds)
+    failures = []
+    for path in paths:
+        try:
+            run(path, out and out / path.stem, cc, sets, seeds, **options)
+        except RunError as e:
+            failures.append(f"{path.stem}: {e}")
+    if failures:
+        raise RunError("\nlab: ".join(failures))
+    return 0
+
+
 def run(path, out, cc=None, sets=(), seeds=(), kernel=None, jobs=1, keep_raw=False, drawn=True, backend="uml",
         slow=None, cpus=None, force=False, own=()):
     modules.check(own)
