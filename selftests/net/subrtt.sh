@@ -197,6 +197,9 @@ test_qdisc_where() {
 	expect_eq "no sfc" "$(<"$tmp/out")" "[]"
 	ctl -n "$H3" qdisc
 	expect_eq "no sfc, as text" "$status:$(cat "$tmp/out")" "0:"
+	expect "no speed" in_ns "$H3" tc qdisc add dev lo root sfc
+	ctl -n "$H3" qdisc
+	expect "no rate" grep -q ' link_rate unknown' "$tmp/out"
 }
 
 # --- flows ---

@@ -283,7 +283,7 @@ void qdisc_counters(const struct port *p, bool all)
 				js_u64(counters[i].name, v);
 			continue;
 		}
-		if (!v && !all)
+		if (!v && !all && counters[i].off != offsetof(struct tc_sfc_xstats, link_rate))
 			continue;
 		if (!line || strcmp(line, counters[i].line)) {
 			line = counters[i].line;
