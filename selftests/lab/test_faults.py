@@ -37,7 +37,6 @@ class Refuses(unittest.TestCase):
         self.refused("node", "fault.0.do=stop", "fault.0.at=0us", "fault.0.node=a", says="\"a\" is not a host")
         self.refused("link", "fault.0.do=go", "fault.0.at=0us", "fault.0.node=s0", "fault.0.link=a-b", says="belongs to fault.0.do")
 
-
     def test_an_end_of_nothing(self):
         for end, begin, *where in (("up", "down", "link=a-b"), ("go", "stop", "node=s0")):
             sets = [f"fault.0.{k}" for k in (f"do={end}", "at=10us", *where)]

@@ -32,7 +32,7 @@ def run_each(paths, out, cc=None, sets=(), seeds=(), **options):
     if twice:
         raise RunError(f"{twice[0]}: another scenario has the same name, and so its directory")
     for path in paths:
-        load(path, cc, sets, seeds)
+        load(path, cc, sets, seeds[:1])     # each has its messages drawn, and will be loaded again
     failures = []
     for path in paths:
         try:
