@@ -61,8 +61,15 @@ class Slow(unittest.TestCase):
                              ("sfc_hold share 5", "sfc_hold share 5 maxpause 1000000000ns"), ("sfc_hold maxpause 10us", "sfc_hold maxpause 10000us"), ("netem delay 1ms 10usec", "netem delay 1000ms 10000usec"), ("netem delay .5ms", "netem delay 500.0ms")):
             s = slowed("uml", slow=1000, sets=[f"{k}={line}" for k in ("switch.qdisc", "switch.edge_qdisc", "host.qdisc")])[1]
             self.assertEqual([s.switch.qdisc, s.switch.edge_qdisc, s.host.qdisc], [slower] * 3)
-        s = slowed("uml", slow=1000, sets=["event.0.at=1us", "event.0.do=set", "event.0.node=a", "event.0.command=tc qdisc change dev b root sfc pause rtt 10us"])[1]
-        self.assertEqual(s.event[0].command, "tc qdisc change dev b root sfc pause rtt 10000us")
+        for command, slower in (("tc qdisc change dev b root sfc pause", "tc qdisc change dev b root sfc pause"),
+                                ("tc qdisc change dev b root sfc pause rtt 10us", "tc qdisc change dev b root sfc pause rtt 10000us"),
+                                ("tc qdisc replace dev b root sfc", "tc qdisc replace dev b root sfc rtt 10000000ns"),
+                                ("tc qdisc add dev b root sfc rtt 20us; tc qdisc replace dev c root pfifo limit 9",
+                                 "tc qdisc add dev b root sfc rtt 20000us; tc qdisc replace dev c root pfifo limit 9"),
+                                ("tc qdisc del dev b root && tc qdisc add dev b root sfc && echo",
+                                 "tc qdisc del dev b root && tc qdisc add dev b root sfc rtt 10000000ns && echo")):
+            s = slowed("uml", slow=1000, sets=["event.0.at=1us", "event.0.do=set", "event.0.node=a", f"event.0.command={command}"])[1]
+            self.assertEqual(s.event[0].command, slower)
 
 
 class Native(unittest.TestCase):

@@ -217,7 +217,7 @@ class Plans(unittest.TestCase):
             s, net, load = context.one(sets=event)
             schema.slow_down(s, slow, "here")
             p = plan.Plan(s, net, load)
-            command = f"tc qdisc replace dev b root sfc rate {rate}bit ecn 17000"
+            command = f"tc qdisc replace dev b root sfc rate {rate}bit ecn 17000 rtt {slow * 10_000}ns"
             self.assertIn(f"at a {slow * 500_000} - {command}", p.lines)
             self.assertIn(f"ip netns exec a {command}", p.commands)
         with self.assertRaisesRegex(schema.ScenarioError, "test.toml: event.0.command: .*braces hold one of rate, bdp"):

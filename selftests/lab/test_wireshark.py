@@ -104,7 +104,7 @@ class Option(unittest.TestCase):
     def test_a_congested_packet_stands_out(self):
         """Not the ACK that echoes it."""
         frames = [tcp(option(flags), payload) for flags, payload in ((0x82, b"x"), (0x80, b"x"), (0x42, b""))]
-        self.assertEqual(["SRC for this packet" in said for said, in fields(frames, EXPERTS)], [True, False, False])
+        self.assertEqual(["answer this packet" in said for said, in fields(frames, EXPERTS)], [True, False, False])
 
     def test_flags_are_those_of_the_header(self):
         header = UAPI.read_text()

@@ -51,7 +51,7 @@ local E = {
 	payload	= ProtoExpert.new("bolt.data_flag", "Bolt option: DATA and the segment's payload do not agree", expert.group.PROTOCOL, expert.severity.WARN),
 	stamp	= ProtoExpert.new("bolt.no_stamp", "Bolt option: data without t_data_tx", expert.group.PROTOCOL, expert.severity.WARN),
 	rq	= ProtoExpert.new("bolt.rq_of_data", "Bolt option: a level beyond 32", expert.group.PROTOCOL, expert.severity.NOTE),
-	dec	= ProtoExpert.new("bolt.dec", "A switch has sent SRC for this packet", expert.group.SEQUENCE, expert.severity.CHAT),
+	dec	= ProtoExpert.new("bolt.dec", "No switch is to answer this packet with an SRC: one has, or the sender wants none", expert.group.SEQUENCE, expert.severity.CHAT),
 }
 
 local function values(t)

@@ -619,13 +619,21 @@ def slower_line(line, n):
             return f"{most}ns"
         return f"{value:f}{found[2]}"
 
-    line = re.sub(r"(?i)(?<!\S)(\d+(?:\.\d*)?|\.\d+)([num]?s(?:ecs?)?)(?!\S)", slower, line)
-    words = line.split()
-    for wants, name, default in SFC_TIMES if words[0] in ("sfc", "sfc_hold") else ():
-        if wants in words and name not in words:
-            words += [name]
-            line += f" {name} {min(default * n, SFC_MOST[name])}ns"
-    return line
+    line = re.sub(r"(?i)(?<!\S)(\d+(?:\.\d*)?|\.\d+)([num]?s(?:ecs?)?)(?![^\s;&|])", slower, line)
+    return "".join(add_sfc_times(part, n) for part in re.split(r"(\s*(?:;|&&|\|\|)\s*)", line))
+
+
+def add_sfc_times(command, n):
+    """The command, or the line of a qdisc, with the times that sfc would take if they are not named; `tc qdisc change` takes none."""
+    words = command.split()
+    kind = next((i for i, word in enumerate(words) if word in ("sfc", "sfc_hold")), None)
+    if kind is None or kind and not {"add", "replace"} & set(words[:kind]):
+        return command
+    for wants, name, default in SFC_TIMES:
+        if wants in words[kind:] and name not in words:
+            words.append(name)
+            command += f" {name} {min(default * n, SFC_MOST[name])}ns"
+    return command
 
 
 def slow_down(s, n, where):
