@@ -171,6 +171,15 @@ def late(lab, j):
     j.must((r["programs"][0]["end_ns"], r["sim_ns"]) == (end, end - 5), f"the program ended at {r['programs'][0]['end_ns']} ns, the window at {r['sim_ns']}")
 
 
+def stopped_late(lab, j):
+    """A `stop` behind the end does not make the drain longer, in which a flow is unfinished"""
+    path = scenario(lab, [(["sleep", "9"], {"stop": "1s"}, None)], "stopped")
+    sets = ("duration=1ms", "drain=2ms", "flow.0.from=h2", "flow.0.to=h3", "flow.0.bytes=1GB")
+    runs, _ = lab.run(path, "--cc", "cubic", *(word for one in sets for word in ("--set", one)))
+    end = runs["cubic"].r["programs"][0]["end_ns"]
+    j.must(end < 4 * 10**6, f"the program ended at {end / 1e6:.1f} ms, the drain at 3 ms")
+
+
 def refused(lab, j):
     """Before anything runs, in a line that names the key"""
     for args, word in ((("--set", "program.0.command=no-such-program"), "program.0.command"),
@@ -188,5 +197,6 @@ CHECKS = {
     "programs that misbehave": misbehaving,
     "programs of a lab that is killed": killed,
     "a program that ends just behind the duration": late,
+    "a program that is to be stopped behind the end": stopped_late,
     "programs that cannot be run": refused,
 }

@@ -1093,7 +1093,8 @@ void load_run(uint64_t duration_ns, uint64_t interval_ns, uint64_t drain_ns, uin
 		/* without a drain the end of the measurement is it */
 		if (!measuring && armed_ns >= until)
 			break;
-		arm_timer(next < events.n ? start_ns + events.v[next].at_ns : until);
+		arm_timer(next < events.n && start_ns + events.v[next].at_ns < until ?
+			  start_ns + events.v[next].at_ns : until);
 	}
 	mark_wall("wall.end");
 	program_end_all();
