@@ -85,7 +85,7 @@ void sfc_buffer_add(struct Qdisc *sch, struct sk_buff *skb)
 	if (!pfc)
 		return;
 	sfc_skb_cb(skb)->ingress = pfc->slot;
-	bytes = atomic_add_return(len, &pfc->bytes[prio]);
+	bytes = atomic64_add_return(BIT_ULL(32) + len, &pfc->queued[prio]);
 	if (bytes > READ_ONCE(pfc->peak))
 		WRITE_ONCE(pfc->peak, bytes);
 	/* if the bit was set before, the task has sent XOFF, or will: it reads the bytes itself */
@@ -104,7 +104,7 @@ void sfc_buffer_remove(struct sfc_sched *q, const struct sk_buff *skb)
 	sfc_buffer_change(q, -len);
 	if (!pfc)
 		return;
-	bytes = atomic_sub_return(len, &pfc->bytes[prio]);
+	bytes = atomic64_sub_return(BIT_ULL(32) + len, &pfc->queued[prio]);
 	if (test_bit(prio, &pfc->full) && bytes < READ_ONCE(pfc->cfg.xon))
 		tasklet_schedule(&pfc->task);
 }
@@ -130,12 +130,12 @@ static void sfc_buffer_recount(struct Qdisc *sch, bool in)
 }
 
 /* Some port still has packets that came in by the device that had this slot. */
-static bool sfc_pfc_has_bytes(const struct sfc_pfc *pfc)
+static bool sfc_pfc_has_packets(const struct sfc_pfc *pfc)
 {
 	int prio;
 
 	for (prio = 0; prio < SFC_PFC_PRIOS; prio++)
-		if (atomic_read(&pfc->bytes[prio]))
+		if (atomic64_read(&pfc->queued[prio]))
 			return true;
 	return false;
 }
@@ -150,7 +150,7 @@ static int sfc_pfc_slot_find(const struct sfc_buffer *buf, int ifindex)
 
 		if (pfc && !pfc->dev && pfc->ifindex == ifindex)
 			return i;
-		if (!slot && (!pfc || (!pfc->dev && !sfc_pfc_has_bytes(pfc))))
+		if (!slot && (!pfc || (!pfc->dev && !sfc_pfc_has_packets(pfc))))
 			slot = i;
 		if (!pfc)
 			break;
@@ -308,8 +308,10 @@ void sfc_buffer_stats(const struct sfc_sched *q, struct tc_sfc_xstats *st)
 	}
 	if (!pfc)
 		return;
-	for (i = 0; i < SFC_PFC_PRIOS; i++)
-		st->ingress_bytes += atomic_read(&pfc->bytes[i]);
+	for (i = 0; i < SFC_PFC_PRIOS; i++) {
+		st->ingress_bytes += sfc_pfc_bytes(pfc, i);
+		st->ingress_packets += sfc_pfc_packets(pfc, i);
+	}
 	st->ingress_peak = READ_ONCE(pfc->peak);
 	spin_lock_bh(&pfc->lock);
 	now = ktime_get_ns();

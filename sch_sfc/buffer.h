@@ -19,8 +19,8 @@ struct sfc_pfc {
 	struct sfc_pfc_config	cfg;		/* of its sfc: the last one configured */
 	struct sfc_rate		rate;		/* of the link */
 
-	/* queued bytes that came in by this device, by priority */
-	atomic_t		bytes[SFC_PFC_PRIOS] ____cacheline_aligned_in_smp;
+	/* what came in by this device and is queued, by priority: packets << 32 | bytes */
+	atomic64_t		queued[SFC_PFC_PRIOS] ____cacheline_aligned_in_smp;
 	u32			peak;		/* most of any priority */
 	unsigned long		full;	/* priorities beyond xoff, and not yet below xon */
 	/* of each priority, when a packet came in that met no congestion: srcc.c */
@@ -41,6 +41,16 @@ struct sfc_pfc {
 	struct tasklet_struct	task;
 	struct hrtimer		timer;
 };
+
+static inline u32 sfc_pfc_bytes(const struct sfc_pfc *pfc, int prio)
+{
+	return atomic64_read(&pfc->queued[prio]);
+}
+
+static inline u32 sfc_pfc_packets(const struct sfc_pfc *pfc, int prio)
+{
+	return (u64)atomic64_read(&pfc->queued[prio]) >> 32;
+}
 
 /* buffer.c */
 int sfc_pfc_slot_alloc(struct sfc_buffer *buf, const struct net_device *dev);

@@ -47,7 +47,7 @@ static bool sfc_pfc_next_frame(struct sfc_pfc *pfc, struct sfc_pfc_frame *f,
 
 		/* this task is scheduled by each setter of the bit, and by the timer */
 		if (test_bit(prio, &pfc->full) &&
-		    ((u32)atomic_read(&pfc->bytes[prio]) < pfc->cfg.xon ||
+		    (sfc_pfc_bytes(pfc, prio) < pfc->cfg.xon ||
 		     !(pfc->cfg.prios & BIT(prio))))
 			clear_bit(prio, &pfc->full);
 		quanta = sfc_xoff_next(t, &pfc->rate, test_bit(prio, &pfc->full), now, &again);
@@ -318,7 +318,7 @@ void sfc_pfc_configure(struct sfc_pfc *pfc, const struct sfc_pfc_config *cfg,
 			pfc->tx[prio].ask_ns = 0;
 		if (!(cfg->prios & BIT(prio)))
 			pfc->rx[prio] = (struct sfc_paused){ };
-		else if ((u32)atomic_read(&pfc->bytes[prio]) > cfg->xoff)
+		else if (sfc_pfc_bytes(pfc, prio) > cfg->xoff)
 			set_bit(prio, &pfc->full);
 	}
 	tasklet_schedule(&pfc->task);

@@ -26,9 +26,9 @@ TCA_STATS_APP = 4
 # SKB_WITH_OVERHEAD(): 320 bytes of skb_shared_info on 64 bits
 GOODSIZE = min(mmap.PAGESIZE, 8192) - 320
 # Bytes that an sfc says of itself at most; cake with eight tins says 1792, and the two have to fit
-MESSAGE = 1312
+MESSAGE = 1320
 OPTIONS = (444, 448, 452)    # 4 of padding at most before each of 64 bits, where the kernel wants them aligned
-APP = 568
+APP = 576
 BAND = 88
 HOLD = 128
 

@@ -260,7 +260,7 @@ def priorities():
     r = Router("pfc prio 0x28 xoff 4000b", f"rate 10mbit {PFC}")
     for tos in (96, 160, 0, 224):
         r.send(2, tos=tos)
-    r.counters("two of each, one has left", "r1", pfc_xoff=0, ingress_bytes=7 * SIZE)
+    r.counters("two of each, one has left", "r1", pfc_xoff=0, ingress_bytes=7 * SIZE, ingress_packets=7)
     r.send(1, tos=160)
     r.send(9, tos=0)
     r.drained()
@@ -799,7 +799,7 @@ def gone():
     r.counters("they are not another device's", "d9", ingress_bytes=0)
     r.tc(f"qdisc add dev r1 root handle 1: sfc nobolt {PFC}")
     r.send(4)
-    r.counters("those of before and these", "r1", ingress_bytes=13 * SIZE)
+    r.counters("those of before and these", "r1", ingress_bytes=13 * SIZE, ingress_packets=13)
     sh(f"ip -n {r.r.name} link del r1")
     r.told(0)
     r.counters("r1 has gone", "r2", qlen=13)

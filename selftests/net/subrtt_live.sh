@@ -127,7 +127,7 @@ test_as_elsewhere() {
 		(.sfc | "data \(.data)", "src_sent \(.src_sent)")' >"$tmp/port"
 	json '.[0] | "queue_bytes \(.backlog)", "link_bytes_per_second \(.sfc.link_rate)",
 		(.sfc | to_entries[] | select(.key | IN("ccthresh", "memory_used", "buffer_used", "buffer_limit",
-			"ingress_bytes", "pfc_paused", "srcc_flows", "srcc_qth")) | "\(.key) \(.value)")' >"$tmp/state"
+			"ingress_bytes", "ingress_packets", "pfc_paused", "srcc_flows", "srcc_qth")) | "\(.key) \(.value)")' >"$tmp/state"
 	printf '%s\n' "$before" >"$tmp/out"
 	while read -r name value; do
 		expect_eq "$name" "$(metric "subrtt_port_${name}_total{$port}")" "$value"
@@ -136,7 +136,7 @@ test_as_elsewhere() {
 		expect_eq "$name" "$(metric "subrtt_port_$name{$port}")" "$value"
 	done <"$tmp/state"
 	expect_eq "suppress" "$(metric "subrtt_port_suppress_seconds{$port}")" 2
-	expect_eq "states" "$(wc -l <"$tmp/state")" 10
+	expect_eq "states" "$(wc -l <"$tmp/state")" 11
 	expect_ge "data went out" "$(metric "subrtt_port_sent_bytes_total{$port}")" 5000000
 }
 

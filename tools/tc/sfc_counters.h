@@ -36,7 +36,8 @@
 	C(port_writes, "queues", false) \
 	S(buffer_used, "buffer", true) S(buffer_peak, "buffer", false) \
 	S(buffer_limit, "buffer", false) C(drop_buffer, "buffer", false) \
-	S(ingress_bytes, "pfc", true) S(ingress_peak, "pfc", false) \
+	S(ingress_bytes, "pfc", true) S(ingress_packets, "pfc", false) \
+	S(ingress_peak, "pfc", false) \
 	C(pfc_xoff, "pfc", true) C(pfc_refresh, "pfc", false) C(pfc_xon, "pfc", false) \
 	C(pfc_failed, "pfc", false) C(pfc_heard, "pfc", true) C(pfc_ignored, "pfc", false) \
 	C(pfc_refused, "pfc", false) C(pfc_unknown, "pfc", false) C(pfc_trips, "pfc", false) \

@@ -202,6 +202,7 @@ struct tc_sfc_xstats {
 
 	/* "pfc", of the device: bytes that came in by it and wait */
 	__u64	ingress_bytes;
+	__u64	ingress_packets;
 	__u64	ingress_peak;	/* most of one priority */
 
 	/* PAUSE frames, a priority each */
