@@ -11,6 +11,7 @@
 #include <linux/ethtool.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
+#include <linux/jhash.h>
 #include <linux/rtnetlink.h>
 
 #include "buffer.h"
@@ -19,7 +20,7 @@
 
 static const u64 sfc_never;
 
-void sfc_config_default(struct sfc_config *cfg)
+void sfc_config_default(struct sfc_config *cfg, const struct net_device *dev)
 {
 	*cfg = (struct sfc_config){
 		.flags = SFC_FLAGS_DEFAULT,
@@ -28,6 +29,7 @@ void sfc_config_default(struct sfc_config *cfg)
 		.msgrate = SFC_MSGRATE_DEFAULT,
 		.port = BOLT_CTL_PORT,
 		.ttl = SFC_TTL_DEFAULT,
+		.switch_id = jhash(dev->dev_addr, dev->addr_len, dev->ifindex),
 		.rtt_ns = SFC_RTT_DEFAULT_NS,
 		.maxpause_ns = SFC_PAUSE_MAX_NS,
 		.alpha = TC_SFC_ALPHA_ONE,

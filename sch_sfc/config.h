@@ -87,7 +87,7 @@ static inline u32 sfc_config_memory_limit(u32 limit)
 }
 
 /* config.c */
-void sfc_config_default(struct sfc_config *cfg);
+void sfc_config_default(struct sfc_config *cfg, const struct net_device *dev);
 void sfc_config_forget_keys(struct sfc_config *cfg);
 const char *sfc_config_check(const struct sfc_config *cfg, const struct net_device *dev, bool room);
 void sfc_config_derive(const struct sfc_config *cfg, struct net_device *dev,

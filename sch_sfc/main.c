@@ -47,7 +47,7 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	q->wait = SFC_WAIT_NOTHING;
 	sfc_switch_update_foreign(sch);
 	sfc_forward_init(&q->forward);
-	sfc_config_default(&q->cfg);
+	sfc_config_default(&q->cfg, qdisc_dev(sch));
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
 	prandom_seed_state(&q->prng, get_random_u64());
 	/* one offset for all ports, from a key that never leaves the host: sfc_switch.clock */

@@ -47,6 +47,19 @@ test_no_options() {
 	expect_eq "gone" "$(config)" null
 }
 
+# Hosts tell ports apart by it: by default each port has a number, and keeps it
+test_switch_id() {
+	local first
+	setup_port
+	expect "add" tc_ qdisc add dev eth0 root sfc
+	expect "at the other end" in_ns "$H2" tc qdisc add dev eth0 root sfc
+	first=$(qdisc "$H1" eth0 switch_id)
+	expect "two numbers" [ "$first" != "$(qdisc "$H2" eth0 switch_id)" ]
+	expect "delete" tc_ qdisc del dev eth0 root
+	expect "add again" tc_ qdisc add dev eth0 root sfc
+	expect_eq "afterwards" "$(qdisc "$H1" eth0 switch_id)" "$first"
+}
+
 # Speed from ethtool: a veth says 10 Gb/s
 test_rate_from_device() {
 	setup_port
@@ -517,5 +530,5 @@ test_mtu_change() {
 	expect "mtu after" busywait mtu_is 9014
 }
 
-run_tests no_options rate_from_device each_option round_trip json change key_is_secret \
+run_tests no_options switch_id rate_from_device each_option round_trip json change key_is_secret \
 	refused_by_kernel refused_by_plugin refused_raw hold mtu_change

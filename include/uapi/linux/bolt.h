@@ -81,8 +81,9 @@ enum bolt_ctl_type {
  *	if the packet has neither
  * @queue_bytes: queue occupancy at the switch, bytes
  * @link_rate:	rate of the congested link, kbit/s, not 0
- * @switch_id:	number of the switch port, set by the operator: hosts keep one CNM for each, and
- *		take a second BTS or CNM about a packet with the same for a replay
+ * @switch_id:	number of the switch port, a hash of its address unless the operator gave one: hosts
+ *		keep one CNM for each, and take a second BTS or CNM about a packet with the same
+ *		for a replay
  *
  * It is followed by
  *	a number (be32): BTS: length of the pause, ns; CNM: rate to send at, kbit/s, not 0; SRC:
