@@ -110,6 +110,21 @@ static bool bolt_new_round(struct sock *sk, struct bolt_flow *f)
 }
 
 /*
+ * Of @acked packets, those that the window has not grown for.  By DEC the receiver says that an SRC
+ * has added a packet's share.  It may hide DEC, so SRCs cannot have added more shares than there
+ * are packets in flight: the rest is of packets acknowledged.
+ */
+static u32 bolt_acked_without_src(const struct sock *sk, struct bolt_flow *f, u32 acked)
+{
+	bool dec = READ_ONCE(f->ack_dec);
+	u32 left = dec ? 0 : min(f->src_added, tcp_sk(sk)->packets_out);
+	u32 added = min(acked, f->src_added - left);
+
+	f->src_added -= added;
+	return dec ? 0 : acked - added;
+}
+
+/*
  * Algorithm 2 lines 12-14: as printed, a packet at the end of a round trip in which the window was
  * the limit (@ai_due), whether or not INC has been granted.  Otherwise one share per acknowledged
  * packet, unless the window has just grown by a grant or by rounding: it is no longer the limit.
@@ -118,17 +133,16 @@ static void bolt_additive_increase(struct sock *sk, struct bolt_flow *f,
 				   const struct rate_sample *rs, bool ai_due)
 {
 	struct bolt_core *c = &f->core;
-	u64 more_q32;
+	u64 more_q32 = 0;
+	u32 n;
 
 	if (rs->acked_sacked <= 0)
 		return;
+	n = bolt_acked_without_src(sk, f, rs->acked_sacked);
 	if (READ_ONCE(f->bn->paper))
 		more_q32 = ai_due ? BOLT_ONE : 0;
-	else if (READ_ONCE(f->ack_dec) ||	/* the SRC has added it */
-		 !bolt_is_cwnd_limited(sk, f, rs->prior_in_flight))
-		more_q32 = 0;
-	else
-		more_q32 = min_t(u64, rs->acked_sacked * bolt_core_increase(c->cwnd_q32), BOLT_ONE);
+	else if (n && bolt_is_cwnd_limited(sk, f, rs->prior_in_flight))
+		more_q32 = min_t(u64, n * bolt_core_increase(c->cwnd_q32), BOLT_ONE);
 	if (more_q32)
 		bolt_cc_set(sk, f, c->cwnd_q32 + more_q32);
 }
@@ -182,7 +196,10 @@ static u64 bolt_src_window(struct sock *sk, struct bolt_flow *f, u64 w_q32,
 	s->weight_q16 = bolt_more_to_come(sk) ? 1 << 16 :
 			bolt_core_weight_q16(&f->core, tp->write_seq - tp->snd_una, long_bytes,
 					     s->queue_ns);
-	s->grows = bolt_is_cwnd_limited(sk, f, tcp_packets_in_flight(tp));
+	/* once per packet in flight, however many messages say so: bolt_acked_without_src() */
+	s->grows = f->src_added < tp->packets_out &&
+		   bolt_is_cwnd_limited(sk, f, tcp_packets_in_flight(tp));
+	f->src_added += s->grows;
 	return bolt_core_on_src(&f->core, w_q32, s);
 }
 

@@ -560,6 +560,25 @@ def replay():
     f.close()
 
 
+def grows_once():
+    """However many messages report an empty queue, the window grows by no more than the share of each packet in flight: by
+    less than a packet"""
+    f = Flow(delay="1ms")    # or the window has its maximum
+    f.sock.setblocking(False)
+    f.sock.send(b"y" * 40000)
+    poll(lambda: f.received() and len(f.flight) == 20, "a window in flight")
+    expect("more to send", f.outq(SIOCOUTQNSD) > 0, True)
+    cwnd, before = f.cwnd(), f.h1.stats()
+    for n in range(180):
+        seq, tx = f.flight[n % 9]    # of each, a replay is known for eight messages
+        f.udp.sendto(f.message(f.quote(seq=seq), tx=tx, queue=0), (f.ip[0], PORT))
+    poll(lambda: f.h1.stats()["CtlRx"] == before["CtlRx"] + 180, "all heard")
+    moved = {k: f.h1.stats()[k] - before[k] for k in ("SrcRx", "CtlReplay")}
+    expect("believed", moved, {"SrcRx": 180, "CtlReplay": 0})
+    expect("cwnd", f.cwnd(), cwnd)
+    f.close()
+
+
 def ttl():
     f = Flow()
     level, option = (socket.IPPROTO_IP, socket.IP_TTL)
@@ -781,7 +800,7 @@ def survives():
 
 # the first: ten such messages in 5 s are all that the kernel prints
 TESTS = [taken, valid, valid_ipv6, interval, own_share, floor, idle_restart, short_bdp, lengths, fields, quotes, sockets,
-         sequence, proof, clocks, replay, ttl, tags, local, port, oversized, silent, survives]
+         sequence, proof, clocks, replay, grows_once, ttl, tags, local, port, oversized, silent, survives]
 
 
 def main(tests, also=()):
