@@ -77,9 +77,10 @@ static bool bolt_more_to_come(const struct sock *sk)
  * Algorithm 2 lines 10-11, for all ACKs since the last call: inc_count is cumulative.
  *
  * A receiver that overstates inc_count would grow its window without bound.  So grant at most one
- * packet per packet delivered, less those for which an SRC reported that INC was cleared.  Unused
- * credit is kept up to one window.  LOCAL_IN may read an inc_count before TCP processes the ACK
- * that delivers those packets; the difference is granted with a later ACK.
+ * packet per packet delivered, less those for which an SRC reported that INC was cleared, and no
+ * more than have left with INC.  Unused credit is kept up to one window, and two windows of the
+ * latter.  LOCAL_IN may read an inc_count before TCP processes the ACK that delivers those packets;
+ * the difference is granted with a later ACK.
  */
 static u32 bolt_grant_inc(struct bolt_flow *f, u32 delivered)
 {
@@ -89,6 +90,8 @@ static u32 bolt_grant_inc(struct bolt_flow *f, u32 delivered)
 	if (f->inc_room <= 0)
 		return 0;
 	n = min_t(u32, bolt_inc_delta(READ_ONCE(f->ack_inc), f->last_inc), f->inc_room);
+	n = min(n, f->inc_sent);
+	f->inc_sent -= n;
 	f->inc_room -= n;
 	f->last_inc += n;
 	return n;

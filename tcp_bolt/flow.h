@@ -123,6 +123,7 @@ struct bolt_flow {
 	u32			recover_fs;	/* struct bolt_recovery: prior */
 	u8			last_inc;	/* inc_count up to which INC was granted */
 	s32			inc_room;	/* packets that may have arrived with INC */
+	u32			inc_sent;	/* packets that left with INC, less those granted */
 	u32			src_added;	/* packets in flight whose SRC grew the window */
 	u32			nic_kbps;	/* rate of the outgoing device; 0: unknown */
 	u32			link_bytes;	/* bytes per packet on that link besides IP */

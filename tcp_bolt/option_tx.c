@@ -44,6 +44,9 @@ static void bolt_out_data(struct sock *sk, struct bolt_flow *f, const struct sk_
 	/* DEC suppresses SRC: a switch takes it that another one has sent it */
 	opt->flags |= BOLT_F_DATA;
 	opt->flags |= f->ctl->on_src ? bolt_data_flags(sk, f, seq, now_ns) : BOLT_F_DEC;
+	/* packets of two windows at most: more are not in flight, or delivered and not granted */
+	if (opt->flags & BOLT_F_INC && f->inc_sent < 2 * f->cwnd)
+		f->inc_sent += max_t(u32, skb_shinfo(skb)->gso_segs, 1);
 	opt->t_data_tx = bolt_wire_clock(f, now_ns);
 	opt->rq_delay = bolt_out_level(sk, f, seq);
 	bolt_departures_add(&f->sent, opt->t_data_tx, seq);
