@@ -61,6 +61,7 @@ struct sfc_hold_bts {
 	struct sfc_flow		flow;
 	u64			hash;
 	bool			own;	/* by another host, about a flow of the addressee */
+	bool			refused;	/* whatever flows there are */
 	u8			ttl;
 	/* @tag_ok is under @keys, which are mostly those of the next sfc_hold as well */
 	bool			judged;
@@ -102,10 +103,12 @@ static u64 *sfc_hold_hear(struct sfc_hold *h, struct sfc_hold_bts *b)
 	u64 now = ktime_get_ns();
 	struct sfc_hold_flow *f;
 
+	b->refused = true;
 	if (!b->own || b->ttl < h->cfg.minttl || !sfc_hold_tag_ok(h, b))
 		return &h->stats.refused;
 	if (b->m.pause_ns > BOLT_PAUSE_ABSURD_NS)
 		return &h->stats.oversize;
+	b->refused = false;
 	f = sfc_hold_find(h->flows, &h->pause, b->hash, now);
 	if (!f)
 		return &h->stats.full;
@@ -127,7 +130,10 @@ static bool sfc_hold_same_vrf(const struct net_device *dev, const struct net_dev
 	return any || vrf == l3mdev_master_ifindex_rcu(from);
 }
 
-/* A bolt_ctl_receive.  Each sfc_hold with this control port handles the message. */
+/*
+ * A bolt_ctl_receive.  Each sfc_hold with this control port handles the message, up to the first
+ * that refuses it if the others would as well: a forged one takes one lock, however many there are.
+ */
 bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *p,
 		      unsigned int len)
 {
@@ -150,7 +156,7 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *
 	b.ttl = bolt_ctl_ttl(skb);
 	/*
 	 * Not RCU: there would be a grace period, under RTNL, for each queue of a device that
-	 * goes.  A message takes the lock of each of them anyway.
+	 * goes.  A message that is not refused takes the lock of each of them anyway.
 	 */
 	spin_lock(&sw->holds_lock);
 	list_for_each_entry(h, &sw->holds, list) {
@@ -162,6 +168,8 @@ bool sfc_hold_receive(struct net *net, u16 port, struct sk_buff *skb, const u8 *
 			ours = true;
 		}
 		spin_unlock(&h->lock);
+		if (b.refused && !(b.own && READ_ONCE(sw->holds_differ)))
+			break;
 	}
 	spin_unlock(&sw->holds_lock);
 	memzero_explicit(&b.keys, sizeof(b.keys));

@@ -197,10 +197,21 @@ static const struct sfc_value sfc_hold_values[TCA_SFC_HOLD_MAX + 1] = {
 	[TCA_SFC_HOLD_PORT]	= SFC_VALUE(struct sfc_hold_config, port),
 };
 
+/* May either refuse a BTS that the other does not?  If not, one of them asks for both: hear.c. */
+static bool sfc_hold_differs(const struct sfc_hold *h, const struct sfc_hold *other)
+{
+	const struct sfc_hold_config *a = &h->cfg, *b = &other->cfg;
+
+	return a->minttl != b->minttl || a->has_tagkey != b->has_tagkey ||
+	       a->notagkey != b->notagkey || memcmp(&a->keys, &b->keys, sizeof(a->keys));
+}
+
 /* What is held beyond a lower limit stays until its pauses end; nothing is let in meanwhile. */
 static void sfc_hold_commit(struct Qdisc *sch, const struct sfc_hold_config *cfg)
 {
-	struct sfc_hold *h = qdisc_priv(sch);
+	struct sfc_switch *sw = sfc_switch_of_port(sch);
+	struct sfc_hold *h = qdisc_priv(sch), *other;
+	bool differ = false;
 
 	sch_tree_lock(sch);
 	spin_lock(&h->lock);
@@ -213,6 +224,11 @@ static void sfc_hold_commit(struct Qdisc *sch, const struct sfc_hold_config *cfg
 	};
 	spin_unlock(&h->lock);
 	sch_tree_unlock(sch);
+	if (list_empty(&h->list))
+		return;
+	list_for_each_entry(other, &sw->holds, list)
+		differ |= sfc_hold_differs(h, other);
+	WRITE_ONCE(sw->holds_differ, differ);
 }
 
 static int sfc_hold_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -347,8 +363,12 @@ static int sfc_hold_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	h->child = child;
 	qdisc_hash_add(child, true);
 	sw = sfc_switch_of_port(sch);
-	if (list_empty(&sw->holds))
+	if (list_empty(&sw->holds)) {
 		get_random_bytes(&sw->hold_key, sizeof(sw->hold_key));
+		WRITE_ONCE(sw->holds_differ, false);
+	} else if (sfc_hold_differs(h, list_first_entry(&sw->holds, struct sfc_hold, list))) {
+		WRITE_ONCE(sw->holds_differ, true);
+	}
 	spin_lock_bh(&sw->holds_lock);
 	list_add_tail(&h->list, &sw->holds);
 	spin_unlock_bh(&sw->holds_lock);

@@ -193,6 +193,7 @@ struct sfc_switch {
 	struct xarray		edges;	/* how many sfc of a device are marked "edge", by ifindex */
 	struct list_head	holds;	/* every sfc_hold; written under RTNL as well */
 	spinlock_t		holds_lock;
+	bool			holds_differ;	/* may one refuse a BTS that another does not? */
 	siphash_key_t		hold_key;	/* of the hashes of their flows */
 	struct sfc_buffer	buffer;
 	/* clock of messages to other switches: random name, new whenever the switch starts, */

@@ -854,6 +854,50 @@ def two_ports():
     h.close()
 
 
+def refused_by_one():
+    """What one port refuses, the others would as well: they do not look at it, unless they are told otherwise"""
+    h = Port(key=f"tagkey {KEY.hex()}")
+    a, b = h.h1.name, h.h2.name
+    sh(f"ip link add name eth1 netns {a} type veth peer name eth1 netns {b}; "
+       f"ip -n {a} link set eth1 up; ip -n {b} link set eth1 up; "
+       f"ip -n {a} addr add 203.0.113.1/24 dev eth1; ip -n {b} addr add 203.0.113.2/24 dev eth1; "
+       f"tc -n {a} qdisc add dev eth1 root sfc_hold tagkey {KEY.hex()}")
+
+    def counts(*names):
+        out = (subprocess.run(["tc", "-n", a, "-s", "-j", "qdisc", "show", "dev", dev], capture_output=True, text=True, check=True)
+               for dev in ("eth0", "eth1"))
+        return [tuple(json.loads(o.stdout)[0][n] for n in names) for o in out]
+    h.send()
+    quote = h.left()[-1]
+    head = bytearray(quote.quote())
+    head[12:16] = socket.inet_aton("192.0.2.9")
+    h.bts(MS, quote)
+    expect("no tag", counts("refused"), [(1,), (0,)])
+    h.bts(MS, quote, key=bytes(16))
+    expect("another key", counts("refused"), [(2,), (0,)])
+    h.bts(MS, bytes(head), key=KEY)
+    expect("somebody else's packet", counts("refused"), [(3,), (0,)])
+    h.bts(1000 * MS + 1, quote, key=KEY)
+    expect("oversize", counts("refused", "oversize"), [(3, 1), (0, 0)])
+    h.bts(0, quote, key=KEY)
+    expect("a true one", counts("bts", "stale"), [(1, 0), (0, 1)])
+    # the first believes less than the other
+    h.change("minttl 65")
+    h.bts(0, quote, key=KEY)
+    expect("TTL", counts("refused", "stale"), [(4, 0), (0, 2)])
+    h.bts(MS, bytes(head), key=KEY)
+    expect("somebody else's packet, still", counts("refused"), [(5,), (0,)])
+    h.tc("qdisc change dev eth1 root sfc_hold minttl 65")
+    h.bts(0, quote, key=KEY)
+    expect("TTL of both", counts("refused", "stale"), [(6, 0), (0, 2)])
+    # one that comes later
+    h.tc("qdisc del dev eth1 root")
+    h.tc(f"qdisc add dev eth1 root sfc_hold tagkey {KEY.hex()}")
+    h.bts(0, quote, key=KEY)
+    expect("of a new one", counts("refused", "stale"), [(7, 0), (0, 1)])
+    h.close()
+
+
 def taken():
     """Somebody else has the port: no sfc_hold without ears, nor a change to that port"""
     h = Port(qdisc=False)
@@ -1033,7 +1077,7 @@ def end_to_end():
 TESTS = [exact, exact_ipv6, replaced, without_packets, shorter_beside_longer, clamped, nobody_else, behind_many, in_turn,
          vrf, fragments, segmented, queued_before, storm, banded, not_in_the_queue, not_told, limit, limit_lowered, every_byte,
          forged, without_key, segments, stale,
-         watchdog, tripped, off, another_child, changed, below, two_ports, taken, shared, goes, end_to_end]
+         watchdog, tripped, off, another_child, changed, below, two_ports, refused_by_one, taken, shared, goes, end_to_end]
 
 
 if __name__ == "__main__":
