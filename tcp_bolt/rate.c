@@ -17,16 +17,30 @@
 
 /* How long loading waits until the speeds of existing devices are read */
 #define BOLT_RATE_START_WAIT	(2 * HZ)
+/*
+ * Devices to look at for the speed of one, at most.  The core's walk takes every path down, and
+ * comes back to each device on it, so of what a container stacks there can be 10^9 to look at.  A
+ * VLAN on a bridge of 1024 containers needs three quarters of this.
+ */
+#define BOLT_RATE_STEPS		4096
 
 /* Apart from work on flows: every namespace may have an item that waits for RTNL */
 static struct workqueue_struct *bolt_rate_wq;
 
 /* These devices report 10 Gb/s, whatever link is below them. */
-static int bolt_rate_invented(struct net_device *dev, struct netdev_nested_priv *priv)
+static bool bolt_rate_invented(const struct net_device *dev)
 {
 	const struct rtnl_link_ops *ops = dev->rtnl_link_ops;
 
 	return ops && (!strcmp(ops->kind, "veth") || !strcmp(ops->kind, "tun"));
+}
+
+/* One more device to look at: 0 if its rate is its own, -E2BIG if it is one too many */
+static int bolt_rate_step(struct net_device *dev, struct netdev_nested_priv *steps)
+{
+	if (++*(unsigned int *)steps->data > BOLT_RATE_STEPS)
+		return -E2BIG;
+	return bolt_rate_invented(dev);
 }
 
 /* Reported Mbit/s, 0: unknown */
@@ -54,17 +68,19 @@ static int bolt_rate_one_flow(struct net_device *dev, struct netdev_nested_priv 
 }
 
 /*
- * Mbit/s, 0: unknown.  A VLAN or a bridge repeats a lower device: a made-up rate, or that of a bond
- * or team, which is the sum of its links.
+ * Mbit/s, 0: unknown, -E2BIG: too many steps.  A VLAN or a bridge repeats a lower device: a made-up
+ * rate, or that of a bond or team, which is the sum of its links.  Count the devices first: for its
+ * own speed a bridge asks them by the same paths.
  */
-static int bolt_rate_of(struct net_device *dev, struct netdev_nested_priv *priv)
+static int bolt_rate_of(struct net_device *dev, struct netdev_nested_priv *steps)
 {
 	u32 link = 0;
 	struct netdev_nested_priv fastest = { .data = &link };
+	int ret;
 
-	if (bolt_rate_invented(dev, NULL) ||
-	    netdev_walk_all_lower_dev(dev, bolt_rate_invented, NULL))
-		return 0;
+	ret = bolt_rate_step(dev, steps) ?: netdev_walk_all_lower_dev(dev, bolt_rate_step, steps);
+	if (ret)
+		return min(ret, 0);
 	bolt_rate_one_flow(dev, &fastest);
 	netdev_walk_all_lower_dev(dev, bolt_rate_one_flow, &fastest);
 	return min(bolt_rate_reported(dev), link ?: U32_MAX);
@@ -74,17 +90,22 @@ static int bolt_rate_of(struct net_device *dev, struct netdev_nested_priv *priv)
 void bolt_rate_work(struct work_struct *work)
 {
 	struct bolt_net *bn = container_of(work, struct bolt_net, rate_work);
+	unsigned int n;
+	struct netdev_nested_priv steps = { .data = &n };
 	struct net_device *dev;
-	unsigned long mbps;
+	int mbps;
 
 	rtnl_lock();
 	for_each_netdev(bn->net, dev) {
+		n = 0;
 		/* a bridge of containers and a physical link has the speed of the link */
-		mbps = bolt_rate_of(dev, NULL) ?:
-		       netdev_walk_all_lower_dev(dev, bolt_rate_of, NULL);
+		mbps = bolt_rate_of(dev, &steps) ?:
+		       netdev_walk_all_lower_dev(dev, bolt_rate_of, &steps);
 		/* without memory it is unknown until the next event */
-		if (xa_err(xa_store(&bn->rates, dev->ifindex, xa_mk_value(mbps), GFP_KERNEL)))
+		if (xa_err(xa_store(&bn->rates, dev->ifindex, xa_mk_value(max(mbps, 0)),
+				    GFP_KERNEL)))
 			BOLT_INC_STATS(bn, NoMem);
+		cond_resched();
 	}
 	/* each flow reads its rate again with the next packet */
 	atomic_inc_return_release(&bn->rate_gen);
@@ -100,7 +121,7 @@ static int bolt_rate_event(struct notifier_block *nb, unsigned long event, void 
 	if (event == NETDEV_UNREGISTER)
 		xa_erase(&bn->rates, dev->ifindex);
 	/* from a dying namespace nobody sends: its end need not wait for RTNL once more */
-	if (bolt_rate_invented(dev, NULL) || !check_net(bn->net))
+	if (bolt_rate_invented(dev) || !check_net(bn->net))
 		return NOTIFY_DONE;
 	switch (event) {
 	case NETDEV_UNREGISTER:

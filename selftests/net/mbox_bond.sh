@@ -385,5 +385,43 @@ test_no_speed_of_its_own() {
 	expect "bridge, by the sysctl" spaced_at 4000 203.0.113.2
 }
 
+# stack FIRST LAST: VLANs of e0 are ports of br0, those of br0 are ports of br1
+stack() {
+	local dev
+	for dev in e0:br0 br0:br1; do
+		# shellcheck disable=SC2046 # words
+		printf "link add link ${dev%:*} name ${dev%:*}.%d master ${dev#*:} up type vlan id %d\n" \
+			$(for n in $(seq "$1" "$2"); do echo "$n" "$n"; done) | ips "$H1"
+	done
+}
+
+#	H1 br1 (br0.1, ...) -- br0 (e0.1, ...) -- e0 ----- e0 -- e0.1 -- e0.1.1 H2
+# Paths from br1 to the link: what has too many below it is not walked to the end
+test_many_paths() {
+	local n
+	setup_ns H1 H2
+	lab_pair e0 1000
+	in_ns "$H1" sysctl -qw net.bolt.rate_mbps=0 net.ipv6.conf.default.disable_ipv6=1
+	ips "$H1" <<-BATCH
+		link set e0 arp on up
+		link add br0 up type bridge
+		link add br1 up type bridge
+		addr add 192.0.2.1/24 dev br1
+	BATCH
+	ips "$H2" <<-BATCH
+		link set e0 arp on up
+		link add link e0 name e0.1 up type vlan id 1
+		link add link e0.1 name e0.1.1 up type vlan id 1
+		addr add 192.0.2.2/24 dev e0.1.1
+	BATCH
+	stack 1 4
+	expect "192.0.2.2 is there" busywait refused 192.0.2.2
+	expect "16 paths" spaced_at 1000 192.0.2.2
+	stack 5 40
+	expect "1600 paths" spaced_at 0 192.0.2.2
+	for n in $(seq 5 40); do echo "link del br0.$n"; done | ips "$H1"
+	expect "160 paths" spaced_at 1000 192.0.2.2
+}
+
 run_tests ports_below port_above sender_behind link_dies speed_of_the_active speed_of_all speed_of_what_is_left speed_of_a_vlan sender_of_two_speeds \
-	sender_on_one_link no_speed_of_its_own
+	sender_on_one_link no_speed_of_its_own many_paths
