@@ -3,6 +3,7 @@
  * The qdisc "sfc": one port of a switch, as in "Bolt: Sub-RTT Congestion Control for Ultra-Low
  * Latency" (NSDI '23).  Its life here; what it does with packets is in enqueue.c and queue.c.
  */
+#include <linux/hashtable.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
@@ -44,8 +45,9 @@ static int sfc_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ac
 	qdisc_watchdog_init(&q->watchdog, sch);
 	list_add(&q->list, &sfc_list);
 	q->sch = sch;
+	sfc_switch_add_port(sch);
 	q->wait = SFC_WAIT_NOTHING;
-	sfc_switch_update_foreign(sch);
+	q->foreign = sfc_switch_has_foreign(qdisc_dev(sch));
 	sfc_forward_init(&q->forward);
 	sfc_config_default(&q->cfg, qdisc_dev(sch));
 	get_random_bytes(&q->flow_key, sizeof(q->flow_key));
@@ -75,6 +77,7 @@ static void sfc_destroy(struct Qdisc *sch)
 	kvfree(q->srcc);
 	sfc_config_forget_keys(&q->cfg);
 	list_del(&q->list);
+	hash_del(&q->by_dev);
 }
 
 static struct Qdisc_ops sfc_qdisc_ops __read_mostly = {
@@ -108,15 +111,6 @@ static void sfc_refresh(struct work_struct *work)
 
 static DECLARE_WORK(sfc_refresh_work, sfc_refresh);
 
-/* A device got another one on top, or came to another namespace. */
-static void sfc_update_foreign(void)
-{
-	struct sfc_sched *q;
-
-	list_for_each_entry(q, &sfc_list, list)
-		sfc_switch_update_foreign(q->sch);
-}
-
 /*
  * The speed is known or changes when the link comes up; thresholds depend on the MTU.  The speed of
  * a bond is that of its active links, so watch their events and failovers too.  It is read from a
@@ -125,7 +119,8 @@ static void sfc_update_foreign(void)
 static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
-	struct net_device *own, *upper = dev;
+	struct netdev_notifier_changeupper_info *info = ptr;
+	struct net_device *upper = dev;
 	struct sfc_sched *q;
 
 	switch (event) {
@@ -144,13 +139,14 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 		return NOTIFY_DONE;
 	case NETDEV_CHANGEUPPER:
 		/* @dev has joined it, or left it: either changes its speed */
-		upper = ((struct netdev_notifier_changeupper_info *)ptr)->upper_dev;
-		sfc_update_foreign();
+		upper = info->upper_dev;
+		if (info->linking)
+			sfc_switch_update_foreign(dev);
 		break;
 	case NETDEV_REGISTER:
 		/* or it has come to another namespace */
 		if (!list_empty(&dev->adj_list.lower))
-			sfc_update_foreign();
+			sfc_switch_update_foreign(dev);
 		return NOTIFY_DONE;
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
@@ -162,13 +158,15 @@ static int sfc_netdev_event(struct notifier_block *nb, unsigned long event, void
 		return NOTIFY_DONE;
 	}
 
-	list_for_each_entry(q, &sfc_list, list) {
-		own = qdisc_dev(q->sch);
-		if (own == dev || own == upper || netdev_has_upper_dev(upper, own)) {
+	sfc_switch_find_ports(dev, NULL);
+	sfc_switch_find_ports(upper, NULL);
+	netdev_walk_all_upper_dev_rcu(upper, sfc_switch_find_ports, NULL);
+	list_for_each_entry(q, &sfc_list, list)
+		if (q->found) {
+			q->found = false;
 			q->stale = true;
 			schedule_work(&sfc_refresh_work);
 		}
-	}
 	return NOTIFY_DONE;
 }
 

@@ -130,6 +130,8 @@ struct sfc_sched {
 	/* rarely */
 	struct qdisc_watchdog	watchdog;
 	struct list_head	list;		/* on sfc_list; RTNL */
+	struct hlist_node	by_dev;		/* sfc_switch_find_ports(); RTNL */
+	bool			found;		/* by it; RTNL */
 	bool			stale;		/* sfc_refresh() has to read the device; RTNL */
 	bool			narrow;		/* what sfc_config_narrow() said last; RTNL */
 	struct Qdisc		*sch;
@@ -207,7 +209,10 @@ extern unsigned int sfc_net_id;
 struct sfc_switch *sfc_switch_of(const struct net *net);
 void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex);
 void sfc_switch_count_edge(struct Qdisc *sch, int change);
-void sfc_switch_update_foreign(struct Qdisc *sch);
+void sfc_switch_add_port(struct Qdisc *sch);
+int sfc_switch_find_ports(struct net_device *dev, struct netdev_nested_priv *priv);
+bool sfc_switch_has_foreign(struct net_device *dev);
+void sfc_switch_update_foreign(struct net_device *dev);
 
 /* Of a port */
 static inline struct sfc_switch *sfc_switch_of_port(const struct Qdisc *sch)

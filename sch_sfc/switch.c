@@ -6,6 +6,7 @@
  * when the namespace is deleted, after its ports, so packets use them without a lock or a
  * reference; edges they read under RCU.
  */
+#include <linux/hashtable.h>
 #include <linux/if_vlan.h>
 #include <linux/netdevice.h>
 #include <net/net_namespace.h>
@@ -40,24 +41,66 @@ void *sfc_switch_find(struct xarray *xa, struct net *net, int ifindex)
 	return net_eq(dev_net(dev), net) ? xa_load(xa, dev->ifindex) : NULL;
 }
 
+/* Every sfc of all namespaces, by its device; RTNL */
+static DEFINE_HASHTABLE(sfc_by_dev, 8);
+
+void sfc_switch_add_port(struct Qdisc *sch)
+{
+	struct sfc_sched *q = qdisc_priv(sch);
+
+	hash_add(sfc_by_dev, &q->by_dev, (unsigned long)qdisc_dev(sch));
+}
+
+/*
+ * Set q->found of each sfc on @dev, which the caller clears.  A walk comes back to a device once
+ * for each path to it: then its first is found already, and so are the others.
+ */
+int sfc_switch_find_ports(struct net_device *dev, struct netdev_nested_priv *priv)
+{
+	struct sfc_sched *q;
+
+	hash_for_each_possible(sfc_by_dev, q, by_dev, (unsigned long)dev) {
+		if (qdisc_dev(q->sch) != dev)
+			continue;
+		if (q->found)
+			break;
+		q->found = true;
+	}
+	return 0;
+}
+
 static int sfc_switch_is_foreign(struct net_device *upper, struct netdev_nested_priv *port)
 {
 	return !net_eq(dev_net(upper), dev_net(port->data));
 }
 
-/*
- * Set q->foreign, see sfc_iif(), if a device on top of the port, a VLAN or macvlan, is another
- * namespace's.  It stays set: packets of one that has gone may wait here, or above.  RTNL
- */
-void sfc_switch_update_foreign(struct Qdisc *sch)
+/* Is a device on top of @dev, a VLAN or macvlan, another namespace's?  RTNL */
+bool sfc_switch_has_foreign(struct net_device *dev)
 {
-	struct netdev_nested_priv port = { .data = qdisc_dev(sch) };
-	struct sfc_sched *q = qdisc_priv(sch);
+	struct netdev_nested_priv port = { .data = dev };
 
-	rcu_read_lock();
-	if (netdev_walk_all_upper_dev_rcu(qdisc_dev(sch), sfc_switch_is_foreign, &port))
-		WRITE_ONCE(q->foreign, true);
-	rcu_read_unlock();
+	return netdev_walk_all_upper_dev_rcu(dev, sfc_switch_is_foreign, &port);
+}
+
+/*
+ * @dev got another one on top, or came to another namespace: set q->foreign, see sfc_iif(), of the
+ * ports for which that puts another namespace's device on top.  They are @dev and those below it,
+ * so whoever stacks devices pays for that alone.  It stays set: packets of a device that has gone
+ * may wait here, or above.  RTNL
+ */
+void sfc_switch_update_foreign(struct net_device *dev)
+{
+	bool any = sfc_switch_has_foreign(dev);
+	struct sfc_sched *q;
+
+	sfc_switch_find_ports(dev, NULL);
+	netdev_walk_all_lower_dev(dev, sfc_switch_find_ports, NULL);
+	list_for_each_entry(q, &sfc_list, list)
+		if (q->found) {
+			q->found = false;
+			if (any || !net_eq(dev_net(qdisc_dev(q->sch)), dev_net(dev)))
+				WRITE_ONCE(q->foreign, true);
+		}
 }
 
 /* One more sfc of the port's device is marked "edge", one less (@change -1), or as many.  RTNL */

@@ -205,8 +205,7 @@ of_link() {
 }
 
 # S redirects what it sends by a device that has the index of p1, which is no port of a bridge
-test_not_cacheable_index() {
-	macvlan_in_s
+redirect_in_s() {
 	ips "$S" <<-BATCH
 		link add d0 index $(of_link "$R" p1 ifindex) address $(of_link "$S" m3 address) type dummy
 		link set d0 up
@@ -215,6 +214,11 @@ test_not_cacheable_index() {
 	BATCH
 	in_ns "$S" tc qdisc add dev d0 clsact
 	expect "redirect" in_ns "$S" tc filter add dev d0 egress matchall action mirred egress redirect dev m3
+}
+
+test_not_cacheable_index() {
+	macvlan_in_s
+	redirect_in_s
 	not_cacheable p3 "$S" 192.0.2.8 m3
 	# and when it comes to the port later
 	in_ns "$R" tc qdisc del dev p3 root
@@ -226,6 +230,34 @@ test_not_cacheable_index() {
 		addr add 192.0.2.8/24 dev m3
 	BATCH
 	expect "redirect" in_ns "$S" tc filter replace dev d0 egress matchall action mirred egress redirect dev m3
+	not_cacheable_now "$S" 192.0.2.8 m3
+}
+
+# edge_in_s LOWER: p3 has an sfc already when the macvlan on LOWER comes to S
+edge_in_s() {
+	expect "sfc" in_ns "$R" tc qdisc add dev p3 root sfc nobolt pause edge switchkey "$SWITCHKEY" rate 1mbit
+	ip -n "$R" link add link "$1" name m3 type macvlan mode private
+	ip -n "$R" link set m3 netns "$S"
+	ips "$S" <<-BATCH
+		link set m3 up
+		addr add 192.0.2.8/24 dev m3
+	BATCH
+	redirect_in_s
+}
+
+test_not_cacheable_vlan() {
+	three_ports
+	ip -n "$R" link set p3 up
+	ip -n "$R" link add link p3 name v3 up type vlan id 10
+	edge_in_s v3
+	not_cacheable_now "$S" 192.0.2.8 m3
+}
+
+# It stands on the bridge that the port joins
+test_not_cacheable_joined() {
+	three_ports
+	edge_in_s br0
+	ports p3
 	not_cacheable_now "$S" 192.0.2.8 m3
 }
 
@@ -328,5 +360,5 @@ test_address_changed() {
 	expect_eq "of a new queue" "$message" "$before"
 }
 
-run_tests two_tags provider_tag four_tags forgotten forgotten_src not_cacheable not_cacheable_macvlan not_cacheable_index mirror below_vlan below_bond \
+run_tests two_tags provider_tag four_tags forgotten forgotten_src not_cacheable not_cacheable_macvlan not_cacheable_index not_cacheable_vlan not_cacheable_joined mirror below_vlan below_bond \
 	below_macvlan two_bridges address_changed
