@@ -15,7 +15,7 @@ defines @NAME, and # begins a comment.  An event is one of
 
 	<FLAGS	a segment goes in
 	>FLAGS	a segment comes out, and nothing before it; PSH is not compared
-	<SRC	a switch answers the segment that began with seq= and carried tx=; "granted" as in its flag
+	<SRC	a switch answers the segment that began with seq= and carried tx=; "granted" as in its flag, queue= its bytes
 	<ICMP	a router has no route for the segment that began with seq=, or it is larger than mtu=
 	!WORD	the application does so: an option of OPTIONS, or do_WORD() below; with a dot, a
 		sysctl until the row ends
@@ -62,7 +62,7 @@ TCP_FLAGS, FLAGS = "FSRPAUEC", "DASLFICR"
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 NOISE = ("SynTx", "SynRx", "SynAckTx", "SynAckRx", "OptTx", "OptRx", "CtlRx", "SwiftTcpRtt")
 BOTH = {"seq", "ack", "len", "port", "mss", "sackok", "ts", "sack", "cookie", "syn", "full", "inc", "tx", "rq"}
-KNOWN = {"<": BOTH | {"opt", "broken", "ttl", "gso", "win", "granted", "mtu"}, ">": BOTH | {"level", "hops"}}
+KNOWN = {"<": BOTH | {"opt", "broken", "ttl", "gso", "win", "granted", "mtu", "queue"}, ">": BOTH | {"level", "hops"}}
 AF = {4: socket.AF_INET, 6: socket.AF_INET6}
 ADDRESS = {4: ("192.0.2.1", "192.0.2.7"), 6: ("2001:db8::1", "2001:db8::7")}
 TCP, SO_SNDBUFFORCE = socket.IPPROTO_TCP, 32
@@ -349,7 +349,7 @@ class Row:
     def goes_in(self, c, flags, more):
         tx = self.tx(more.get("tx", "0"))
         if flags == "SRC":
-            return self.src(c, number(more["seq"]), tx, 8 if "granted" in more else 0)
+            return self.src(c, number(more["seq"]), tx, 8 if "granted" in more else 0, number(more.get("queue", "100000000")))
         if flags == "ICMP":
             return self.icmp(c, number(more["seq"]), number(more.get("mtu", "0")))
         size, gso = number(more.get("len", "0")), number(more.get("gso", "0"))
@@ -371,8 +371,8 @@ class Row:
     def quote(self, c, seq):
         return header(self.family, 6, 40, out=True) + struct.pack("!HHI", c.kernel_port, c.port, seq + c.zero & 0xffffffff)
 
-    def src(self, c, seq, tx, flags):
-        message = packed(self.quote(c, seq), 1, tx, flags=flags)
+    def src(self, c, seq, tx, flags, queue):
+        message = packed(self.quote(c, seq), 1, tx, flags=flags, queue=queue)
         uh = struct.pack("!HHHH", bolt_ctl.PORT, bolt_ctl.PORT, 8 + len(message), 0) + message
         self.host.send(17, summed(self.family, 17, uh, 6))
 
