@@ -402,7 +402,7 @@ KNOWN = {
     "SRCC: bursts beside a mixed load": {"pauses, measured": 0.28},
     # likewise; the floor of "equation" slows flows down that no pause would have stopped
     "SRCC: web server": {"pauses, measured": 0.3, **{f"FCT, equation, {t}": 1.16 for t in (None, *SRCC_CONSTANT)}},
-    "SRCC: cache follower": {"pauses": 0.28},
+    "SRCC: cache follower": {"pauses": 0.23},
     # there are few pauses, and flows are slowed down that none would have stopped: 1.042, 1.036
     "SRCC: messages alone": {"FCT, web-server": 1.08, "FCT, cache-follower": 1.08},
     # what a flow was told holds for T, also when others have ended
