@@ -13,6 +13,11 @@
 #include "subrtt.h"
 #include "doctor.h"
 
+/* As in tcp_bolt/rate.c: devices to look at for the speed of one, at most; counted in @steps */
+#define STEPS	4096
+
+static unsigned int steps;
+
 /* The first answer of the devices below @dev, each before those below it; @who: whose it is */
 static unsigned int walk_lower(const char *dev, unsigned int (*ask)(const char *dev), char **who)
 {
@@ -25,6 +30,8 @@ static unsigned int walk_lower(const char *dev, unsigned int (*ask)(const char *
 	while (dir && !answer && (e = readdir(dir))) {
 		if (strncmp(e->d_name, "lower_", 6))
 			continue;
+		if (++steps > STEPS)
+			break;
 		*who = words("%s", e->d_name + 6);
 		answer = ask(*who) ?: walk_lower(*who, ask, who);
 	}
@@ -85,14 +92,18 @@ static unsigned int speed_of(const char *dev)
 	fastest = 0;
 	one_flow(dev);
 	walk_lower(dev, one_flow, &who);
+	if (steps > STEPS)
+		return 0;
 	return fastest && fastest < mbps ? fastest : mbps;
 }
 
 static void check_speed(const char *dev)
 {
-	unsigned int own = speed_of(dev), mbps;
+	unsigned int own, mbps;
 	char *who;
 
+	steps = 0;
+	own = speed_of(dev);
 	mbps = own ?: walk_lower(dev, speed_of, &who);
 	if (own)
 		found(D_OK, "speed", NULL, "%s: departures are spaced at %s, %s", dev,
